@@ -14,7 +14,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
-from sememekit.files import replace_file
+from sememekit.files import read_object, replace_file
 from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.quickstart import TextSummary
@@ -116,9 +116,13 @@ def _more(share: float) -> str:
 
 
 def read_counts(text: Path) -> dict[str, int]:
-    """How many lines were chosen, of how many of which file: the fields of ``TextSummary``."""
-    counts: dict[str, int] = json.loads((text.parent / "counts.json").read_text(encoding="utf-8"))
-    return counts
+    """How many lines were chosen, of how many of which file: the fields of ``TextSummary``.
+
+    Raises DataError: the file that says so was damaged.
+    """
+    return read_object(
+        text.parent / "counts.json", lambda why: DataError(f"{why}; type the command again, which writes it anew")
+    )
 
 
 def is_tagged(text: Path) -> bool:

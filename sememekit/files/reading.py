@@ -43,7 +43,11 @@ def read_text(path: Path, refuse: Refuse) -> str:
 
 def read_object(path: Path, refuse: Refuse) -> dict[str, Any]:
     """A JSON object out of a file; ``refuse`` makes the error where it cannot be opened or is none."""
-    raw = read_bytes(path, refuse)
+    return object_of(read_bytes(path, refuse), path, refuse)
+
+
+def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:
+    """The JSON object that the bytes of ``path`` are; ``refuse`` makes the error where they are none."""
     try:
         found = json.loads(raw.decode())
     except RecursionError:

@@ -25,7 +25,7 @@ import safetensors.torch
 
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.files import read_bytes, read_object, to_json, write_folder
+from sememekit.files import object_of, read_bytes, read_object, to_json, write_folder
 from sememekit.runs.build import build_task
 from sememekit.runs.run import Run, Which, load_weights
 from sememekit.text.huggingface import needed
@@ -212,16 +212,20 @@ def _checked(folder: Path) -> dict[str, bytes]:
 
 def _about(content: bytes, source: str) -> dict[str, Any]:
     """What ``run.json`` says; CheckpointError where it is of another version or was not written by us."""
-    about = json.loads(content)
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
+    about = _object(content, f"{source}/run.json")
+    if about.get("format") != FORMAT:
         raise CheckpointError(f"{source}/run.json is not of the format {FORMAT}, which this sememekit reads; update sememekit")
     if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
         raise CheckpointError(f"{source}/run.json names no snapshot; {_AGAIN}")
     return about
 
 
+def _object(content: bytes, place: str) -> dict[str, Any]:
+    return object_of(content, place, lambda why: CheckpointError(f"{why}; {_AGAIN}"))
+
+
 def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, source: str) -> None:
-    plan, versions = json.loads(files["plan.json"]), json.loads(files["versions.json"])
+    plan, versions = (_object(files[name], f"{source}/{name}") for name in ("plan.json", "versions.json"))
     kept = {name: files[name] for name in KEPT if name in files}
     folder = RunFolder.create(out, plan, versions, kept)
     run = Run.open(out, device="cpu")

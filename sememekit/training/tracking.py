@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final, final
 
-from sememekit.errors import ConfigError, TrainingError
-from sememekit.files import replace_file, to_json, typed
+from sememekit.errors import CheckpointError, ConfigError, TrainingError
+from sememekit.files import read_object, replace_file, to_json, typed
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport
 
 PROJECT: Final = "sememekit"
@@ -152,12 +151,14 @@ def tracking(names: Iterable[str], run: Path, plan: Mapping[str, Any]) -> Iterat
     ...     tell(report)
 
     A resumed run goes on under its number (``tracking.json`` in its folder). Raises ConfigError as ``check_trackers``. Raises
-    TrainingError: a program does not take the run or its numbers.
+    TrainingError: a program does not take the run or its numbers. Raises CheckpointError: ``tracking.json`` was damaged.
     """
     check_trackers(names)
     wanted = dict.fromkeys([*(["tensorboard"] if find_spec("tensorboard") is not None else []), *names])
     kept = run / IDS
-    numbers: dict[str, str] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    numbers: dict[str, str] = {}
+    if kept.exists():
+        numbers = read_object(kept, lambda why: CheckpointError(f"{why}; delete it, and the run has a new number there"))
     with ExitStack() as held:
         trackers = {name: TRACKERS[name]() for name in wanted}
         for name, tracker in trackers.items():

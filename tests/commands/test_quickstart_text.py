@@ -68,6 +68,14 @@ def test_raw_chinese_is_cut_by_the_lexicon_and_other_text_at_its_blanks(tmp_path
     assert summary.annotated > 0.5
 
 
+@pytest.mark.parametrize("content", [b'{"paragraphs": 2', b"[1]", b"\xff"])
+def test_damaged_counts_are_no_bug(tmp_path: Path, content: bytes) -> None:
+    _, text = own(tmp_path, lines(100, " "))
+    (text.parent / "counts.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"counts\.json (is not JSON|holds no JSON object).*; type the command again"):
+        texts.read_counts(text)
+
+
 def test_what_was_asked_for_cuts_the_text(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, ""))
     assert texts.prepare_words(out, text, OPEN, "characters", 1.0, 1).signature.segmenter == "characters"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -105,6 +107,25 @@ def test_what_was_changed_on_the_way_is_refused(run: Path, tmp_path: Path) -> No
     (tmp_path / "pulled").mkdir()
     with pytest.raises(ConfigError, match="is there already; give another --out"):
         pull_run(str(tmp_path / "shared"), tmp_path / "pulled")
+
+
+@pytest.mark.parametrize("name", ["run.json", "plan.json", "versions.json"])
+@pytest.mark.parametrize("content", [b'{"format": 1, "snap', b"[1]", b"\xff{}"], ids=["torn", "list", "not UTF-8"])
+def test_a_file_that_was_damaged_before_its_checksum_was_taken_is_named_in_one_line(
+    run: Path, tmp_path: Path, name: str, content: bytes
+) -> None:
+    folder = tmp_path / "shared"
+    push(run, str(folder))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / name).write_bytes(content)
+    (folder / "manifest.json").write_text(json.dumps({**manifest, name: hashlib.sha256(content).hexdigest()}))
+    told = called("pull", str(folder), "--out", str(tmp_path / "pulled"))
+    assert told.exit_code == 1
+    said = " ".join(told.stderr.split())
+    assert re.search(rf"{re.escape(name)} (is not JSON|holds no JSON object)", said), said
+    assert "fetch or copy the folder again" in said
+    assert "bug" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["shared"], "nothing is left behind"
 
 
 @pytest.fixture

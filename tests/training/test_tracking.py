@@ -9,10 +9,12 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from sememekit.commands._program import app
 from sememekit.commands.train import TrackerName, train
 from sememekit.config import describe_settings
-from sememekit.errors import ConfigError, TrainingError
+from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.training import RunSettings, tracking
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.tracking import TRACKERS, check_trackers, values_of
@@ -184,6 +186,31 @@ def test_a_run_is_trained_with_a_tracker_and_resumed_without(
     before = len(fake.told)
     train({"run": {"track": []}, "schedule": {"epochs": 2}}, tmp_path / "run", resume=True)
     assert len(fake.told) == before
+
+
+@pytest.mark.parametrize("content", [b'{"wandb": "fir', b"[1]", b"\xff", b"[" * 100_000])
+def test_a_damaged_file_of_numbers_is_named_when_a_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None, content: bytes
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", FakeWandB())
+    (tmp_path / "tracking.json").write_bytes(content)
+    with (
+        pytest.raises(
+            CheckpointError, match=r"^.*tracking\.json (is not|holds no) .*; delete it, and the run has a new number there$"
+        ),
+        tracking.tracking(["wandb"], tmp_path, {}),
+    ):
+        pytest.fail("it has not begun")
+
+
+def test_train_says_a_damaged_file_of_numbers_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None) -> None:
+    train(Place(tmp_path / "place").table(schedule__epochs=1), tmp_path / "run")
+    (tmp_path / "run" / "tracking.json").write_text('{"wandb": "fir', encoding="utf-8")
+    told = CliRunner().invoke(app, ["train", "--resume", "--out", str(tmp_path / "run"), "--set", "schedule.epochs=2"])
+    assert told.exit_code == 1
+    assert "tracking.json is not JSON" in told.stderr
+    assert "bug" not in told.stderr
+    assert "Traceback" not in told.stderr
 
 
 def real(name: str) -> None:
