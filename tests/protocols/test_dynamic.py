@@ -305,6 +305,27 @@ def test_presets_and_scalings() -> None:
         dynamic_settings("mos-ptb", scaling="krause")
 
 
+# awd-ptb: the defaults of dynamiceval.py in benkrause/dynamic-evaluation at 09fa27c (lr, lamb, epsilon, bptt), tuned for the
+# AWD-LSTM on Penn Treebank. awd-ptb-paper, awd-wikitext-2: "the exact settings" of Krause et al. 2018, the two commands with
+# --oldhyper in its README. mos-*: Table 8 of Yang et al. 2018; zihangdai/mos at 9c0c608 gives what its defaults are not
+# (--lamb 0.075 for Penn Treebank, --epsilon 0.002 for WikiText-2).
+PUBLISHED = {
+    "awd-ptb": ("krause", 5e-5, 0.002, 2e-5),
+    "awd-ptb-paper": ("mos", 0.002, 0.02, 0.001),
+    "awd-wikitext-2": ("mos", 0.002, 0.02, 0.001),
+    "mos-ptb": ("mos", 0.002, 0.075, 0.001),
+    "mos-wikitext-2": ("mos", 0.002, 0.02, 0.002),
+}
+"""Scaling, rate (eta), decay (lambda) and epsilon of each preset."""
+
+
+def test_presets_have_the_published_numbers() -> None:
+    assert {
+        name: (preset.scaling, preset.rate, preset.decay, preset.epsilon) for name, preset in DYNAMIC_PRESETS.items()
+    } == PUBLISHED
+    assert {preset.segment for preset in DYNAMIC_PRESETS.values()} == {5}
+
+
 def test_the_grid_multiplies_rate_and_decay() -> None:
     points = grid_points(KRAUSE, DynamicGrid(rates=(0.5, 2.0), decays=(1.0,)))
     assert [(point.rate, point.decay, point.epsilon) for point in points] == [(0.01, 0.05, 0.001), (0.04, 0.05, 0.001)]
