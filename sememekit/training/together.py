@@ -89,6 +89,18 @@ def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) ->
     return draws
 
 
+def go_on_together(ranks: Ranks, draws: torch.Generator, num_parts: int) -> None:
+    """After a step: all ranks go on with the generator that they share where the one with most parts of the batch has got.
+
+    Words are drawn for each part, so that a rank with fewer, or without an example of the batch, would be behind for good.
+    """
+    total, squares = ranks.sum([num_parts, num_parts**2])
+    if ranks.size * squares == total**2:  # as many on each rank
+        return
+    numbers = ranks.all(num_parts)
+    draws.set_state(ranks.all(draws.get_state())[numbers.index(max(numbers))])
+
+
 def reseed(ranks: Ranks, seed: int, step: int) -> None:
     """Seed torch by the run's seed, a step and the rank, so that no two ranks drop the same numbers."""
     torch.manual_seed(int(np.random.SeedSequence([seed, step, ranks.rank]).generate_state(1, np.uint64)[0] >> np.uint64(1)))

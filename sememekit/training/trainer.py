@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
+from sememekit.decoders.base import Decoder
 from sememekit.errors import TrainingError
 from sememekit.layers import note_rows, rows_of_ranks, training_counters
 from sememekit.ranks import ALONE, Ranks
@@ -33,6 +34,7 @@ from sememekit.training.together import (
     any_shards,
     begin_together,
     check_same_weights,
+    go_on_together,
     part_of_batch,
     random_state,
     reduce_gradients,
@@ -95,6 +97,7 @@ class Trainer:
         self.carry: Carry = ()
         self.num_batches = 0
         self.draws = begin_together(task, ranks, run.seed, self.device)
+        self._output_layers = [part for part in task.modules() if isinstance(part, Decoder)]
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
@@ -160,6 +163,8 @@ class Trainer:
             share = part_of_batch(loss, self.ranks) if self._in_shards else loss.share
             (objective * share if share != 1.0 else objective).backward()
             done.append(replace(loss, nats=loss.nats.detach(), penalty=None))
+        if self.draws is not None and any(layer.estimates_in_training for layer in self._output_layers):
+            go_on_together(self.ranks, self.draws, len(done))
         if not done:  # this rank has no example of the batch
             done = [BatchLoss(torch.zeros((), device=self.device), 0, None, self.carry)]
         nats, last = torch.stack([loss.nats for loss in done]).sum(), done[-1]

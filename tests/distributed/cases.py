@@ -86,6 +86,7 @@ CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
     "lattice, a loss per sentence": _golden("lattice mos", loss_per="sentence", batch_size=7),
     "nli": _golden("nli bilstm"),
     "fewer examples than ranks": _golden("classification lstm", batch_size=39),
+    "sampled words, fewer examples than ranks": _golden("headline sampled", batch_size=59),  # of 60
 }
 """Name -> the plan."""
 

@@ -28,6 +28,7 @@ FEW = (
     "headline sdlm",
     "lattice, a loss per sentence",
     "fewer examples than ranks",
+    "sampled words, fewer examples than ranks",
     "in shards: softmax, clipped",
     "in shards: sdlm with sampled words",
     MOMENTS,
@@ -224,6 +225,13 @@ def test_a_batch_of_fewer_than_the_processes_leaves_no_run(
 
 def test_as_many_processes_go_on_with_the_same_bits_dropout_included(trained: Trained) -> None:
     straight, resumed = trained.found["straight"], trained.found["resumed"]
+    assert straight["losses"] == resumed["losses"]
+    for name, tensor in straight["weights"].items():
+        assert torch.equal(tensor, resumed["weights"][name]), name
+
+
+def test_ranks_with_unequal_numbers_of_parts_draw_the_same_words_and_go_on_with_the_same_bits(trained: Trained) -> None:
+    straight, resumed = trained.found["straight in parts"], trained.found["resumed in parts"]
     assert straight["losses"] == resumed["losses"]
     for name, tensor in straight["weights"].items():
         assert torch.equal(tensor, resumed["weights"][name]), name

@@ -103,6 +103,13 @@ def everything(tables: dict[str, Any], cases: list[str], ranks: Ranks, folder: P
     losses = go_on(straight, 12)
     found["straight"] = outcome(straight, losses)
     found["resumed"] = resumed(dropping, ranks, folder / "dropping", 12)
+    in_parts = {**plain, "task": {**plain["task"], "batch_size": 5, "small_batch_size": 1}}
+    straight = trainer_of(in_parts, ranks)
+    go_on(straight, 5)
+    keep(straight, folder / "in-parts")
+    losses = go_on(straight, 12)
+    found["straight in parts"] = outcome(straight, losses)
+    found["resumed in parts"] = resumed(in_parts, ranks, folder / "in-parts", 12)
     found["masks"] = ranks.all(torch.rand(3).tolist())
     found["gathered"] = _gathered(ranks)
     return found
