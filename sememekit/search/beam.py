@@ -87,7 +87,8 @@ def beam_search(
 
     ``state`` is that before the first word and ``memory`` the constant input of the model, B rows each; ``begin`` and ``end``
     are the words before the first and after the last; ``banned`` words and ``begin`` are never chosen. Returns for each example
-    up to ``num_best`` hypotheses, the best first; ties go to the smaller ids. At least one, unless every text is forbidden.
+    up to ``num_best`` hypotheses, the best first; of those finished with equal scores the smaller ids come first. Which of
+    equally probable extensions go on is left to ``step`` and to torch's topk. At least one, unless every text is forbidden.
     """
     beam, device, num_rows = settings.beam_size, state[0].device, len(state[0])
     finished: list[list[Hypothesis]] = [[] for _ in range(num_rows)]

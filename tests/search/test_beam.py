@@ -174,6 +174,15 @@ def test_banned_words_and_forbidden_texts() -> None:
     assert beam_search(toy.step, state, memory, begin=BEGIN, end=END, settings=tight, banned=(2, 3)) == [[], [], []]
 
 
+def test_finished_texts_of_equal_scores_come_by_their_ids() -> None:
+    """Every text has the same score, and the beam holds all."""
+    toy = Toy(1)
+    toy.table.fill_(-1.0)
+    (found,) = toy.search(beam_size=100, num_best=100, min_length=2, max_length=2)
+    others = [word for word in range(WORDS) if word not in (BEGIN, END)]
+    assert [item.words for item in found] == list(product(others, repeat=2))
+
+
 def test_repetitions_are_found() -> None:
     rows, words = repetitions(torch.tensor([[2, 3, 2, 3, 2], [4, 4, 4, 4, 4], [2, 3, 4, 2, 2]]), 2)
     assert sorted(zip(rows.tolist(), words.tolist(), strict=True)) == [
