@@ -229,6 +229,10 @@ class Task(nn.Module, ABC):
         """
         return None
 
+    def never_learned(self, data: PreparedData, split: str) -> int:
+        """How many predictions of a split are ``<unk>`` where none of train is, so that its probability is never learned."""
+        return 0
+
 
 class WordPredictor(Task):
     """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations.

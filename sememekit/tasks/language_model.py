@@ -238,3 +238,10 @@ class LanguageModel(WordPredictor):
 
     def uniform(self) -> float:
         return float(len(self.vocabulary))
+
+    def never_learned(self, data: PreparedData, split: str) -> int:
+        unknown = self.vocabulary.unknown_id
+        if unknown is None:
+            return 0
+        train, other = (int((data.tokens(name) == unknown).sum()) for name in ("train", split))
+        return 0 if train else other

@@ -269,6 +269,13 @@ class SequenceToSequence(TextWriter):
     def uniform(self) -> float | None:
         return float(len(self.vocabulary)) if self.metric.name == "perplexity" else None
 
+    def never_learned(self, data: PreparedData, split: str) -> int:
+        unknown = self.vocabulary.unknown_id
+        if unknown is None:
+            return 0
+        train, other = (self._target_counts(self._examples(data, name))[unknown] for name in ("train", split))
+        return 0 if train else int(other)
+
     def _target_counts(self, examples: Examples) -> np.ndarray:
         """(V,) how often each word is one of a target, ends included."""
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)

@@ -225,10 +225,16 @@ class Trainer:
                 raise self._diverged(f"training diverged: validation {name.replace('_', ' ')} is {value} {after}")
         uniform, value = self.task.uniform(), valid[self.task.metric.name]
         if uniform is not None and worse_than_guessing(self.progress, value, uniform):
-            raise self._diverged(
-                f"training diverged: validation {self.task.metric.name} is {value:.4g} {after}, and a model that gives each "
-                f"of the {uniform:,.0f} words the same probability has {uniform:,.0f}"
+            seen = (
+                f"validation {self.task.metric.name} is {value:.4g} {after}, and a model that gives each of the {uniform:,.0f} "
+                f"words the same probability has {uniform:,.0f}"
             )
+            if unknown := self.task.never_learned(self.data, "valid"):
+                seen += (
+                    f"; {unknown:,} words to predict in valid are <unk> and none in train is, so that its probability is never "
+                    "learned: that may be why, and --min-count 2 of 'sememekit preprocess' makes rare words of train <unk>, too"
+                )
+            raise self._diverged(f"training diverged: {seen}")
 
     def _close(self, window: _Window, batch: Any, num_batches: int) -> StepReport:
         """Read the window's losses back, of which ``batch`` was the last, and report them; fail where one is not finite."""

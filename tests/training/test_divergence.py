@@ -11,12 +11,14 @@ import pytest
 import torch
 
 from sememekit.analysis.evaluate import evaluate
+from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import SememekitError, TrainingError
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder
 from tests.small_examples import ExamplePlace
-from tests.small_pairs import PairPlace
+from tests.small_pairs import PairPlace, write_pairs
 from tests.small_run import Place
 
 LATTICE: dict[str, dict[str, Any]] = {
@@ -90,6 +92,34 @@ def test_a_run_that_diverges_leaves_only_whole_checkpoints(
 def test_a_lattice_that_is_worse_than_guessing_ends(tables: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     ended = runaway(tables["lattice"], tmp_path / "run", "adam", 30.0)
     assert "a model that gives each of the 11 words the same probability has 11" in ended
+
+
+def test_a_word_that_train_lacks_is_named_beside_the_rate(tables: dict[str, dict[str, Any]], tmp_path: Path) -> None:
+    """``<unk>`` of valid alone, in targets; not where train has one, and not of a source."""
+    told = "4 words to predict in valid are <unk> and none in train is"
+    known, new, source = [("我 吃 梨", "吃 梨")] * 9, [("我 吃 梨", "火星 飞船")] * 2, [("火星 飞船", "吃 梨")] * 2
+    for name, valid, words in (("target", new, True), ("source", source, False)):
+        rows = {"train": known, "valid": valid, "test": valid}
+        preprocess("tests.small_pairs:SmallPairs", write_pairs(tmp_path / f"{name}.text", rows), tmp_path / f"{name}.data")
+        table = {**tables["headline"], "data": {"path": str(tmp_path / f"{name}.data")}}
+        ended = told_of(table, tmp_path / name)
+        assert (told in ended, "start again with a lower rate" in ended) == (words, True)
+    assert "<unk>" not in told_of(tables["headline"], tmp_path / "small")
+    text = tmp_path / "text"
+    text.mkdir()
+    for split, line in (("train", "我 吃 梨 。 人 买 电脑 。"), ("valid", "火星 飞船 火星 飞船"), ("test", "我 吃 梨")):
+        (text / f"{split}.txt").write_text(f"{line}\n" * 30, encoding="utf-8")
+    preprocess("plain", text, tmp_path / "plain", PreprocessSettings(segmenter="none"))
+    plain = {**tables["softmax"], "data": {"path": str(tmp_path / "plain")}}
+    assert "120 words to predict in valid are <unk> and none in train is" in told_of(plain, tmp_path / "words")
+
+
+def told_of(table: dict[str, Any], out: Path) -> str:
+    """How a run with an absurd rate ends."""
+    optimizer = {"name": "adam", "learning_rate": 100.0, "clip": 1e30}
+    with pytest.raises(TrainingError) as failed:
+        train({**table, "optimizer": optimizer, "run": {**table["run"], "stall_epochs": 0}}, out)
+    return str(failed.value)
 
 
 @pytest.mark.slow
