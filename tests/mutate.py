@@ -16,14 +16,25 @@ import sys
 from tests.mutants import ROOT, of_room
 from tests.mutate_room import DEFAULTS, BrokenTestsError, survivors
 
-TESTS = {
-    "attack": ["tests/attack", f"{DEFAULTS}[attack]"],
-    "training": ["tests/training", f"{DEFAULTS}[training]"],
-    "tasks": ["tests/tasks", f"{DEFAULTS}[tasks]"],
+ELSEWHERE = {
+    "analysis": ["tests/commands"],
+    "files": ["tests/test_files.py", "tests/test_typed.py", "tests/commands/test_folders.py"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
-    "measure": ["tests/measure", f"{DEFAULTS}[measure]"],
 }
-"""Room -> the tests that must see a change of it. ``layers`` has no settings, thus no defaults."""
+"""Rooms whose tests are not, or not only, in a folder of that name."""
+
+
+def tests_of_rooms() -> dict[str, list[str]]:
+    """Room -> the tests that must see a change of it, for every room that is a folder: ``tests/ROOM``, or those of
+    ``ELSEWHERE``, and the frozen defaults where the room has settings.
+    """
+    rooms = sorted(path.parent.name for path in (ROOT / "sememekit").glob("*/__init__.py"))
+    frozen = (ROOT / "tests/config/defaults.txt").read_text(encoding="utf-8")
+    with_settings = {line.partition(".")[0] for line in frozen.splitlines()}
+    return {room: ELSEWHERE.get(room, [f"tests/{room}"]) + [f"{DEFAULTS}[{room}]"] * (room in with_settings) for room in rooms}
+
+
+TESTS = tests_of_rooms()
 WANTED = 0.85
 
 

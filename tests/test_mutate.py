@@ -109,10 +109,13 @@ def test_a_mutant_is_given_to_the_tests_that_run_its_lines_those_of_quick_files_
 
 
 def test_the_tests_of_every_room_are_there() -> None:
+    folders = {path.name for path in (ROOT / "sememekit").iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert set(TESTS) == folders
+    assert {room for room, tests in TESTS.items() if f"{DEFAULTS}[{room}]" in tests} == set(ROOMS)
     for tests in TESTS.values():
         for test in tests:
             path, _, case = test.partition("::")
-            assert (ROOT / path).exists()
+            assert (ROOT / path).is_file() or any((ROOT / path).rglob("test_*.py")), path
             assert not case or case.partition("[")[2].rstrip("]") in ROOMS, "pytest refuses a case that is not there"
 
 
