@@ -5,8 +5,8 @@
 
 A step is loss, gradient, clipping and plain SGD, with a tied softmax on top. Three sides are timed in turns in one run: the
 plain LSTM without any dropout; the AWD-LSTM with weight drop and nothing else; and the AWD-LSTM with all that the published
-recipe has (locked dropout, dropout of words, both penalties). Prints a JSON object with the median of the repeats and the
-ratios to the plain side.
+recipe has (locked dropout, dropout of words, both penalties). Prints a JSON object with the median of the repeats, CPU
+seconds with one thread and wall time with more, and the ratios to the plain side.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from measuring import times
 
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
@@ -72,22 +72,15 @@ def main() -> None:
         "weight_drop": step_of(options, {**awd, "dropout": 0.0}, {}, tokens),
         "awd_lstm": step_of(options, {**awd, "dropout": 0.25}, REGULARISED, tokens),
     }
-    times: dict[str, list[float]] = {name: [] for name in sides}
-    for step in sides.values():
-        step()
-    for _ in range(options.repeats):
-        for name, step in sides.items():
-            begin = time.perf_counter()
-            step()
-            times[name].append(time.perf_counter() - begin)
-    seconds = {name: statistics.median(values) for name, values in times.items()}
+    taken = times(sides, options.repeats)
+    seconds = {name: statistics.median(values) for name, values in taken.items()}
     print(
         json.dumps(
             {
                 "benchmark": "awd_lstm",
                 **vars(options),
                 "seconds_per_step": seconds,
-                "all_seconds": times,
+                "all_seconds": taken,
                 "weight_drop_over_plain": seconds["weight_drop"] / seconds["plain_lstm"],
                 "awd_over_plain": seconds["awd_lstm"] / seconds["plain_lstm"],
                 "goals": {"weight_drop_over_plain": "<= 1.15"},

@@ -1,9 +1,11 @@
 """Lattice language models: the training step against a plain LSTM's, and against the same mathematics edge by edge.
 
-    python benchmarks/lattice.py --data DIR [--batch 40] [--length 30] [--repeats 5] [--loop]
+    python benchmarks/lattice.py [--data DIR] [--data-3 DIR] [--batch 40] [--length 30] [--repeats 5] [--loop]
 
-DIR is prepared data with a chunk vocabulary of 10,000 n-grams of 2 tokens and, for L = 3, of 3 (--data-3). A step is forward,
-backward, clipping and Adam on one batch of sentences of equal length cut from the training text; sides of a ratio are timed
+DIR is prepared data with a chunk vocabulary of 10,000 n-grams of 2 tokens and, for L = 3, of 3 (--data-3). Without data, words
+drawn by Zipf's law and their most frequent n-grams stand in; how many chunks a sentence holds depends on the text, so real text
+is the honest side. A step is forward, backward, clipping and Adam on one batch of sentences of equal length cut from the
+training text; sides of a ratio are timed
 in turns in one run, the best of the repeats. Every model has two layers of 200, vectors of 256 (128 with two copies), tied, as
 in Section 5.2 of Buckman and Neubig 2018. "plain" is the language model of the house with an LSTM and a tied softmax on the
 same tokens, "chain" the lattice with one path, whose parameters are those of the lattices without what only they have.
@@ -19,9 +21,10 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +39,8 @@ from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.tasks.lattice.model import Lattice
+from sememekit.text.chunks import ChunkVocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 LATTICES: dict[str, dict[str, Any]] = {
     "chain": {"longest_chunk": 1, "sub_model": False, "composition_size": 0},
@@ -52,11 +57,43 @@ PAPER = {"L=1": 1.8, "L=2": 10.8, "E=2": 5.6}
 """Seconds a batch over the baseline's (Table 5), at three layers of 1500 on a GPU."""
 
 
-def sentences(data: PreparedData, batch: int, length: int) -> list[npt.NDArray[np.int64]]:
+class Text(NamedTuple):
+    """What the models read: words, running text, and the chunks of L = 2 and of L = 3."""
+
+    vocabulary: Vocabulary
+    tokens: npt.NDArray[np.int64]
+    chunks: ChunkVocabulary
+    longer: ChunkVocabulary | None
+
+
+def prepared(folder: Path, longer: Path | None, size: int) -> Text:
+    """The first ``size`` tokens of the training text."""
+    data = PreparedData.open(folder)
+    chunks_3 = PreparedData.open(longer).chunks() if longer else None
+    return Text(data.vocabulary, np.asarray(data.tokens("train")[:size]).astype(np.int64), data.chunks(), chunks_3)
+
+
+def made_up(num_words: int, size: int, num_chunks: int = 10_000) -> Text:
+    """Words by Zipf's law, and the most frequent n-grams of 200,000 of them."""
+    counts = {f"w{rank:06}": max(1, 1_000_000 // rank) for rank in range(1, num_words - 1)}
+    vocabulary = Vocabulary.from_counts({"<eos>": 40_000, "<unk>": 1} | counts)
+    share = vocabulary.counts.astype(np.float64)
+    share[[vocabulary.end_id, vocabulary.unknown_id]] = 0.0
+    tokens = np.random.default_rng(1).choice(len(vocabulary), size=max(size, 200_000), p=share / share.sum())
+
+    def chunks(longest: int) -> ChunkVocabulary:
+        words = tokens[:200_000].tolist()
+        found = Counter(gram for n in range(2, longest + 1) for gram in zip(*(words[k:] for k in range(n)), strict=False))
+        most = sorted(found.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[:num_chunks]
+        return ChunkVocabulary(vocabulary, [gram for gram, _ in most], [count for _, count in most], max_length=longest)
+
+    return Text(vocabulary, tokens, chunks(2), chunks(3))
+
+
+def sentences(text: Text, batch: int, length: int) -> list[npt.NDArray[np.int64]]:
     """Running text cut into sentences of equal length, each with an end mark."""
-    end = data.vocabulary.end_id
+    end, words = text.vocabulary.end_id, text.tokens
     assert end is not None
-    words = np.asarray(data.tokens("train")[: 4 * batch * length]).astype(np.int64)
     words = words[words != end][: batch * (length - 1)].reshape(batch, length - 1)
     return [np.append(row, end) for row in words]
 
@@ -103,23 +140,25 @@ def gigaflops(task: Lattice, batch: Any) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--data-3", type=Path)
+    parser.add_argument("--words", type=int, default=10_000, help="without data")
     parser.add_argument("--batch", type=int, default=40)
     parser.add_argument("--length", type=int, default=30)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--loop", action="store_true")
     options = parser.parse_args()
-    data = PreparedData.open(options.data)
-    longer = PreparedData.open(options.data_3) if options.data_3 else data
-    text = sentences(data, options.batch, options.length)
-    chosen = options.only if options.only is not None else [name for name in LATTICES if options.data_3 or name != "L=3"]
+    torch.manual_seed(1)
+    size = 4 * options.batch * options.length
+    source = prepared(options.data, options.data_3, size) if options.data else made_up(options.words, size)
+    text = sentences(source, options.batch, options.length)
+    chosen = options.only if options.only is not None else [name for name in LATTICES if source.longer or name != "L=3"]
 
     steps: dict[str, Callable[[], None]] = {}
     plain = build_task(
         read_plan({"task": {"embedding_size": 256}, "encoder": {"hidden_size": 200, "output_size": 256}}, "plain"),
-        data.vocabulary,
+        source.vocabulary,
         None,
     )
     assert isinstance(plain, LanguageModel)
@@ -129,7 +168,8 @@ def main() -> None:
     tasks = {}
     for name in chosen:
         table = {"task": {"name": "lattice", **LATTICES[name]}, "encoder": {"name": "lattice_lstm", "hidden_size": 200}}
-        task = build_task(read_plan(table, name), data.vocabulary, None, chunks=(longer if name == "L=3" else data).chunks())
+        chunks = (source.longer or source.chunks) if name == "L=3" else source.chunks
+        task = build_task(read_plan(table, name), source.vocabulary, None, chunks=chunks)
         assert isinstance(task, Lattice)
         batch = task.batch_of(text)
         steps[name], counts[name], tasks[name] = stepper(task, batch, ()), gigaflops(task, batch), task
@@ -139,6 +179,8 @@ def main() -> None:
     rows, vectors = torch.randn(options.batch * options.length, 256), plain.embedding.weight.detach()
     product_speed = _speed(rows, vectors)
     report: dict[str, Any] = {
+        "benchmark": "lattice",
+        "text": str(options.data or "made up"),
         "seconds": {name: round(value, 4) for name, value in best.items()},
         "ratio_to_fastest_plain": {name: round(best[name] / fastest, 2) for name in chosen},
         "goals": GOALS,
@@ -158,7 +200,7 @@ def main() -> None:
             (-Twin(task).log_probability(text[0].tolist())).backward()
             report["loop"][name] = round((time.process_time() - begin) * options.batch / best[name], 1)
     report |= {"threads": torch.get_num_threads(), "torch": torch.__version__}
-    print(json.dumps(report, indent=1))
+    print(json.dumps(report))
 
 
 def _speed(rows: torch.Tensor, vectors: torch.Tensor) -> float:

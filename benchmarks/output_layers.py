@@ -3,9 +3,9 @@
     python benchmarks/output_layers.py [--words 10000] [--width 512] [--tokens 700] [--repeats 5] [--layers class_hsm ...]
 
 The loss of one batch and its gradients, the encoder left out. Words are drawn by Zipf's law (count of rank r = 10^6 / r), as
-the vocabulary counts them. All layers are timed in turns in one run, with their usual settings; the best of the repeats
-counts, since a busy machine only ever adds. Peak memory is that of a fresh process a layer, over what it held before the step
-with its gradients in place. Prints a JSON object.
+the vocabulary counts them. All layers are timed in turns in one run, with their usual settings; the best of the repeats counts,
+since a busy machine only ever adds: CPU seconds with one thread, wall time with more. Peak memory is that of a fresh process a
+layer, over what it held before the step with its gradients in place. Prints a JSON object.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import torch
-from measuring import resident_kilobytes
+from measuring import peak_megabytes, resident_kilobytes, times
 
 from sememekit.config import load_variant
 from sememekit.decoders import DECODERS
@@ -71,19 +68,9 @@ def main() -> None:
         return
     names = ["softmax", *(name for name in options.layers if name != "softmax")]
     steps = {name: Step(name, options) for name in names}
-    taken: dict[str, list[float]] = {name: [] for name in names}
-    for step in steps.values():
-        step()
-    for _ in range(options.repeats):
-        for name, step in steps.items():
-            begin = time.perf_counter()
-            step()
-            taken[name].append(time.perf_counter() - begin)
+    taken = times(dict(steps), options.repeats)
     passed_on = [f"--{name}={getattr(options, name)}" for name in sizes]
-    memory = {}
-    for name in names:
-        command = [sys.executable, "-W", "ignore", __file__, *passed_on, "--measure-memory-of", name]
-        memory[name] = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    memory = {name: peak_megabytes(__file__, passed_on, name) for name in names}
     best = {name: min(values) for name, values in taken.items()}
     report = {
         "benchmark": "output_layers",

@@ -91,7 +91,7 @@ def main() -> None:
         "baseline_rss_megabytes": baseline["peak_rss_megabytes"],
         **result,
     }
-    print(json.dumps(report, indent=1))
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

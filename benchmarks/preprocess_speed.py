@@ -104,7 +104,7 @@ def main() -> None:
         "times_faster": round(first["seconds"] / last["seconds"], 2),
         "same_bytes": len({side["sha256"] for side in sides.values()}) == 1,
     }
-    print(json.dumps(report, indent=1))
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

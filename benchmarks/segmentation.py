@@ -87,7 +87,7 @@ def main() -> None:
         words = frozenset(open_lexicon(arguments.lexicon).words)
         extra = side(arguments.lexicon.partition(":")[0], MaximumMatcher(words).segment, lines, size, arguments.repeats)
         report["with_lexicon"] = {**extra, "words_of_lexicon": len(words)}
-    print(json.dumps(report, ensure_ascii=False, indent=1))
+    print(json.dumps(report, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -138,25 +138,22 @@ def main() -> None:
         return step
 
     steps = best_times({name: training_step(name) for name in ("none", "concat", "gate", "cell")}, options.repeats)
-    print(
-        json.dumps(
-            {
-                "layer_seconds": layers,
-                "layer_speedup": round(layers["loop"] / layers["ours"], 2),
-                "layer_speedup_all_distinct": round(layers["loop_all_distinct"] / layers["ours_all_distinct"], 2),
-                "layer_goal": 1.8,
-                "share_of_distinct_sets": round(len(sums(text).rows) / text.numel(), 3),
-                "largest_difference": difference,
-                "step_seconds": steps,
-                "step_ratios_to_plain": {name: round(steps[name] / steps["none"], 3) for name in steps},
-                "cell_step_goal": 1.5,
-                "threads": torch.get_num_threads(),
-                "torch": torch.__version__,
-                "sizes": {name: str(value) for name, value in vars(options).items()},
-            },
-            indent=1,
-        )
-    )
+    report = {
+        "benchmark": "sememe_cells",
+        "layer_seconds": layers,
+        "layer_speedup": round(layers["loop"] / layers["ours"], 2),
+        "layer_speedup_all_distinct": round(layers["loop_all_distinct"] / layers["ours_all_distinct"], 2),
+        "layer_goal": 1.8,
+        "share_of_distinct_sets": round(len(sums(text).rows) / text.numel(), 3),
+        "largest_difference": difference,
+        "step_seconds": steps,
+        "step_ratios_to_plain": {name: round(steps[name] / steps["none"], 3) for name in steps},
+        "cell_step_goal": 1.5,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "sizes": {name: str(value) for name, value in vars(options).items()},
+    }
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Batched beam search against one text at a time, and a training step with the self-organised softmax against the full one.
 
+    python benchmarks/seq2seq.py
     python benchmarks/seq2seq.py decode [--inputs FILE.jsonl] [--batched 256] [--alone 16] [--words 69000] [--width 512]
     python benchmarks/seq2seq.py decode --run RUN [--data DATA]
     python benchmarks/seq2seq.py train [--words 69000] [--width 512] [--batch 128] [--source 31] [--target 8]
 
 Both sides take turns in one run; the best time of each counts: CPU seconds of the process with one thread
-(OMP_NUM_THREADS=1), wall time with more. Prints a JSON object.
+(OMP_NUM_THREADS=1), wall time with more. Prints a JSON object a line, ``decode`` and then ``train`` unless one of them is asked
+for.
 
 ``decode``: an untrained model of one LSTM layer on each side writes 10 words for each input; with ``--run`` a trained one
 writes what it writes, over the test split. Inputs are taken at equal distances from all of them in the order of their length,
@@ -217,9 +219,12 @@ def train(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+PARTS = {"decode": decode, "train": train}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("decode", "train"))
+    parser.add_argument("what", nargs="?", choices=PARTS, help="both unless given")
     parser.add_argument("--inputs", type=Path)
     parser.add_argument("--run", type=Path)
     parser.add_argument("--data", type=Path)
@@ -233,8 +238,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--only", choices=("softmax", "self_organized"))
     options = parser.parse_args()
-    found = decode(options) if options.what == "decode" else train(options)
-    print(json.dumps({"benchmark": f"seq2seq {options.what}", "threads": torch.get_num_threads(), **found}))
+    for what in PARTS if options.what is None else (options.what,):
+        found = PARTS[what](options)
+        print(json.dumps({"benchmark": f"seq2seq {what}", "threads": torch.get_num_threads(), **found}), flush=True)
 
 
 if __name__ == "__main__":
