@@ -5,10 +5,10 @@
 DIR is prepared data with a chunk vocabulary of 10,000 n-grams of 2 tokens and, for L = 3, of 3 (--data-3). Without data, words
 drawn by Zipf's law and their most frequent n-grams stand in; how many chunks a sentence holds depends on the text, so real text
 is the honest side. A step is forward, backward, clipping and Adam on one batch of sentences of equal length cut from the
-training text; sides of a ratio are timed
-in turns in one run, the best of the repeats. Every model has two layers of 200, vectors of 256 (128 with two copies), tied, as
-in Section 5.2 of Buckman and Neubig 2018. "plain" is the language model of the house with an LSTM and a tied softmax on the
-same tokens, "chain" the lattice with one path, whose parameters are those of the lattices without what only they have.
+training text; sides of a ratio are timed in turns in one run, the best of the repeats. Every model has two layers of 200,
+vectors of 256 (128 with two copies), tied, as in Section 5.2 of Buckman and Neubig 2018. "plain" is the language model of the
+house with an LSTM and a tied softmax on the same tokens, "chain" the lattice with one path, whose parameters are those of the
+lattices without what only they have.
 
 The floor of a model is the time of its matrix products alone, counted below, at the speed at which this machine does the plain
 model's softmax product, so that it says how much of a step is anything else. ``--loop`` runs the twin of the tests, which goes
