@@ -15,7 +15,14 @@ from torch.nn import functional
 from sememekit.decoders.base import Decoder, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, at_least_single, grouped_cross_entropy, grouped_topk, segment_logsumexp
+from sememekit.layers import (
+    Groups,
+    at_least_single,
+    grouped_cross_entropy,
+    grouped_topk,
+    product_and_bias,
+    segment_logsumexp,
+)
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
 
@@ -70,7 +77,7 @@ class ClassHSM(Decoder):
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         group_of = self.groups.group_of
-        logits = at_least_single(functional.linear(hidden, self.words.weight, self.bias)).movedim(-1, 0)
+        logits = at_least_single(product_and_bias(hidden, self.words.weight, self.bias)).movedim(-1, 0)
         within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
         return within.movedim(0, -1) + self._among(hidden).index_select(-1, group_of)
 
@@ -83,14 +90,17 @@ class ClassHSM(Decoder):
 
     def _among(self, hidden: Tensor) -> Tensor:
         """(..., C) log-probabilities of the classes."""
-        return at_least_single(self.classes(hidden)).log_softmax(dim=-1)
+        return at_least_single(self._class_logits(hidden)).log_softmax(dim=-1)
+
+    def _class_logits(self, hidden: Tensor) -> Tensor:
+        return product_and_bias(hidden, self.classes.weight, self.classes.bias)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         return torch.stack([*self.nll_parts(hidden, target).values()]).sum(dim=0)
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
         rows, words = hidden.reshape(-1, hidden.shape[-1]), target.reshape(-1)
-        of_class = functional.cross_entropy(self.classes(rows), self.groups.group_of[words], reduction="none")
+        of_class = functional.cross_entropy(self._class_logits(rows), self.groups.group_of[words], reduction="none")
         within = grouped_cross_entropy(rows, self.words.weight, self.bias, words, self.groups)
         return {"cluster": of_class.reshape(target.shape), "in_cluster": within.reshape(target.shape)}
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sememekit import config
 from sememekit.decoders.base import Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStart
-from sememekit.layers import shared_dropout
+from sememekit.layers import product_and_bias, shared_dropout
 
 
 class MixtureSettings(config.Settings):
@@ -54,7 +54,7 @@ class MixtureContexts(nn.Module):
         """``hidden`` (..., H) -> log weights (..., K), contexts (..., K, E)."""
         contexts = self.projection(hidden).tanh()
         contexts = shared_dropout(contexts, self.dropout, self.training, (0,) if hidden.ndim == 3 else ())
-        logits = self.prior(hidden).to(self.prior.weight.dtype)  # autocast may have lowered them
+        logits = product_and_bias(hidden, self.prior.weight, self.prior.bias)
         return logits.log_softmax(dim=-1), contexts.unflatten(-1, (self.num_components, self.size))
 
 

@@ -14,7 +14,7 @@ from sememekit.decoders.base import Resources
 from sememekit.decoders.bias_start import begin_bias
 from sememekit.decoders.mixture import MixtureSettings, mixture_parts
 from sememekit.decoders.sampling import Draw, SampledDecoder, SamplingSettings, estimated_nll, linear_scores
-from sememekit.layers import at_least_single, linear_cross_entropy
+from sememekit.layers import at_least_single, linear_cross_entropy, product_and_bias
 
 
 @final
@@ -51,7 +51,7 @@ class MoS(SampledDecoder):
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         log_weights, contexts = self.mixture(hidden)
-        logits = nn.functional.linear(contexts, self.words.weight, self.bias)
+        logits = product_and_bias(contexts, self.words.weight, self.bias)
         return (at_least_single(logits).log_softmax(dim=-1) + log_weights.unsqueeze(-1)).logsumexp(dim=-2)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:

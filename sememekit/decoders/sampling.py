@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.decoders.base import Decoder, Resources
-from sememekit.layers import FixedTables, WordShard, at_least_single
+from sememekit.layers import FixedTables, WordShard, at_least_single, product_and_bias
 from sememekit.ranks import Ranks
 from sememekit.text.vocabulary import Vocabulary
 
@@ -266,4 +266,4 @@ def linear_scores(
     """
     if words is not None:
         vectors, bias = functional.embedding(words, vectors, sparse=sparse), None if bias is None else bias[words]
-    return functional.linear(contexts, vectors, bias)
+    return product_and_bias(contexts, vectors, bias)

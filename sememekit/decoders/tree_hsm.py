@@ -14,7 +14,7 @@ from torch.nn import functional
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.decoders.bias_start import BiasStart, BiasStartSettings
 from sememekit.errors import ConfigError
-from sememekit.layers import FixedTables
+from sememekit.layers import FixedTables, product_and_bias
 from sememekit.word_classes.partition import sememe_order
 from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
 
@@ -97,7 +97,7 @@ class TreeHSM(Decoder, FixedTables):
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         """The log-probability of a place is that of its parent plus that of the turn."""
-        scores = functional.linear(hidden, self.nodes, self.bias).to(self.nodes.dtype)
+        scores = product_and_bias(hidden, self.nodes, self.bias)
         levels = [scores.new_zeros((*hidden.shape[:-1], 1))]
         for level in range(1, len(self.level_bounds) - 1):
             begin, end = self.level_bounds[level : level + 2]

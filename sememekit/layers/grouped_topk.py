@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from sememekit.layers.grouped_cross_entropy import Groups
+from sememekit.layers.precision import product_and_bias
 from sememekit.layers.segments import segment_logsumexp
 
 FIRST_GROUPS = 4
@@ -67,9 +67,8 @@ def grouped_topk(
             start, end = end, end + size
             row, column = wanted[start:end].T
             members = groups.members[first:last]
-            logits = rows_NE[open_rows[row]] @ items_VE[members].T
-            if bias_V is not None:
-                logits += bias_V[members]
+            bias = None if bias_V is None else bias_V[members]
+            logits = product_and_bias(rows_NE[open_rows[row]], items_VE[members], bias)
             inside = logits.to(best.dtype).log_softmax(dim=1).topk(min(count, last - first))
             values[row, column, : inside.values.shape[1]] = inside.values + bound[row, column, None]
             found[row, column, : inside.values.shape[1]] = members[inside.indices]
@@ -100,7 +99,7 @@ def _among_all(
     rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, among_NG: Tensor, groups: Groups, count: int
 ) -> tuple[Tensor, Tensor]:
     """The same from the probabilities of all items."""
-    logits = functional.linear(rows_NE, items_VE, bias_V).to(among_NG.dtype).T
+    logits = product_and_bias(rows_NE, items_VE, bias_V).to(among_NG.dtype).T
     inside = logits - segment_logsumexp(logits, groups.group_of, groups.num_groups).index_select(0, groups.group_of)
     found = (inside + among_NG.T.index_select(0, groups.group_of)).topk(count, dim=0)
     return found.values.T, found.indices.T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 def at_least_single(values: Tensor) -> Tensor:
@@ -15,6 +16,17 @@ def product_dtype(parameter: Tensor) -> torch.dtype:
     """What matrix products of a parameter run in: the dtype of autocast where that is on, otherwise its own."""
     kind = parameter.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else parameter.dtype
+
+
+def product_and_bias(rows: Tensor, items: Tensor, bias: Tensor | None) -> Tensor:
+    """rows items^T + bias, (..., E), (V, E), (V,) -> (..., V): the product in ``product_dtype``, the sum in that of the items.
+
+    The bias of a word is near the logarithm of its frequency, and half precision would round the sum by up to 0.03.
+    """
+    if product_dtype(items) == items.dtype:
+        return functional.linear(rows, items, bias)
+    product = functional.linear(rows, items).to(items.dtype)
+    return product if bias is None else product.add_(bias)
 
 
 def add_product(total: Tensor, left: Tensor, right: Tensor) -> Tensor:

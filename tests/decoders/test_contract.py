@@ -254,6 +254,26 @@ def test_bfloat16_products_give_losses_in_full_precision(case: Case) -> None:
 
 
 @each_case
+def test_biases_are_not_rounded_to_bfloat16(case: Case) -> None:
+    """With tables of zeros the scores are sums of biases alone, which bfloat16 would round by up to 0.03."""
+    decoder, hidden, target = case.make().float(), contexts(4, 3).float(), targets(4, 3)
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.copy_(torch.randn(parameter.shape) * 5 if parameter.ndim == 1 else torch.zeros(parameter.shape))
+
+    def answers() -> list[torch.Tensor]:
+        torch.manual_seed(2)  # sampled words, where a case has any, are those of the other call
+        likely = decoder.eval().topk_words(hidden.flatten(0, 1), 2)[0]
+        return [decoder.nll(hidden, target), decoder.log_probs(hidden), likely, decoder.train().nll(hidden, target)]
+
+    exact = answers()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        lowered = answers()
+    torch.testing.assert_close(lowered, exact, rtol=0, atol=1e-5)
+
+
+@each_case
 def test_parts_of_the_loss_add_up(case: Case) -> None:
     decoder, hidden, target = case.make(), contexts(4, 3), targets(4, 3)
     parts = decoder.nll_parts(hidden, target)
