@@ -28,7 +28,8 @@ from sememekit.runs.run import OfRun, Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.maximum_matching import MaximumMatcher
-from sememekit.text.normalise import HAN, RULE, classify, to_half_width
+from sememekit.text.normalise import RULE, classify, to_half_width
+from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import Segmenter
 
 BLANKS: Final = "blanks"

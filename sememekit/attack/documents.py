@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sememekit.errors import DataError
+from sememekit.text.scripts import UNSPACED_RANGES
 
 Fields = tuple[str, ...]
 """One text, or several that are classified together: (premise, hypothesis)."""
@@ -19,9 +20,9 @@ Cutter = Callable[[str], Sequence[str]]
 """Cuts a text into the words that may be replaced: the ``segment`` of a segmenter."""
 
 LONGEST_RUN: Final = 6
-"""Characters of Chinese, Japanese or Korean without a blank that may still be one word; words above it are rare names."""
+"""Characters of Chinese or Japanese without a blank that may still be one word; words above it are rare names."""
 
-_RUN: Final = re.compile(rf"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{{{LONGEST_RUN + 1},}}")
+_RUN: Final = re.compile(rf"[{UNSPACED_RANGES}]{{{LONGEST_RUN + 1},}}")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Document:
 
 
 def long_run(fields: Fields) -> str:
-    """The first stretch of Chinese, Japanese or Korean that is too long for one word, or an empty string."""
+    """The first stretch of Chinese or Japanese that is too long for one word, or an empty string."""
     found = next((match for match in map(_RUN.search, fields) if match is not None), None)
     return found.group() if found is not None else ""
 

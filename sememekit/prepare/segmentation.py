@@ -16,8 +16,9 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.pipeline import SegmenterWords
 from sememekit.sememes import words_of_lexicons
 from sememekit.text.reading import FaultCounter, Span, read_pieces
+from sememekit.text.scripts import UNSPACED_RANGES
 
-_IDEOGRAPHS: Final = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_UNSPACED: Final = re.compile(f"[{UNSPACED_RANGES}]")
 _SENTENCES_TO_SEE: Final = 1000
 _LINES_TO_SEE: Final = 20_000
 _SHORTEST_SENTENCE: Final = 4
@@ -64,7 +65,7 @@ def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
     for piece in islice(pieces, _LINES_TO_SEE):
         if piece.text.isascii():
             continue
-        words = [len(_IDEOGRAPHS.findall(word)) for word in piece.text.split()]
+        words = [len(_UNSPACED.findall(word)) for word in piece.text.split()]
         if sum(words) >= _SHORTEST_SENTENCE:
             seen += 1
             raw += len(words) == 1 or sum(words) > _LONGEST_WORD * sum(map(bool, words))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import exp
 from pathlib import Path
@@ -15,9 +14,9 @@ from sememekit.files import typed
 from sememekit.runs.plan import Plan, Slot
 from sememekit.runs.run import Run, Which
 from sememekit.runs.sharing import without_folders
+from sememekit.text.scripts import HAN
 
 _PIPELINES: Final = (("labels", "text-classification"), ("lattices", "token-classification"), ("", "text-generation"))
-_CHINESE: Final = re.compile("[\u3400-\u9fff]")
 _COUNTS: Final = ("nats", "tokens", "examples")
 _LEFT_OUT: Final = ("claim", "run", "data", "graph", "clusters")
 
@@ -48,7 +47,7 @@ def _metadata(run: Run, title: str, best: Mapping[str, Any] | None) -> str:
     tags = ["sememekit", run.plan.task.name, run.plan.encoder.name, *decoder, *(["sememes"] if run.stored_graph else [])]
     lines = ["---", "license: unknown  # for the owner to fill in", "library_name: sememekit", f"pipeline_tag: {pipeline}"]
     counts = zip(run.vocabulary.tokens, run.vocabulary.counts.tolist(), strict=True)
-    chinese = sum(count for word, count in counts if _CHINESE.search(word))
+    chinese = sum(count for word, count in counts if HAN.search(word))
     lines += ["language: zh"] if 2 * chinese > int(run.vocabulary.counts.sum()) else []
     lines += ["tags:", *(f"- {json.dumps(tag.replace('_', '-'))}" for tag in dict.fromkeys(tags))]
     if best is not None:

@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from sememekit.figures import formatted
 from sememekit.files import PAGE, write_output
+from sememekit.text.scripts import EAST_ASIAN
 
-_EAST_ASIAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _ROW: Final = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 _CELL: Final = re.compile(r"<t[dh](?=[ >])")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -44,7 +44,7 @@ def word(value: object, kind: str = "") -> Markup:
 
 def lang(value: object) -> Markup:
     """The attribute of an element whose text is Chinese, or nothing."""
-    return Markup(' lang="zh-Hans"' if _EAST_ASIAN.search(str(value)) else "")
+    return Markup(' lang="zh-Hans"' if EAST_ASIAN.search(str(value)) else "")
 
 
 def _labelled(rows: Markup, columns: Sequence[str]) -> Markup:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from sememekit.config import resources_folder
 from sememekit.sememes.lemmas import Lemmas
 from sememekit.sememes.reading import read_lexicon_text
+from sememekit.text.scripts import HAN_RANGES
 
 FEW = 2
 """Fewer defining words than this in a definition are supplemented by the definitions of its rarer words."""
@@ -72,7 +73,7 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
     return DefiningVocabulary(tuple(words), tuple(sememes), helped, missed)
 
 
-_WORD = re.compile("[A-Za-z]+(?:-[A-Za-z]+)*|[\u4e00-\u9fff]+")
+_WORD = re.compile(f"[A-Za-z]+(?:-[A-Za-z]+)*|[{HAN_RANGES}]+")
 RARE = 4
 """A base form must occur at least once for every four times that the word itself does."""
 _ENDINGS = (("ies", "y"), ("es", "e"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))

@@ -14,7 +14,7 @@ from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeSettings,
 from sememekit.tasks.base import PrimaryMetric
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.tasks.writing import hypothesis_words, originals_of
-from sememekit.text.normalise import HAN
+from sememekit.text.scripts import HAN
 from sememekit.text.vocabulary import Vocabulary
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, final
 
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import read_object
+from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
 PREFIX: Final = "hf:"
@@ -25,8 +26,6 @@ FORMAT: Final = 1
 Blanks = Literal["auto", "always", "never"]
 """Whether a blank stands before a word in running text: before all but those that begin with a Chinese or Japanese character or
 a full-width mark, before all, before none."""
-
-_EAST_ASIAN: Final = (("\u2e80", "\u9fff"), ("\uf900", "\ufaff"), ("\uff00", "\uffef"), ("\U00020000", "\U0003ffff"))
 
 
 def needed(module: str, use: str) -> Any:
@@ -171,7 +170,7 @@ class HuggingFacePieces:
 def blank_before(word: str, blanks: str) -> bool:
     """Whether a blank stands before a word in running text; see ``Blanks``."""
     if blanks == "auto":
-        return not any(first <= word[:1] <= last for first, last in _EAST_ASIAN)
+        return EAST_ASIAN.match(word) is None
     return blanks == "always"
 
 

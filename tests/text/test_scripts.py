@@ -1,0 +1,28 @@
+"""Which characters are Chinese, and which scripts have no blanks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sememekit.text.scripts import EAST_ASIAN, HAN, UNSPACED_RANGES
+
+UNSPACED = re.compile(f"[{UNSPACED_RANGES}]")
+
+
+@pytest.mark.parametrize(
+    ("character", "han", "unspaced", "east_asian"),
+    [
+        *(
+            (one, True, True, True)
+            for one in ("一", "龥", "\u3400", "\u9fff", "\uf900", "\U00020000", "\U0002f800", "\U00031350")
+        ),
+        *((one, False, True, True) for one in ("ぁ", "ん", "ア", "ー")),
+        *((one, False, False, True) for one in ("，", "。", "「", "Ａ", "！")),
+        *((one, False, False, False) for one in ("a", "é", "한", ",", "—", "“", "…", "1", " ")),
+    ],
+)
+def test_characters(character: str, han: bool, unspaced: bool, east_asian: bool) -> None:
+    found = tuple(pattern.fullmatch(character) is not None for pattern in (HAN, UNSPACED, EAST_ASIAN))
+    assert found == (han, unspaced, east_asian), f"U+{ord(character):04X}"
