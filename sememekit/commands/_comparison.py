@@ -53,4 +53,4 @@ def _changes(row: ComparedWords) -> Iterator[object]:
     for change in row.changes:
         yield change.perplexity
         for value in (change.relative.value, change.relative.low, change.relative.high):
-            yield "–" if value is None else f"{100 * value:+.2f}"
+            yield percent(value, 2, "+", unit=False)

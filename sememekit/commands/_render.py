@@ -124,6 +124,11 @@ def print_fields(title: str, report: BaseModel | dict[str, Any], skip: Sequence[
     print_table(title, ("", ""), rows)
 
 
+def in_per_cent(shares: Iterable[float | None]) -> list[str]:
+    """Cells of a table in per cent, with two decimals."""
+    return [percent(share, 2, unit=False) for share in shares]
+
+
 def format_value(value: object) -> str:
     """A value with thousands separators, or with four significant digits."""
     if isinstance(value, bool) or value is None:
@@ -137,11 +142,6 @@ def format_value(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(format_value(item) for item in value)
     return str(value)
-
-
-def per_cent(share: float | None) -> str:
-    """A share in per cent with two decimals, "–" for none."""
-    return "–" if share is None else f"{100 * share:.2f}"
 
 
 class ProgressLines:

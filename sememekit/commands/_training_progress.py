@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sememekit.commands._render import format_value, per_cent, remark
+from sememekit.commands._render import format_value, remark
+from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -157,7 +158,7 @@ def epoch_line(report: Any) -> str:
     # How many nats and tokens a split has in all is the same in every line, or follows from what is shown.
     figures = {name: value for name, value in report.valid.items() if name not in ("nats", "tokens", "examples")}
     valid = ", ".join(
-        f"{name} {per_cent(value)} %" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
+        f"{name} {percent(value, 2)}" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
         for name, value in figures.items()
     )
     per, units = ("", "examples") if "accuracy" in report.valid else ("/token", "tokens")

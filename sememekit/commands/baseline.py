@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._options import Json, Split, Texts, option
-from sememekit.commands._render import per_cent, print_json, print_table, say
+from sememekit.commands._render import in_per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def command(
         print_json(report)
         return
     rows = [
-        (f"{metric} ({scores.name})", *map(per_cent, (found.value, found.low, found.high)))
+        (f"{metric} ({scores.name})", *in_per_cent((found.value, found.low, found.high)))
         for scores in report.scores
         for metric, found in (("ROUGE-1", scores.rouge1), ("ROUGE-2", scores.rouge2), ("ROUGE-L", scores.rougeL))
     ]

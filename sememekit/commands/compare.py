@@ -9,7 +9,7 @@ import typer
 
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Device, Dtype, EvaluationData, Figure, Json, Quiet, Seed, Split, Which, option
-from sememekit.commands._render import per_cent, print_json, print_table, progress_bars, remark, say
+from sememekit.commands._render import in_per_cent, print_json, print_table, progress_bars, remark, say
 from sememekit.config import nearest
 from sememekit.errors import ConfigError
 
@@ -128,7 +128,7 @@ def _print_texts(first: Path, second: Path, by: str, seed: int, json: bool) -> N
         print_json(report)
         return
     rows = [
-        (row.name, *map(per_cent, (row.first, row.second, *row.difference.model_dump().values()))) for row in report.differences
+        (row.name, *in_per_cent((row.first, row.second, *row.difference.model_dump().values()))) for row in report.differences
     ]
     columns = ("", "first", "second", "difference", "from", "to")
     print_table(f"{first} minus {second}, {report.examples:,} texts, in per cent", columns, rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from sememekit.commands import _options as shared
 from sememekit.commands._kinds import Way, choose, open_run, refuse
 from sememekit.commands._options import given, option
-from sememekit.commands._render import per_cent, print_fields, print_json, print_table, progress_bars, remark, say
+from sememekit.commands._render import in_per_cent, print_fields, print_json, print_table, progress_bars, remark, say
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _print_metrics(report: MetricsReport) -> None:
             print_fields(title, {name: getattr(report, name) for name in names} | unknown | parts)
             say(f"signature: {report.perplexity_signature}\n")
             for scores in report.scores:
-                rows = [(one.name, *map(per_cent, (one.value, one.low, one.high))) for one in scores.values]
+                rows = [(one.name, *in_per_cent((one.value, one.low, one.high))) for one in scores.values]
                 print_table(f"{scores.preset}, in per cent", ("", "score", "from", "to"), rows)
                 say(f"signature: {scores.signature}\n")
         case _:
@@ -169,7 +169,7 @@ def _print_segmentation(report: SegmentationReport) -> None:
     with_new = report.rows[0].new_recall is not None
     rows = []
     for row in report.rows:
-        interval = None if row.f1_low is None else f"{row.f1_low:.4f}–{row.f1_high:.4f}"
+        interval = None if row.f1_low is None else f"{row.f1_low:.4f} to {row.f1_high:.4f}"
         cells: list[object] = [row.name, f"{row.precision:.4f}", f"{row.recall:.4f}", f"{row.f1:.4f}", interval, row.words]
         if row.difference is None:
             cells += [None, None]

@@ -7,7 +7,7 @@ from typing import Final
 
 from sememekit.attack import Change, Document, ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
-from sememekit.figures import formatted
+from sememekit.figures import percent, percent_interval
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
@@ -25,13 +25,9 @@ _TITLES: Final = {
 }
 
 
-def percent(found: Interval | None) -> str:
+def shown_rate(found: Interval | None) -> str:
     """A rate with its interval: "52.0 % (45.1 to 58.9)"."""
-    if found is None or found.value is None:
-        return "–"
-    if found.low is None or found.high is None:
-        return f"{100 * found.value:.1f} %"
-    return f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
+    return "–" if found is None else percent_interval(found.value, found.low, found.high)
 
 
 def _number(found: Interval) -> str:
@@ -50,24 +46,24 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         ("outcomes", ", ".join(f"{name} {number:,}" for name, number in rates.outcomes.items())),
         ("words with candidates", _candidates(report)),
         ("texts to try, median example", _texts(report)),
-        ("accuracy before the attack", percent(rates.accuracy)),
+        ("accuracy before the attack", shown_rate(rates.accuracy)),
     ]
     survived = NOT_TURNED if report.targeted else UNDER_ATTACK
     if rates.untried:
-        rows.append((f"{survived}, {rates.untried:,} untried as surviving", percent(rates.accuracy_at_most)))
-        rows.append((f"{survived}, {rates.untried:,} untried as fooled", percent(rates.accuracy_under_attack)))
+        rows.append((f"{survived}, {rates.untried:,} untried as surviving", shown_rate(rates.accuracy_at_most)))
+        rows.append((f"{survived}, {rates.untried:,} untried as fooled", shown_rate(rates.accuracy_under_attack)))
     else:
-        rows.append((survived, percent(rates.accuracy_under_attack)))
-    rows.append((f"success rate, of {rates.attackable:,} with something to try", percent(rates.success_rate)))
-    rows.append((f"success rate, of all {rates.attacked:,} attacked", percent(rates.success_of_attacked)))
+        rows.append((survived, shown_rate(rates.accuracy_under_attack)))
+    rows.append((f"success rate, of {rates.attackable:,} with something to try", shown_rate(rates.success_rate)))
+    rows.append((f"success rate, of all {rates.attacked:,} attacked", shown_rate(rates.success_of_attacked)))
     for level, found in rates.success_at.items():
-        rows.append((f"success rate at {level:,} queries", percent(found) if found else "beyond the query budget"))
+        rows.append((f"success rate at {level:,} queries", shown_rate(found) if found else "beyond the query budget"))
     if rates.attackable:
         rows.append(("mean queries", _number(rates.mean_queries)))
         rows.append(("median queries", f"{rates.median_queries:,.1f}"))
     if rates.mean_queries_of_successes is not None and rates.words_changed is not None:
         rows.append(("mean queries of successes", f"{rates.mean_queries_of_successes:,.1f}"))
-        rows.append(("words changed, of successes", formatted(rates.words_changed, ".1%")))
+        rows.append(("words changed, of successes", percent(rates.words_changed)))
     if report.perplexity_before is not None and report.perplexity_after is not None:
         rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
     rows += [
@@ -85,8 +81,8 @@ def _candidates(report: AttackReport) -> str:
         return "no words"
     each = f", {found.mean_substitutes:,.1f} each" if found.mean_substitutes is not None else ""
     return (
-        f"{formatted(found.share_with_candidates, '.1%')} of {found.words:,}; under the constraints "
-        f"{formatted(found.share_changeable, '.1%')}{each}"
+        f"{percent(found.share_with_candidates)} of {found.words:,}; under the constraints "
+        f"{percent(found.share_changeable)}{each}"
     )
 
 
@@ -118,7 +114,7 @@ def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
         last = max(one.queries for one in results)
         within.append(Line(name, _rising([one.queries for one in won[name]], len(results), 1, last)))
         changed.append(Line(name, _rising([one.words_changed for one in won[name]], len(results), 0, most)))
-    told = "; ".join(f"{line.name} {formatted(line.points[-1][1], '.1%')}" for line in within)
+    told = "; ".join(f"{line.name} {percent(line.points[-1][1])}" for line in within)
     title = f"Share of the examples that are fooled {{}}: {told}"
     found = []
     if within:
@@ -172,7 +168,7 @@ def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, s
     rows = []
     for row in comparison.rows:
         scale = 1.0 if row.name.startswith("mean ") else 100.0
-        values = [_number(side) if scale == 1.0 else percent(side) for side in (row.first, row.second)]
+        values = [_number(side) if scale == 1.0 else shown_rate(side) for side in (row.first, row.second)]
         found = row.difference
         if found.value is None:
             rows.append((row.name, values[0], values[1], "–", "–"))

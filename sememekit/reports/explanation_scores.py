@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from sememekit.analysis.evaluate_explanations import ExplanationScores
 from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM
-from sememekit.figures import percent
+from sememekit.figures import percent, percent_interval
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
+from sememekit.reports.table import Table
 
 NAMES: Final = {
     "rise": "rise (mass minus mean)",
@@ -24,14 +25,6 @@ NAMES: Final = {
 
 DRAWN: Final = ("rise", "mass", "gates", FREQUENCY)
 SHOWN_TOP: Final = 5
-
-
-class Table(NamedTuple):
-    """A table of texts; the first column names the row."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def write_page(report: ExplanationScores, path: Path) -> None:
@@ -60,7 +53,7 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
             shown_name(score.ranking),
             str(score.top),
             *(_with_interval(rate) for rate in (score.any, score.recall, score.information, score.above_frequency)),
-            "–" if score.overlap is None else f"{100 * score.overlap:.1f}",
+            percent(score.overlap, unit=False),
         )
         for score in report.rankings
     )
@@ -116,8 +109,4 @@ def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int
 
 
 def _with_interval(rate: Interval | None) -> str:
-    if rate is None or rate.value is None:
-        return "–"
-    if rate.low is None or rate.high is None:
-        return f"{100 * rate.value:.1f}"
-    return f"{100 * rate.value:.1f} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    return "–" if rate is None else percent_interval(rate.value, rate.low, rate.high, unit=False)

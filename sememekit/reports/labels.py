@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from sememekit.analysis.analyze_labels import Group, LabelAnalysis, LabelRun, Moved
-from sememekit.figures import percent
+from sememekit.figures import percent, percent_limits
 from sememekit.reports import pages
-
-
-@dataclass(frozen=True)
-class Table:
-    """A title, headings, and rows of cells; columns from ``numeric`` on hold numbers."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: int = 1
-
-    @property
-    def numbers(self) -> range:
-        return range(self.numeric, len(self.columns))
+from sememekit.reports.table import Table
 
 
 def overview(analysis: LabelAnalysis) -> Table:
@@ -30,7 +16,7 @@ def overview(analysis: LabelAnalysis) -> Table:
     rows = []
     for run in analysis.runs:
         found = run.accuracy
-        between = f"{percent(found.accuracy_low, 2)} to {percent(found.accuracy_high, 2)}"
+        between = percent_limits(found.accuracy_low, found.accuracy_high, 2)
         rows.append((run.run, run.encoder, percent(found.accuracy, 2), between, f"{found.macro_f1:.4f}"))
     title = f"{analysis.split}: {analysis.examples:,} examples"
     return Table(title, ("run", "encoder", "accuracy", "95 % (Wilson)", "macro F1"), tuple(rows), 2)
@@ -54,8 +40,7 @@ def tables(analysis: LabelAnalysis, run: LabelRun) -> list[Table]:
 
 def _groups(title: str, groups: Iterable[Group]) -> Table:
     rows = tuple(
-        (one.name, f"{one.examples:,}", percent(one.accuracy, 2), f"{percent(one.low, 2)} to {percent(one.high, 2)}")
-        for one in groups
+        (one.name, f"{one.examples:,}", percent(one.accuracy, 2), percent_limits(one.low, one.high, 2)) for one in groups
     )
     return Table(title, ("examples", "number", "accuracy", "95 % (Wilson)"), rows)
 

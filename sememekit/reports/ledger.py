@@ -9,6 +9,7 @@ from typing import Final
 from sememekit.claims import VERDICTS, ClaimResult
 from sememekit.config import Record
 from sememekit.errors import DataError
+from sememekit.figures import percent, percent_interval
 from sememekit.reports import pages
 
 Row = tuple[str, ...]
@@ -51,9 +52,9 @@ def rows(claims: Sequence[ClaimResult]) -> list[Row]:
 
 def _row(claim: ClaimResult) -> Row:
     if claim.means is None or claim.effect is None:
-        return (claim.name, claim.verdict, "", "", "", "", "", claim.why, _percent(claim.published), "")
+        return (claim.name, claim.verdict, "", "", "", "", "", claim.why, _published(claim), "")
     verdict = f"{claim.verdict} (tiny: shows nothing)" if claim.tiny else claim.verdict
-    timed = f"{claim.verdict_at_equal_time}, {_interval(claim.at_equal_time)}" if claim.at_equal_time else ""
+    timed = f"{claim.verdict_at_equal_time}, {percent_interval(*claim.at_equal_time, sign='+')}" if claim.at_equal_time else ""
     cost = f"{claim.cost:.2f}" if claim.cost else "" if claim.untrained else "not measured"
     cost += f", then {claim.cost_after_cut:.2f}" if claim.cost_after_cut else ""
     seeds = str(claim.seeds[0]) if claim.seeds[0] == claim.seeds[1] else f"{claim.seeds[0]} and {claim.seeds[1]}"
@@ -65,21 +66,14 @@ def _row(claim: ClaimResult) -> Row:
         cost,
         seeds,
         *means,
-        _interval(claim.effect),
-        _percent(claim.published),
+        percent_interval(*claim.effect, sign="+"),
+        _published(claim),
         f"{claim.cpu_minutes:.1f}",
     )
 
 
-def _interval(effect: tuple[float, float | None, float | None]) -> str:
-    value, low, high = effect
-    if low is None or high is None:
-        return _percent(value)
-    return f"{_percent(value)} ({100 * low:+.1f} to {100 * high:+.1f})"
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:+.1f} %"
+def _published(claim: ClaimResult) -> str:
+    return "" if claim.published is None else percent(claim.published, sign="+")
 
 
 def markdown(found: Ledger) -> str:

@@ -129,7 +129,7 @@ def _number(value: float) -> str:
 
 def _figure(name: str, value: float) -> str:
     """A figure of validation: ROUGE in per cent, as everywhere."""
-    return f"{100 * value:.2f} %" if name.startswith("rouge") else _number(value)
+    return percent(value, 2) if name.startswith("rouge") else _number(value)
 
 
 _DIVERGED = 1e100

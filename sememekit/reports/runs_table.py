@@ -11,6 +11,7 @@ from typing import Final, Literal
 from sememekit.analysis.compare_runs import TEST, RunsComparison, Side
 from sememekit.analysis.scored_runs import ACCURACY, PERPLEXITY, Scale
 from sememekit.errors import ConfigError
+from sememekit.figures import percent, percent_limits
 from sememekit.files import Kind
 from sememekit.measure.intervals import Interval
 from sememekit.reports.charts import Curves, Line
@@ -48,7 +49,7 @@ def rows(report: RunsComparison) -> list[tuple[str, ...]]:
                     str(len(side.runs)),
                     _figure(measure.mean, report.figure),
                     "" if measure.sd is None else _figure(measure.sd, report.figure),
-                    "" if difference is None else _percent(difference.seeds.value),
+                    "" if difference is None else _change(difference.seeds.value),
                     *([_limits(one) for one in intervals] or ["", "", ""]),
                 )
             )
@@ -68,16 +69,16 @@ def _figure(value: float | None, figure: str) -> str:
     if value is None:
         return "–"
     if figure == "accuracy":
-        return f"{100 * value:.2f}"
+        return percent(value, 2, unit=False)
     return f"{value:,.2f}" if value < 1e9 else f"{value:.4g}"
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:+.2f}"
+def _change(share: float | None) -> str:
+    return percent(share, 2, "+", unit=False)
 
 
 def _limits(found: Interval | None) -> str:
-    return "–" if found is None or found.low is None else f"{_percent(found.low)} to {_percent(found.high)}"
+    return "–" if found is None else percent_limits(found.low, found.high, 2, "+")
 
 
 def csv_text(report: RunsComparison) -> str:
@@ -147,8 +148,8 @@ def _latex_row(report: RunsComparison, side: Side, number: int) -> str:
     cells = [_escaped(side.name), str(len(side.runs)), value, "", ""]
     if (found := measure.difference) is not None:
         limits = getattr(found, _over(report, number)[1])
-        cells[3] = "--" if found.seeds.value is None else f"${_percent(found.seeds.value)}$"
-        cells[4] = "--" if limits.low is None else f"$[{_percent(limits.low)}, {_percent(limits.high)}]$"
+        cells[3] = "--" if found.seeds.value is None else f"${_change(found.seeds.value)}$"
+        cells[4] = "--" if limits.low is None else f"$[{_change(limits.low)}, {_change(limits.high)}]$"
     return " & ".join(cells) + r" \\"
 
 

@@ -29,7 +29,7 @@ from sememekit.attack.examples import NO_LABEL
 from sememekit.attack.folder import LATER, AttackFolder
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.errors import CheckpointError, DataError
-from sememekit.figures import formatted
+from sememekit.figures import percent
 from sememekit.measure.attack_coverage import Coverage, coverage_of
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, attack_rates, paired_differences
 from sememekit.measure.intervals import Interval
@@ -335,7 +335,7 @@ def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResu
         )
     if coverage.words and coverage.low:
         found.append(
-            f"only {100 * (coverage.share_changeable or 0):.1f} % of the words may change ({coverage.with_candidates:,} of "
+            f"only {percent(coverage.share_changeable or 0)} of the words may change ({coverage.with_candidates:,} of "
             f"{coverage.words:,} have candidates, {coverage.changeable:,} under the constraints): the figures say little about "
             "the victim; give candidates in the language of the texts, or loosen the constraints"
         )
@@ -357,10 +357,10 @@ def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accu
         turned = ",".join(reversed(labels)) if len(labels) == 2 else "A,B,... in the order of the victim's columns"
         own = named.identity["kind"] == "run"
         remedy = "do the data mean the same by them?" if own else f"labels in another order? --labels {turned}"
-        guessing = formatted(1 / len(labels), ".1%")
+        guessing = percent(1 / len(labels))
         found.append(
-            f"accuracy before the attack is {formatted(accuracy.value or 0.0, '.1%')}, at most "
-            f"{formatted(accuracy.high, '.1%')} by its interval, below the {guessing} of guessing among "
+            f"accuracy before the attack is {percent(accuracy.value or 0.0)}, at most "
+            f"{percent(accuracy.high)} by its interval, below the {guessing} of guessing among "
             f"{len(labels)} labels: {remedy}"
         )
     return found

@@ -20,7 +20,7 @@ from sememekit.attack.folder import AttackFolder
 from sememekit.commands._program import app
 from sememekit.commands.attack import attack, compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.reports.attack import _TITLES, charts, comparison_page, comparison_rows, percent, rate_rows
+from sememekit.reports.attack import _TITLES, charts, comparison_page, comparison_rows, rate_rows, shown_rate
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import VICTIM, run, table_of
 from tests.pages import check_page
@@ -114,7 +114,7 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
     rate = next(row for row in found.rows if row.name == "success rate")
     assert all(f">{name} {100 * value:.1f} %<" in drawn for name, value in (("a", rate.first.value), ("b", rate.second.value)))
     row = next(row for row in comparison_rows(found) if row[0] == "success rate")
-    assert row[1:3] == (percent(rate.first), percent(rate.second))
+    assert row[1:3] == (shown_rate(rate.first), shown_rate(rate.second))
     same = compare(tmp_path / "a", tmp_path / "a")
     assert same.unlike == {}
     assert all(row.difference.value == 0 and not row.excludes_zero for row in same.rows)
@@ -208,8 +208,8 @@ def test_a_report_says_what_was_left_alone_and_warns_where_it_says_little(files:
     assert bars[-1][0] == bars[-1][1] > 0, "the bar of substitutes ends"
     rows = dict(rate_rows(little))
     untried = little.rates.untried
-    assert rows[f"accuracy under attack, {untried} untried as surviving"] == percent(little.rates.accuracy_at_most)
-    assert rows[f"success rate, of all {little.rates.attacked} attacked"] == percent(little.rates.success_of_attacked)
+    assert rows[f"accuracy under attack, {untried} untried as surviving"] == shown_rate(little.rates.accuracy_at_most)
+    assert rows[f"success rate, of all {little.rates.attacked} attacked"] == shown_rate(little.rates.success_of_attacked)
 
 
 def test_with_a_target_the_line_is_not_called_accuracy(files: dict[str, Path], tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_with_a_target_the_line_is_not_called_accuracy(files: dict[str, Path], t
     line = f"right before and not turned to the target, {aimed.rates.untried} untried as "
     shown = {name: value for name, value in rate_rows(aimed) if "under attack" in name or name.startswith(line)}
     assert shown == {
-        f"{line}surviving": percent(aimed.rates.accuracy_at_most),
-        f"{line}fooled": percent(aimed.rates.accuracy_under_attack),
+        f"{line}surviving": shown_rate(aimed.rates.accuracy_at_most),
+        f"{line}fooled": shown_rate(aimed.rates.accuracy_under_attack),
     }
     assert f"{line}surviving" in (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
     assert aimed.rates == free.rates, "of two labels one is left"
