@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.analysis.compare_remarks import remarks_of_budgets, remarks_of_machines, remarks_of_plans, remarks_of_times
-from sememekit.analysis.evaluate import TextReading
+from sememekit.analysis.evaluate_ppl import TextReading
 from sememekit.analysis.scored_runs import ACCURACY, Scale, ScoredRuns, score_runs
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sememekit.analysis.evaluate import TextReading, given_graph, measure_ppl
+from sememekit.analysis.evaluate_ppl import TextReading, given_graph, measure_ppl
 from sememekit.analysis.evaluate_several import Kind, PerplexityComparison, comparison, kinds_by
 from sememekit.analysis.text_nats import TextNats
 from sememekit.analysis.word_groups import Grouping

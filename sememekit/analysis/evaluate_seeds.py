@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pydantic import SerializeAsAny
 
-from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, PerplexityReport, WrittenMetrics, evaluate, evaluate_ppl
+from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, WrittenMetrics, evaluate
+from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
 from sememekit.analysis.evaluate_several import check_comparable
 from sememekit.analysis.signatures import of_text
 from sememekit.config import Record

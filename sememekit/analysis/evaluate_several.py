@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.evaluate import PerplexityReport, TextReading, columns_of, given_graph, measure_ppl
+from sememekit.analysis.evaluate_ppl import PerplexityReport, TextReading, columns_of, given_graph, measure_ppl
 from sememekit.analysis.signatures import PAIRS, SENTENCES, of_text, perplexity_signature
 from sememekit.analysis.text_nats import SentenceNats, TextNats
 from sememekit.analysis.word_groups import Grouping, reads_graph, word_kinds

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.evaluate import TextReading
+from sememekit.analysis.evaluate_ppl import TextReading
 from sememekit.analysis.evaluate_several import check_all_comparable, check_comparable, score_all
 from sememekit.analysis.signatures import label_signature, of_text
 from sememekit.errors import ConfigError

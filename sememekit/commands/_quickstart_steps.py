@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from sememekit.analysis.evaluate import PerplexityReport
 from sememekit.analysis.evaluate_explanations import ExplanationScores, evaluate_explanations
+from sememekit.analysis.evaluate_ppl import PerplexityReport
 from sememekit.analysis.explain import Explanation, explain
 from sememekit.analysis.explain_lattice import explain_lattice
 from sememekit.analysis.segmentation import SegmentationRow, evaluate_segmentation

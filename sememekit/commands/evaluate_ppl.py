@@ -18,7 +18,7 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 if TYPE_CHECKING:
-    from sememekit.analysis.evaluate import PerplexityReport
+    from sememekit.analysis.evaluate_ppl import PerplexityReport
     from sememekit.analysis.evaluate_seeds import SeedsPerplexity
     from sememekit.protocols.adaptation import AdaptationReport
 
@@ -114,8 +114,8 @@ def command(
 
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
-    from sememekit.analysis.evaluate import PerplexityReport, evaluate_ppl
     from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
+    from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
     from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
     from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
     from sememekit.protocols.adaptation import read_adaptation

@@ -215,7 +215,7 @@ def _go_on(
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
     """What is not done yet, in a folder that is begun and held."""
-    from sememekit.analysis.evaluate import evaluate_ppl
+    from sememekit.analysis.evaluate_ppl import evaluate_ppl
     from sememekit.commands import _quickstart_folder as folder
     from sememekit.commands import _quickstart_steps as steps
     from sememekit.commands import _quickstart_text as texts

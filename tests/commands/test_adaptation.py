@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.analysis.evaluate import PerplexityReport, evaluate_ppl
+from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
 from sememekit.errors import ConfigError
 from sememekit.protocols import CacheGrid, CacheSettings, DynamicGrid, DynamicSettings
 from sememekit.protocols.adaptation import Adaptation, Tuning

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sememekit.analysis.analyze import Analysis, analyze
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.reports.analysis import analysis_page, write_analysis_page

@@ -13,7 +13,8 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.analysis.clusters import clusters
-from sememekit.analysis.evaluate import evaluate, evaluate_ppl
+from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.commands._program import app
 from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.train import train

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis import evaluate_several
 from sememekit.analysis.compare_runs import RunsComparison, compare_runs, runs_of
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.evaluate_several import compare_ppl
 from sememekit.commands._program import app
 from sememekit.commands.train import train

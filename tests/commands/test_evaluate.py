@@ -12,7 +12,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate import PerplexityReport, evaluate, evaluate_ppl
+from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
 from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats, word_kinds
 from sememekit.commands._program import app
 from sememekit.commands.train import train

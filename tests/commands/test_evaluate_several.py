@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
 from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
 from sememekit.analysis.text_nats import BLOCK, TextNats, sentences_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explain import explain
 from sememekit.analysis.explain_lattice import explain_lattice
 from sememekit.analysis.score import score

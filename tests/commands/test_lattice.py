@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.score import score
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train

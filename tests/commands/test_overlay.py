@@ -13,8 +13,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate import evaluate_ppl
 from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explain import explain
 from sememekit.analysis.explain_sememes import SememeReader
 from sememekit.commands._program import app

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis import score as score_module
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.score import ScoredToken, score
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess

@@ -14,7 +14,7 @@ import torch
 
 import sememekit
 from sememekit import Run, load_run
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explain import explain
 from sememekit.analysis.score import score
 from sememekit.commands.train import train

@@ -13,7 +13,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit import config
-from sememekit.analysis.evaluate import evaluate, evaluate_ppl
+from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.commands.train import train
 from sememekit.config import trusting_code
 from sememekit.data.prepared import PreparedData

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sememekit.analysis.evaluate import evaluate_ppl
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.score import score
 from sememekit.commands.train import train
 from sememekit.config import trusting_code
