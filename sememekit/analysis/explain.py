@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,13 +27,11 @@ from sememekit.runs.run import OfRun, Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.maximum_matching import MaximumMatcher
-from sememekit.text.normalise import RULE, classify, to_half_width
 from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import Segmenter
 
 BLANKS: Final = "blanks"
 _APART: Final = "give the context with blanks between its words"
-_NUMBER: Final = re.compile(r"(<[A-Za-z]+>|\d+(?:[.·]\d+)*(?:%|年|日|时|月份?|[十百千万亿]+)?)", re.ASCII)
 
 
 class ContextWord(Record):
@@ -183,18 +180,18 @@ def _with_senses(
 
 
 def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
-    vocabulary = loaded.vocabulary
+    vocabulary, form = loaded.vocabulary, loaded.form()
     words, segmentation = context.split(), BLANKS
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
     if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and HAN.search(words[0]):
         words, segmentation = _segment(loaded, words[0])
-    elif loaded.signature.normalisation == RULE:
+    elif form.classes:
         whole, words = words, _cut_as_the_data(loaded, words)
         segmentation = BLANKS if words == whole else "blanks, and words outside the lexicon as in the training text"
     read = []
     for given in words:
-        normal = _normal(loaded, given)
+        normal = form.word(given)
         known = normal in vocabulary
         if not known and vocabulary.unknown_id is None:
             raise DataError(
@@ -210,25 +207,19 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     return read, segmentation
 
 
-def _normal(loaded: Run, word: str) -> str:
-    """The word as the data of the run would have it: People's Daily has classes for numbers, years, days and hours."""
-    if loaded.signature.normalisation != RULE:
-        return loaded.form().word(word)
-    return word if word in loaded.vocabulary else classify(to_half_width(word))
-
-
 def _cut_by_blanks(loaded: Run) -> bool:
     return loaded.signature.options.get("segmenter") == "none"
 
 
 def _cut_as_the_data(loaded: Run, words: Sequence[str]) -> list[str]:
     """Words that the lexicon of the data lacks were cut there into words that it has; cut those of a context alike."""
-    known = [_normal(loaded, word) in loaded.vocabulary for word in words]
+    form = loaded.form()
+    known = [form.word(word) in loaded.vocabulary for word in words]
     if all(known) or _cut_by_blanks(loaded):
         return list(words)
     segmenter, cut = loaded.segmenter(remedy=_APART), []
     for word, is_known in zip(words, known, strict=True):
-        cut += [word] if is_known else segmenter.segment(to_half_width(word))
+        cut += [word] if is_known else segmenter.segment(form.text(word))
     return cut
 
 
@@ -240,9 +231,4 @@ def _segment(loaded: Run, text: str) -> tuple[list[str], str]:
         how = "longest match over the words of the model, as the context has no blanks"
     else:
         segmenter, how = loaded.segmenter(remedy=_APART), "the segmenter of the training data"
-    if loaded.signature.normalisation != RULE:
-        return segmenter.segment(loaded.form().text(text)), how
-    words: list[str] = []
-    for index, part in enumerate(_NUMBER.split(to_half_width(text))):
-        words += [part] if index % 2 else segmenter.segment(part)
-    return words, how
+    return loaded.form().cut(text, segmenter), how

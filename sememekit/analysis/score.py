@@ -58,10 +58,10 @@ def score(
 
     A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
-    word of a line from: its nats are None. Words are read in the form of the data (lower case, a word for numbers). Empty lines
-    give no rows and are counted. With ``carry`` the state goes on from line to line: the nats add up to those of
-    ``evaluate-ppl --batch-size 1``. Messages call a line ``name``; ``remark`` is given a sentence on the first source of a pair
-    that has more words than the model reads. Other arguments as ``sememekit score --help``.
+    word of a line from: its nats are None. Words are read in the form of the data (lower case, half width, a word for
+    numbers). Empty lines give no rows and are counted. With ``carry`` the state goes on from line to line: the nats add up to
+    those of ``evaluate-ppl --batch-size 1``. Messages call a line ``name``; ``remark`` is given a sentence on the first source
+    of a pair that has more words than the model reads. Other arguments as ``sememekit score --help``.
 
     Raises:
         ConfigError: the task predicts no words.
@@ -85,7 +85,7 @@ def _read(
 ) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         if segmenter is not None:
-            tokens = read = form.words(segmenter.segment(form.text(line)))
+            tokens = read = form.cut(line, segmenter)
         else:
             tokens = line.split()
             read = [form.word(token) for token in tokens]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -189,7 +190,8 @@ def preprocess(
         training_sentences,
     )
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
-    from sememekit.runs.given_words import as_given, name_of_segmenter, read_given_words, same_segmenter
+    from sememekit.runs.given_words import as_given, form_of_given, name_of_segmenter, read_given_words, same_segmenter
+    from sememekit.text.form import TextForm
     from sememekit.text.huggingface import PREFIX, HuggingFacePieces
     from sememekit.text.segmenters import WhiteSpace, open_segmenter
     from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
@@ -212,7 +214,9 @@ def preprocess(
     )
     if given is not None:
         settings = as_given(settings, given, dataset, corpus)
-    corpus = with_rules(corpus, dataset, settings.lower, settings.numbers_to, settings.max_length)
+    form = TextForm() if given is None else form_of_given(given)
+    form = replace(form, lower=settings.lower, numbers_to=settings.numbers_to)
+    corpus = with_rules(corpus, dataset, form, settings.max_length)
     cut_already = segmenter == "none" and not isinstance(corpus, ExampleCorpus)  # says who gives it
     if given is not None and not cut_already:
         name = name_of_segmenter(given, segmenter)

@@ -16,6 +16,7 @@ from sememekit.corpora.examples.switchboard import Switchboard
 from sememekit.corpora.places import is_url
 from sememekit.corpora.plain import Plain
 from sememekit.errors import ConfigError
+from sememekit.text.form import TextForm
 
 
 def open_corpus(
@@ -70,12 +71,12 @@ def _refuse_urls(dataset: str, source: Path | str | None, *files: Sequence[Path 
             raise ConfigError(f"{place}: {dataset} is read from a folder or a file of this machine; plain reads URLs")
 
 
-def with_rules(corpus: Corpus, dataset: str, lower: bool, numbers_to: str | None, max_length: int | None) -> Corpus:
+def with_rules(corpus: Corpus, dataset: str, form: TextForm, max_length: int | None) -> Corpus:
     """The corpus with the options for plain text. Raises ConfigError for another data set with such options."""
-    given = {"--lower": lower, "--numbers-to": numbers_to is not None, "--max-length": max_length is not None}
+    given = {"--lower": form.lower, "--numbers-to": form.numbers_to is not None, "--max-length": max_length is not None}
+    if isinstance(corpus, Plain):
+        return corpus.with_rules(form, max_length)
     if not any(given.values()):
         return corpus
-    if isinstance(corpus, Plain):
-        return corpus.with_rules(lower=lower, numbers_to=numbers_to, max_length=max_length)
     asked = next(name for name, is_given in given.items() if is_given)
     raise ConfigError(f"{asked}: {dataset} has rules of its own; this is for plain")

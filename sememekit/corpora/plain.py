@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 from sememekit.corpora.base import Corpus, require_source, text_size
 from sememekit.corpora.places import files_of_place, is_folder, splits_of_folder
@@ -44,22 +44,21 @@ class Plain(Corpus):
         files: Mapping[str, Sequence[Path | str]] | None = None,
         column: str | None = None,
         has_vocabulary: bool = False,
-        lower: bool = False,
-        numbers_to: str | None = None,
+        form: TextForm | None = None,
         max_length: int | None = None,
     ) -> None:
         """Read ``source``, or the ``files`` of each split; the options as in ``PreprocessSettings``. With ``has_vocabulary``,
         that of other data, the text may have no train. Raises ConfigError for a replacement of numbers that is no word, or a
         length below 1."""
-        if numbers_to is not None and numbers_to.split() != [numbers_to]:
+        form = form or TextForm()
+        if (numbers_to := form.numbers_to) is not None and numbers_to.split() != [numbers_to]:
             raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
         if max_length is not None and max_length < 1:
             raise ConfigError(f"--max-length {max_length}: 1 or more is needed")
         self._source, self._files, self.column = source, dict(files or {}), column or TEXT
         self._has_vocabulary = has_vocabulary
-        self._form, self._max_length = TextForm(lower, numbers_to), max_length
-        rules = ["lower case"] * lower
-        rules += [f"numbers to {numbers_to}"] * (numbers_to is not None)
+        self._form, self._max_length = form, max_length
+        rules = form.rules
         rules += [f"sentences of more than {max_length} words left out"] * (max_length is not None)
         rules += [f"the column {column}"] * (column is not None)
         if rules:
@@ -92,10 +91,9 @@ class Plain(Corpus):
             source = require_source("plain", source, wanted)
         return cls(source, files=files, column=column, has_vocabulary=has_vocabulary)
 
-    def with_rules(self, *, lower: bool, numbers_to: str | None, max_length: int | None) -> Plain:
-        column = self.column if self.column != TEXT else None
-        rules: dict[str, Any] = {"lower": lower, "numbers_to": numbers_to, "max_length": max_length}
-        return Plain(self._source, files=self._files, column=column, has_vocabulary=self._has_vocabulary, **rules)
+    def with_rules(self, form: TextForm, max_length: int | None) -> Plain:
+        column, known = self.column if self.column != TEXT else None, self._has_vocabulary
+        return Plain(self._source, files=self._files, column=column, has_vocabulary=known, form=form, max_length=max_length)
 
     def sources(self) -> list[CorpusFile]:
         found = self._sources()
@@ -122,13 +120,11 @@ class Plain(Corpus):
         return None if not read or self._is_long(len(read)) else " ".join(read)
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
-        read = self._form.text(text) if self._form.changes else text
-        words = self._form.words(segmenter.segment(read))
+        words = self._form.cut(text, segmenter)
         left_out = False
         if self._max_length is not None:
-            left_out = self._is_long(
-                len(read.split()) if isinstance(segmenter, SentencePieces | HuggingFacePieces) else len(words)
-            )
+            pieces = isinstance(segmenter, SentencePieces | HuggingFacePieces)
+            left_out = self._is_long(len(self._form.text(text).split()) if pieces else len(words))
         yield Unit(words, *text_size(text.split()), left_out)
 
     def _is_long(self, words: int) -> bool:

@@ -162,7 +162,7 @@ class PreparedData:
 
     def form(self) -> TextForm:
         """The form of the text before segmentation."""
-        return TextForm.recorded(self.signature.options, str(self.folder / SIGNATURE))
+        return TextForm.recorded(self.signature.options, self.signature.normalisation, str(self.folder / SIGNATURE))
 
     def examples(self, split: str) -> Examples:
         """The examples of a split. Raises DataError when the folder holds a running text, or for a split that it does not

@@ -47,8 +47,8 @@ def generate(
     """Sample words from a trained model, one after the other; arguments as ``sememekit generate --help``.
 
     A model of sentences that end with ``<eos>`` reads one before the prompt. Any other model that is given no prompt draws
-    its first word by the counts of the vocabulary. The prompt is brought into the form of the data (lower case, a word for
-    numbers). Words are drawn on the CPU, so that the same seed gives the same words.
+    its first word by the counts of the vocabulary. The prompt is brought into the form of the data (lower case, half width, a
+    word for numbers). Words are drawn on the CPU, so that the same seed gives the same words.
 
     Raises:
         ConfigError: the task predicts no words, or a number is out of its range.

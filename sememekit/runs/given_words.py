@@ -48,16 +48,22 @@ def read_given_words(folder: Path) -> GivenWords:
     )
 
 
+def form_of_given(given: GivenWords) -> TextForm:
+    """The form of the other data's text."""
+    return TextForm.recorded(given.signature.options, given.signature.normalisation, str(given.file))
+
+
 def as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
     """The settings in the form of the other data; ConfigError where they ask for another form or vocabulary."""
     if settings.min_count is not None or settings.max_vocabulary is not None or settings.chunks:
         raise ConfigError("--vocabulary gives the words; leave --min-count, --max-vocabulary and --chunks out")
-    form = TextForm.recorded(given.signature.options, str(given.folder))
+    form = form_of_given(given)
     if settings.numbers_to is not None and form.numbers_to not in (None, settings.numbers_to):
         raise ConfigError(
             f"--numbers-to {settings.numbers_to}: the words of {given.folder} have {form.numbers_to} for numbers; leave it out"
         )
-    if form.changes and not isinstance(corpus, Plain):
+    own = TextForm.recorded({}, corpus.normalisation, dataset)
+    if form.changes and form != own and not isinstance(corpus, Plain):
         raise ConfigError(
             f"--vocabulary {given.folder}: its text is in another form ({given.signature.normalisation}), and {dataset} has "
             "rules of its own; write its text as lines of a file and take 'sememekit preprocess plain'"

@@ -107,7 +107,7 @@ class LatticeReader:
             return [token for part in text.split() for token in self._characters_of(part)]
         if isinstance(self._segmenter, WhiteSpace):
             return [Token(word, self._form.word(word), False) for word in text.split()]
-        return [Token(word, word, False) for word in self._form.words(self._segmenter.segment(self._form.text(text)))]
+        return [Token(word, word, False) for word in self._form.cut(text, self._segmenter)]
 
     def _pieces(self, segmenter: SentencePieces, text: str) -> list[Token]:
         form, written = self._form.as_written(" ".join(text.split()))

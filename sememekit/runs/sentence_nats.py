@@ -33,7 +33,7 @@ class SentenceNats:
                 f"attack --lm {run}: its text is of SentencePiece pieces, which depend on the blanks of a text; give a model "
                 "of words or characters, of data by: sememekit preprocess plain TEXT --segmenter jieba --out DATA"
             )
-        self._segment = None if cut_by == "none" else loaded.segmenter().segment
+        self._segmenter = None if cut_by == "none" else loaded.segmenter()
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> list[list[float]]:
         """Of each sentence, words apart, the nats of its predictions; the end counts where sentences of the model end."""
@@ -48,8 +48,9 @@ class SentenceNats:
         return found
 
     def _ids(self, words: Sequence[str]) -> list[int]:
-        if self._segment is not None:
-            words = [piece for word in words for piece in self._segment(word)]
-        formed = [self._form.word(word) for word in words]
+        if self._segmenter is None:
+            formed = [self._form.word(word) for word in words]
+        else:
+            formed = [piece for word in words for piece in self._form.cut(word, self._segmenter)]
         ids = self._vocabulary.encode(word if word in self._vocabulary else word.lower() for word in formed).tolist()
         return [*ids, self._end] if self._end is not None else ids

@@ -15,7 +15,6 @@ from sememekit.runs.run import Run, Which
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
-from sememekit.text.normalise import to_half_width
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 
 _LINES_AT_ONCE: Final = 1024
@@ -74,9 +73,9 @@ class Writer:
     def words(self, text: str) -> list[str]:
         """The words of a text, read as the training data were: full-width letters and digits become half-width ones where they
         did there. Words of the vocabulary in angle brackets, as ``<unk>``, stay whole."""
+        text = self.run.form().text(text)
         if self.segmenter is None:
             return text.split()
-        text = to_half_width(text) if "half width" in self.run.signature.normalisation else text
         words: list[str] = []
         begin = 0
         for mark in _MARK.finditer(text):

@@ -1,4 +1,4 @@
-"""The form of a text before segmentation, for data in the form of a benchmark: lower case, one word for all numbers."""
+"""The form of a text before segmentation, in data of a benchmark: lower case, half width, one word for all numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sememekit.errors import DataError
+from sememekit.text.normalise import CLASSES_RULE, HALF_WIDTH_RULE, around_numbers, classify, to_half_width
+from sememekit.text.segmenters import Segmenter, WhiteSpace
 
 _NUMBER: Final = re.compile(r"(?<!\S)[+-]?(?:\d+(?:[.,:/-]\d+)*|[.,]\d+)%?(?!\S)")
 
@@ -16,37 +18,50 @@ _WORD: Final = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class TextForm:
-    """Lower case, and one word in place of every number; by default the text as it is.
+    """Lower case, half width, and one word in place of every number, year, day or hour; by default the text as it is.
 
     Both ``preprocess`` and the commands that read typed text use it. A number is a word of digits, with an optional sign, with
     ``. , : / -`` between digits, and an optional ``%``. Where white space does not part the words, numbers are known only after
-    segmentation: so ``text`` goes before the segmenter, and ``words`` after it. Applying the form twice changes nothing.
+    segmentation: so ``text`` goes before the segmenter, and ``words`` after it; ``cut`` does all three. Applying the form twice
+    changes nothing.
 
     Attributes:
         lower: bring the text into lower case.
         numbers_to: the word for every number, such as ``N``; None keeps the numbers.
+        half_width: bring full-width letters and digits into half width.
+        classes: a word for numbers, years, days and hours each, as in People's Daily (``normalise.classify``).
     """
 
     lower: bool = False
     numbers_to: str | None = None
+    half_width: bool = False
+    classes: bool = False
 
     @classmethod
-    def recorded(cls, options: Mapping[str, object], where: str) -> TextForm:
-        """The form that the ``options`` of a signature describe; ``where`` is its file. Raises DataError for options that no
-        version writes."""
+    def recorded(cls, options: Mapping[str, object], normalisation: str, where: str) -> TextForm:
+        """The form that the ``options`` and the ``normalisation`` of a signature describe; ``where`` is its file. Raises
+        DataError for options that no version writes."""
         lower, numbers_to = options.get("lower", False), options.get("numbers_to")
         if not isinstance(lower, bool) or not (numbers_to is None or isinstance(numbers_to, str)):
             raise DataError(
                 f"{where}: options.lower = {lower!r:.40} and options.numbers_to = {numbers_to!r:.40}; true or false and a word "
                 "are needed, so it was changed after writing"
             )
-        return cls(lower, numbers_to)
+        return cls(lower, numbers_to, HALF_WIDTH_RULE in normalisation, CLASSES_RULE in normalisation)
 
     @property
     def changes(self) -> bool:
-        return self.lower or self.numbers_to is not None
+        return self != TextForm()
+
+    @property
+    def rules(self) -> list[str]:
+        """What it does, in words, for the ``normalisation`` of a signature."""
+        rules = [HALF_WIDTH_RULE] * self.half_width + ["lower case"] * self.lower
+        rules += [f"numbers to {self.numbers_to}"] * (self.numbers_to is not None)
+        return rules + [CLASSES_RULE] * self.classes
 
     def text(self, text: str) -> str:
+        text = to_half_width(text) if self.half_width else text
         text = self._lowered(text) if self.lower else text
         return text if self.numbers_to is None else _NUMBER.sub(self.numbers_to.replace("\\", r"\\"), text)
 
@@ -58,12 +73,23 @@ class TextForm:
 
     def words(self, words: Iterable[str]) -> list[str]:
         """The words that the segmenter gave for ``text``."""
+        words = map(classify, words) if self.classes else words
         if self.numbers_to is None:
             return list(words)
         return [self.numbers_to if _NUMBER.fullmatch(word) else word for word in words]
 
     def word(self, word: str) -> str:
-        return self.text(word)
+        return self.words([self.text(word)])[0]
+
+    def cut(self, text: str, segmenter: Segmenter) -> list[str]:
+        """The words of a text that ``segmenter`` cuts, in this form."""
+        read = self.text(text)
+        if not self.classes or isinstance(segmenter, WhiteSpace):
+            return self.words(segmenter.segment(read))
+        words: list[str] = []
+        for index, part in enumerate(around_numbers(read)):
+            words += [part] if index % 2 else segmenter.segment(part)
+        return self.words(words)
 
     def as_written(self, text: str) -> tuple[str, list[str]]:
         """``text`` of a text, and for each of its characters what was written there.

@@ -18,10 +18,11 @@ TIME: Final = "<time>"
 CLASSES: Final = frozenset({NUMBER, YEAR, DATE, TIME})
 """The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""
 
-RULE: Final = (
-    "full-width letters, digits, % . / to half width; surname and given name joined; whole words that are numbers to <N>, "
-    "years to <year>, days to <date>, hours to <time>; months stay words"
-)
+HALF_WIDTH_RULE: Final = "full-width letters, digits, % . / to half width"
+"""What ``to_half_width`` does."""
+CLASSES_RULE: Final = "whole words that are numbers to <N>, years to <year>, days to <date>, hours to <time>; months stay words"
+"""What ``classify`` does."""
+RULE: Final = f"{HALF_WIDTH_RULE}; surname and given name joined; {CLASSES_RULE}"
 
 _HALF_WIDTH: Final = {
     code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code - 0xFEE0).isalnum() or code in (0xFF05, 0xFF0E, 0xFF0F)
@@ -107,6 +108,18 @@ def join_names(items: Sequence[tuple[str, str]]) -> list[str]:
             words.append(word)
             waiting = tag == "nr" and (len(word) == 1 or _COMPOUND_SURNAME.fullmatch(word) is not None)
     return words
+
+
+_NUMBERS: Final = re.compile(r"(<[A-Za-z]+>|\d+(?:[.·]\d+)*(?:%|年|日|时|月份?|[十百千万亿]+)?)", re.ASCII)
+
+
+def around_numbers(text: str) -> list[str]:
+    """A text in half width cut around its numbers, years, days and hours in digits: other stretches and these in turns.
+
+    >>> around_numbers("去年5月3日达20%")
+    ['去年', '5月', '', '3日', '达', '20%', '']
+    """
+    return _NUMBERS.split(text)
 
 
 def split_sentences(words: Sequence[str]) -> Iterator[list[str]]:

@@ -14,6 +14,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
+from sememekit.text.form import TextForm
 from sememekit.text.reading import Span
 from sememekit.text.segmenters import WhiteSpace
 
@@ -82,7 +83,9 @@ def test_rules_that_cannot_be(tmp_path: Path) -> None:
         preprocess("plain", source, tmp_path / "out", PreprocessSettings(max_length=0))
     with pytest.raises(ConfigError, match=r"--lower: ptb has rules of its own; this is for plain"):
         preprocess("ptb", source, tmp_path / "out", PreprocessSettings(lower=True))
-    assert next(Plain(source, numbers_to="\\1").units("a 5", WhiteSpace())).words == ["a", "\\1"], "a word, not a pattern"
+    assert next(Plain(source, form=TextForm(numbers_to="\\1")).units("a 5", WhiteSpace())).words == ["a", "\\1"], (
+        "a word, not a pattern"
+    )
 
 
 def test_the_vocabulary_is_that_of_train(tmp_path: Path) -> None:

@@ -72,6 +72,29 @@ def test_a_text_in_the_words_of_pairs_ends_its_sentences_as_targets_end(tmp_path
     assert cut.signature.segmenter == "white space"
 
 
+def test_a_text_in_the_words_of_peoples_daily_has_its_form(tmp_path: Path) -> None:
+    month = tmp_path / "month.txt"
+    month.write_text(
+        "１９９８年/t 王/nr 小明/nr 买/v 了/u ３/m 本/q 书/n 。/w １月/t ２日/t 开门/v 。/w\n" * 30, encoding="utf-8"
+    )
+    preprocess("peoples-daily", month, tmp_path / "month", PreprocessSettings(segmenter="none", end_of_sentence=False))
+    text = tmp_path / "own.txt"
+    text.write_text("１９９７年 １月 ３１日 买 了 １２ 本 书 。\n", encoding="utf-8")
+    settings = PreprocessSettings(vocabulary=tmp_path / "month", end_of_sentence=False)
+    preprocess("plain", None, tmp_path / "own", settings, files={"test": [text]})
+    data = PreparedData.open(tmp_path / "own")
+    assert data.vocabulary.decode(data.tokens("test")) == ["<year>", "1月", "<date>", "买", "了", "<N>", "本", "书", "。"]
+    assert data.form() == PreparedData.open(tmp_path / "month").form()
+    preprocess("peoples-daily", month, tmp_path / "again", settings)
+    tokens = [PreparedData.open(tmp_path / name).tokens("test").tolist() for name in ("month", "again")]
+    assert tokens[0] == tokens[1], "data of the same form are taken"
+    (tmp_path / "ptb").mkdir()
+    for split in ("train", "valid", "test"):
+        (tmp_path / "ptb" / f"ptb.{split}.txt").write_text("a b\n")
+    with pytest.raises(ConfigError, match=r"its text is in another form .* take 'sememekit preprocess plain'"):
+        preprocess("ptb", tmp_path / "ptb", tmp_path / "no", settings)
+
+
 def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "giga")
     source = records(tmp_path / "duc.jsonl", [{"text": "a", "summaries": ["b"]}])

@@ -6,6 +6,9 @@ import pytest
 
 from sememekit.errors import DataError
 from sememekit.text.form import TextForm
+from sememekit.text.maximum_matching import MaximumMatcher
+from sememekit.text.normalise import HALF_WIDTH_RULE, RULE
+from sememekit.text.segmenters import WhiteSpace
 
 BOTH = TextForm(lower=True, numbers_to="N")
 
@@ -30,7 +33,23 @@ def test_what_was_written_is_not_lost(text: str) -> None:
     assert (read, written) == ("a NUM b", ["a", " ", "12", "", "", " ", "b"])
 
 
+def test_the_form_of_peoples_daily() -> None:
+    form = TextForm.recorded({}, RULE, "r/data.json")
+    assert form == TextForm(half_width=True, classes=True)
+    assert TextForm.recorded({}, "dateline taken off; " + HALF_WIDTH_RULE, "r/data.json") == TextForm(half_width=True)
+    assert not TextForm.recorded({}, "white space to one blank", "r/data.json").changes
+    apart = "１９９８年 １月 ５日 ２３时 ， 美国 第１７ 三百 ５％ ＷＴＯ"
+    words = ["<year>", "1月", "<date>", "<time>", "，", "美国", "<N>", "<N>", "<N>", "WTO"]
+    assert [form.word(word) for word in apart.split()] == words
+    assert form.cut(apart, WhiteSpace()) == words
+    running = "去年１２月３日约１．５万人"
+    assert form.cut(running, MaximumMatcher(["去年", "万人"])) == ["去年", "12月", "<date>", "约", "<N>", "人"]
+    assert form.cut("去年<N>人", MaximumMatcher(["去年"])) == ["去年", "<N>", "人"]
+    assert TextForm.recorded({}, "; ".join(form.rules), "r/data.json") == form, "data in it are known by what they say"
+    assert TextForm.recorded({"lower": True}, "; ".join(BOTH.rules), "r/data.json") == TextForm(lower=True)
+
+
 @pytest.mark.parametrize("options", [{"lower": "yes"}, {"numbers_to": 3}])
 def test_options_that_no_version_writes(options: dict[str, object]) -> None:
     with pytest.raises(DataError, match=r"r/data\.json: options\.lower = .* changed after writing"):
-        TextForm.recorded(options, "r/data.json")
+        TextForm.recorded(options, "none", "r/data.json")
