@@ -192,6 +192,8 @@ def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -
     """How many contexts the matrix has, whether it is decomposed by blocks, and why these are not all."""
     fitting, blocks = rows_that_fit(num_words, memory * 2**30), bytes_by_blocks(num_words) / 2**30
     asked = min(predictions, wanted or predictions)
+    if asked < 2:
+        raise DataError(f"analyze compares predictions with each other, and here is {asked}; two or more are needed")
     if asked <= fitting or blocks <= memory:
         reason = None if asked == predictions else f"{asked:,} of {predictions:,} contexts were asked for"
         return asked, asked > fitting, reason

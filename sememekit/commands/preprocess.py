@@ -187,6 +187,7 @@ def preprocess(
         choose_segmenter,
         read_lexicon,
         refuse_text_without_blanks,
+        refuse_unused,
         training_sentences,
     )
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
@@ -226,6 +227,8 @@ def preprocess(
         name = choose_segmenter(dataset, corpus, segmenter)
     if given is not None:
         settings = settings.model_copy(update={"segmenter": name})
+    if given is None:
+        refuse_unused(name, corpus, settings)
     named = settings.lexicon is not None or lexicon_words is not None
     kept = kept_words(given.folder, given.signature) if given is not None and not named else None
     words = read_lexicon(corpus, settings.lexicon, lexicon_words if kept is None else kept)

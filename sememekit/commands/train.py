@@ -158,6 +158,14 @@ def command(
         hint(f"metrics: {out}/metrics.jsonl", quiet)
         show = held.enter_context(training_progress(quiet))
         told: dict[str, Any] = {"on_report": show, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
+        trained = 0
+
+        def reported(report: Any) -> None:
+            nonlocal trained
+            trained += 1
+            show(report)
+
+        told["on_report"] = reported
         again = ranks is not None and ranks.restarts > 0 and ranks.noted(f"begun {out}")
         report = train(table, out, resume=resume or again, ranks=ranks, **told)
     if follows:
@@ -175,6 +183,9 @@ def command(
     if report.stopped:
         remark(f"stopped by a signal; go on with: {typed('sememekit', 'train', '--out', out, '--resume')}", quiet=False)
         raise typer.Exit(STOPPED)
+    if resume and not trained:
+        more = typed("sememekit", "train", "--out", out, "--resume", "--set", "schedule.epochs=N")
+        remark(f"the run had ended before, and nothing was trained; where its schedule allows more epochs: {more}", quiet)
     streams = table.get("task", {}).get("name", "language_model") == "language_model"
     hint(f"page: {out}/report.html; next: {typed('sememekit', 'evaluate-ppl' if streams else 'eval', out)}", quiet)
 

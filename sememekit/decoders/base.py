@@ -309,8 +309,9 @@ def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bo
     size = resources.embedding.embedding_dim
     if size != resources.width and not any_size:
         raise ConfigError(
-            f"decoder {decoder!r} is tied: the embedding size ({size}) and the encoder's output size ({resources.width}) must "
-            f"be equal; set task.embedding_size={resources.width} or decoder.tied=false"
+            f"decoder {decoder!r} is tied: the embedding size ({size}) and the size of its contexts ({resources.width}: of the "
+            f"encoder's output, in pairs task.hidden_size) must be equal; set task.embedding_size={resources.width}, or the "
+            "other one, or decoder.tied=false"
         )
     return resources.embedding
 

@@ -58,6 +58,9 @@ def merge_vocabulary(
     kept: list[tuple[int, _Reversed]] = []  # the smallest first: the rarest word, the later in spelling among equals
     total = covered = 0
     for word, count in _add_up(_word_counts(engine, shards, folder)):
+        if word in specials and word != UNKNOWN:
+            counts[word] += count
+            continue
         total += count
         covered += count if known is not None and (word in known or stands_alone(word)) else 0
         if word in counts:

@@ -8,17 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count, islice
 from typing import Final
 
-from sememekit.config import is_own
+from sememekit.config import is_own, nearest
 from sememekit.corpora import Corpus
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.data.segmenters import lexicon_bytes
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.pipeline import SegmenterWords
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
 from sememekit.text.reading import FaultCounter, Span, read_pieces
 from sememekit.text.scripts import UNSPACED_RANGES
 
 _UNSPACED: Final = re.compile(f"[{UNSPACED_RANGES}]")
+_WITHOUT_WORDS: Final = ("none", "characters", "english", "english-cased", "gigaword", "sentencepiece", "hf")
+"""Segmenters that no lexicon changes."""
 _SENTENCES_TO_SEE: Final = 1000
 _LINES_TO_SEE: Final = 20_000
 _SHORTEST_SENTENCE: Final = 4
@@ -35,8 +38,24 @@ def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str
     if segmenter is None:
         return corpus.segmenters[0]
     if segmenter not in corpus.segmenters and not is_own("segmenter", segmenter):
-        raise ConfigError(f"--segmenter {segmenter!r}: {dataset} here allows {', '.join(corpus.segmenters)}")
+        near, names = nearest(segmenter, corpus.segmenters), ", ".join(corpus.segmenters)
+        raise ConfigError(f"--segmenter {segmenter!r}: {dataset} here allows {names}, hf:PATH or package.module:Class{near}")
     return segmenter
+
+
+def refuse_unused(name: str, corpus: Corpus, settings: PreprocessSettings) -> None:
+    """Refuse options that the segmenter ``name`` has no use for. Raises ConfigError: it would read none of them."""
+    fields = type(settings).model_fields
+    for option in ("pieces", "piece_model"):
+        given = getattr(settings, option)
+        if name != "sentencepiece" and given != fields[option].default:
+            shown = f"--{option.replace('_', '-')} {given}"
+            raise ConfigError(f"{shown}: this is for --segmenter sentencepiece, not for {name}; leave it out")
+    if settings.lexicon not in (None, "none", ["none"]) and name in _WITHOUT_WORDS and not corpus.lexicon_limits_words():
+        raise ConfigError(
+            f"--lexicon: the segmenter {name} cuts without a lexicon; leave it out, or add --segmenter fmm (or jieba), which "
+            "cuts by its words"
+        )
 
 
 def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterable[str] | None) -> SegmenterWords | None:

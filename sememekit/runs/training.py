@@ -329,6 +329,11 @@ def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
     try:
         trainer.restore(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if "progress" not in snapshot.trainer:
+            raise CheckpointError(
+                f"{out}/checkpoints/{snapshot.name} has weights alone, as shared runs have, and no state to go on from; begin "
+                f"a new run with them: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
+            ) from None
         raise CheckpointError(
             f"{out}/checkpoints/{snapshot.name} has no state of training that can be gone on from ({type(error).__name__}: "
             f"{error}); begin a new run with its weights: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"

@@ -48,13 +48,18 @@ LEXICON_FORMATS: dict[str, str] = {
 """Format of ``--source`` -> "module:Class"."""
 
 
+def _format(name: str) -> type[LexiconReader]:
+    reader: type[LexiconReader] = load_variant("lexicon format", name, LEXICON_FORMATS)
+    return reader
+
+
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
     needed."""
     name, mark, rest = spec.partition(":")
     if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
         raise ConfigError(f"lexicon {spec!r}: say its format, as in table:{spec}; allowed: {', '.join(LEXICON_FORMATS)}")
-    reader: type[LexiconReader] = load_variant("lexicon format", name, LEXICON_FORMATS)
+    reader = _format(name)
     path = rest or reader.default_path()
     if path is None:
         raise ConfigError(f"lexicon {spec!r}: give a path, as in {name}:PATH")
@@ -94,6 +99,13 @@ def open_lexicons(
     """
     options: dict[str, object] = {"side": side, "yes_download": yes_download, "lemmas": lemmas}
     options |= {"defining_words": defining_words, "seed": seed}
+    for name, default in (("side", "chinese"), ("defining_words", 2000)):
+        if options[name] != default and not any(name in lexicon_reader(spec)[0].Settings.model_fields for spec in specs):
+            having = [kind for kind in LEXICON_FORMATS if name in _format(kind).Settings.model_fields]
+            raise ConfigError(
+                f"--{name.replace('_', '-')} {options[name]}: this is for {', '.join(having)}, not for {', '.join(specs)}; "
+                "leave it out"
+            )
     lexicons = []
     for spec in specs:
         known = lexicon_reader(spec)[0].Settings.model_fields

@@ -28,7 +28,8 @@ class Substitutes:
         """Index the senses of all lexicons; a word belongs to the first lexicon that knows it.
 
         With ``inflections``, a word that no lexicon knows is looked up by its lemma, and its substitutes are inflected alike.
-        ``ranks`` of words by frequency, from 0, order substitutes that share equally many senses.
+        ``ranks`` of words by frequency, from 0, order substitutes that share equally many senses. A sense that a lexicon has
+        twice counts once.
         """
         self._inflections = inflections
         self._ranks = ranks or {}
@@ -37,7 +38,7 @@ class Substitutes:
         for lexicon in lexicons:
             for word in lexicon.words:
                 if word not in self._senses:
-                    self._senses[word] = tuple(sense for sense in lexicon.senses(word) if sense.sememes)
+                    self._senses[word] = tuple(dict.fromkeys(sense for sense in lexicon.senses(word) if sense.sememes))
         for word, senses in self._senses.items():
             for sense in senses:
                 self._words_of.setdefault(sense.sememes, {}).setdefault(sense.part_of_speech, set()).add(word)

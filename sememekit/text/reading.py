@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import from_gb18030, may_be_gb18030, opening
+from sememekit.files import from_gb18030, may_be_gb18030, opening, typed
 
 POLICIES: Final = ("strict", "replace", "skip")
 LINE_CAP: Final = 1 << 20
@@ -289,6 +289,8 @@ def cut_spans(path: Path, name: str, start: int, end: int, target: int, cap: int
             file.seek(start + target)
             ahead = file.readline(min(cap, end - start - target))
             ends_line = ahead.endswith(b"\n")
+            if not ends_line and len(ahead) < cap:
+                break  # the last line, which has no end
             stop = start + target + (len(ahead) if ends_line else _first_cut(ahead))
             if stop >= end:
                 break
@@ -339,8 +341,10 @@ def _no_utf8(
     told = f"{where(at)}: not UTF-8 at byte {at} ({bad})"
     if may_be_gb18030(sample):
         return f"{told}; {from_gb18030(name)}"
-    hint = "; the file begins like UTF-16" if at == 0 and error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-    return f"{told}{hint}; convert the file to UTF-8{faults.choices}"
+    if at == 0 and error.object[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        again = typed("iconv", "-f", "UTF-16", "-t", "UTF-8", name)
+        return f"{told}; the file begins like UTF-16; convert it: {again} > OTHER"
+    return f"{told}; convert the file to UTF-8{faults.choices}"
 
 
 def place(span: Span, offset: int) -> str:

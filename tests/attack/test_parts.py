@@ -142,6 +142,16 @@ def test_sememe_candidates(tmp_path: Path) -> None:
     assert limited.table(["walk", "big"]) == {"walk": ("run",), "big": ()}
 
 
+def test_a_sense_that_a_lexicon_has_twice_counts_once(tmp_path: Path) -> None:
+    pairs = ("bank money", "bank water", "bank land", "shore water", "shore land", "fund money")
+    senses = "word\tpos\tsememes\n" + "".join(pair.replace(" ", "\tn\t") + "\n" for pair in pairs)
+    for number, more in enumerate(("", "bank\tn\tmoney\n" * 2)):
+        (tmp_path / f"{number}.tsv").write_text(senses + more, encoding="utf-8")
+        settings = {"name": "sememe", "sources": [f"table:{tmp_path}/{number}.tsv"]}
+        found = build_candidates(plan_of(candidates=settings), RESOURCES).table(["bank"])
+        assert found == {"bank": ("shore", "fund")}, "shore shares two senses, fund one"
+
+
 def test_a_list_of_lemmas_of_another_form_is_refused_and_wordnet_is_one(tmp_path: Path) -> None:
     lexicon = tmp_path / "lexicon.tsv"
     lexicon.write_text("word\tpos\tsememes\ndog\tn\tx y\nanimal\tn\ty x\nfilm\tn\tz\n", encoding="utf-8")

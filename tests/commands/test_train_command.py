@@ -58,6 +58,10 @@ def test_a_run_is_trained_reported_and_resumed(place: Path) -> None:
     result = runner.invoke(app, [*again, "--quiet"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert "best valid" in result.stdout
+    result = runner.invoke(app, again)
+    assert result.exit_code == 0
+    assert "nothing was trained" in result.stderr
+    assert f"train --out {place / 'run'} --resume --set schedule.epochs=N" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import importlib.util
 import lzma
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,6 +142,9 @@ def test_the_month_is_cut_normalised_and_joined(tmp_path: Path) -> None:
     assert sum(split.sentences for split in signature.splits.values()) == 120
     assert signature.splits["train"].sentences == round(120 * 26_386 / 37_695)
     assert signature.lexicon_coverage == round(19 / 21, 6)
+    ended = PreprocessSettings(end_of_sentence=True)
+    again = preprocess("peoples-daily", tmp_path / "month.txt", tmp_path / "ended", ended, lexicon_words=lexicon)
+    assert again.signature.lexicon_coverage == signature.lexicon_coverage, "ends of sentences are no words"
     assert sum(split.characters for split in signature.splits.values()) == 40 * len(
         "".join("１９９８年王小明买了３本书。书很好！”书店１月２日开门。")
     )
@@ -224,6 +228,20 @@ def test_segmenters_that_make_no_sense_are_refused(name: str, segmenter: str, me
     source = write_splits(tmp_path / "source", "{}.txt", b"a\n")
     with pytest.raises(ConfigError, match=message):
         preprocess(name, source, tmp_path / "out", PreprocessSettings(segmenter=segmenter))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"segmenter": "characters", "pieces": 50}, r"--pieces 50: this is for --segmenter sentencepiece, not for characters"),
+        ({"segmenter": "none", "piece_model": "bpe"}, r"--piece-model bpe: .*sentencepiece, not for none; leave it out"),
+        ({"segmenter": "none", "lexicon": "open"}, r"--lexicon: the segmenter none cuts without .* add --segmenter fmm"),
+    ],
+)
+def test_options_that_the_segmenter_does_not_read_are_refused(given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_bytes(b"a b\n" * 30)
+    with pytest.raises(ConfigError, match=message):
+        preprocess("plain", tmp_path / "text.txt", tmp_path / "out", PreprocessSettings(**given))
 
 
 REAL = {

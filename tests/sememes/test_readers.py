@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError, SememekitError
-from sememekit.sememes import LEXICON_FORMATS, LexiconReader, build_graph, lexicon_reader, open_lexicon
+from sememekit.sememes import LEXICON_FORMATS, LexiconReader, build_graph, lexicon_reader, open_lexicon, open_lexicons
 from sememekit.text.vocabulary import Vocabulary
 
 HOWNET = """\
@@ -128,6 +128,15 @@ def test_hownet_chinese_side(tmp_path: Path) -> None:
     assert (report.records, report.words, report.senses, report.empty_bags) == (5, 2, 3, 1)
     assert report.skipped == {"record without a word on the chinese side": 1, "record without a DEF": 1}
     assert report.examples[0].endswith("HowNet.txt:11: record without a word on the chinese side")
+
+
+def test_options_that_no_source_has_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"--side english: this is for hownet, openhownet, random, single, not for open;"):
+        open_lexicons(["open"], side="english")
+    with pytest.raises(
+        ConfigError, match=r"--defining-words 7: this is for dictionary, random, single, not for open, function-words; leave"
+    ):
+        open_lexicons(["open", "function-words"], defining_words=7)
 
 
 def test_hownet_english_side_and_gb18030(tmp_path: Path) -> None:

@@ -72,6 +72,14 @@ def test_spans_together_give_what_the_whole_file_gives(
     assert lines_of(pieces) == naive_lines(text)
 
 
+def test_a_last_line_without_an_end_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("a b c\n" * 4 + "x1 x2 x3 x4 x5", encoding="utf-8")
+    size = path.stat().st_size
+    for target in range(1, size + 1):
+        assert cut_spans(path, "text", 0, size, target)[-1].start <= 24, "the line begins at byte 24"
+
+
 def test_offsets_point_at_the_pieces() -> None:
     content = "甲乙 丙丁\n戊\n".encode()
     for piece in read_stream(BytesIO(content), str, FaultCounter("strict"), 8):
@@ -102,7 +110,7 @@ def test_marks_of_other_systems_are_taken_off_and_counted(tmp_path: Path) -> Non
 def test_strict_stops_at_the_place(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         read(tmp_path / "t", content)
-    assert "--errors replace" in str(caught.value)
+    assert ("--errors replace" in str(caught.value)) is ("UTF-16" not in message), "which mends single bytes alone"
 
 
 CHINESE = "".join(f"第{number}天，老师在学校里教中文。\n" for number in range(30))

@@ -105,7 +105,9 @@ def test_a_graph_of_other_words_is_refused(place: Place) -> None:
 
 
 def test_sizes_that_cannot_be_tied_say_what_to_set(place: Place) -> None:
-    with pytest.raises(ConfigError, match=r"embedding size \(6\).*output size \(9\).*set task\.embedding_size=9"):
+    with pytest.raises(
+        ConfigError, match=r"embedding size \(6\).*size of its contexts \(9: .*task\.hidden_size\).*set task\.embedding_size=9"
+    ):
         build_task(read_plan(place.table(encoder__hidden_size=9), "test"), place.data.vocabulary, None)
     build_task(read_plan(place.table(encoder__hidden_size=9, decoder__tied=False), "test"), place.data.vocabulary, None)
     build_task(read_plan(place.table(encoder__hidden_size=9, encoder__output_size=6), "test"), place.data.vocabulary, None)
