@@ -17,6 +17,7 @@ from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_c
 from sememekit.errors import ConfigError
 from sememekit.layers import (
     Groups,
+    Linear,
     at_least_single,
     grouped_cross_entropy,
     grouped_topk,
@@ -64,7 +65,7 @@ class ClassHSM(Decoder):
         self.words = word_vectors(resources, "class_hsm", tied=settings.tied)
         self.groups = Groups(_classes(settings, resources))
         self.num_clusters = self.groups.num_groups
-        self.classes = nn.Linear(resources.width, self.groups.num_groups, bias=settings.bias)
+        self.classes = Linear(resources.width, self.groups.num_groups, bias=settings.bias)
         nn.init.uniform_(self.classes.weight, -0.1, 0.1)
         if settings.bias:
             nn.init.zeros_(self.classes.bias)
@@ -90,17 +91,14 @@ class ClassHSM(Decoder):
 
     def _among(self, hidden: Tensor) -> Tensor:
         """(..., C) log-probabilities of the classes."""
-        return at_least_single(self._class_logits(hidden)).log_softmax(dim=-1)
-
-    def _class_logits(self, hidden: Tensor) -> Tensor:
-        return product_and_bias(hidden, self.classes.weight, self.classes.bias)
+        return at_least_single(self.classes(hidden)).log_softmax(dim=-1)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         return torch.stack([*self.nll_parts(hidden, target).values()]).sum(dim=0)
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
         rows, words = hidden.reshape(-1, hidden.shape[-1]), target.reshape(-1)
-        of_class = functional.cross_entropy(self._class_logits(rows), self.groups.group_of[words], reduction="none")
+        of_class = functional.cross_entropy(self.classes(rows), self.groups.group_of[words], reduction="none")
         within = grouped_cross_entropy(rows, self.words.weight, self.bias, words, self.groups)
         return {"cluster": of_class.reshape(target.shape), "in_cluster": within.reshape(target.shape)}
 

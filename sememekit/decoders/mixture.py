@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sememekit import config
 from sememekit.decoders.base import Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStart
-from sememekit.layers import product_and_bias, shared_dropout
+from sememekit.layers import Linear, shared_dropout
 
 
 class MixtureSettings(config.Settings):
@@ -47,14 +47,14 @@ class MixtureContexts(nn.Module):
     def __init__(self, settings: MixtureSettings, width: int, size: int) -> None:
         super().__init__()
         self.num_components, self.size, self.dropout = settings.num_components, size, settings.context_dropout
-        self.prior = nn.Linear(width, settings.num_components, bias=settings.prior_bias)
+        self.prior = Linear(width, settings.num_components, bias=settings.prior_bias)
         self.projection = nn.Linear(width, settings.num_components * size, bias=settings.context_bias)
 
     def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """``hidden`` (..., H) -> log weights (..., K), contexts (..., K, E)."""
         contexts = self.projection(hidden).tanh()
         contexts = shared_dropout(contexts, self.dropout, self.training, (0,) if hidden.ndim == 3 else ())
-        logits = product_and_bias(hidden, self.prior.weight, self.prior.bias)
+        logits = self.prior(hidden).to(self.prior.weight.dtype)  # autocast may have lowered them
         return logits.log_softmax(dim=-1), contexts.unflatten(-1, (self.num_components, self.size))
 
 

@@ -20,6 +20,7 @@ from sememekit.errors import ConfigError
 from sememekit.layers import (
     FixedTables,
     Groups,
+    Linear,
     at_least_single,
     grouped_cross_entropy,
     grouped_topk,
@@ -108,7 +109,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self.words = word_vectors(resources, "self_organized", tied=settings.tied, any_size=projected)
         size = self.words.embedding_dim
         self.projection = nn.Linear(resources.width, 2 * size, bias=False) if projected else None
-        self.cluster_vectors = nn.Linear(size, num_clusters, bias=settings.bias)
+        self.cluster_vectors = Linear(size, num_clusters, bias=settings.bias)
         nn.init.uniform_(self.cluster_vectors.weight, -0.1, 0.1)
         if settings.bias:
             nn.init.zeros_(self.cluster_vectors.bias)
@@ -146,14 +147,14 @@ class SelfOrganized(ClusterLearner, FixedTables):
         group_of = self.groups.group_of
         logits = at_least_single(product_and_bias(for_words, self.words.weight, self.bias)).movedim(-1, 0)
         within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
-        clusters = self._among_filled(self._cluster_logits(for_clusters)).log_softmax(dim=-1)
+        clusters = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
         return within.movedim(0, -1) + clusters.index_select(-1, group_of)
 
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         if hidden.device.type != "cpu":
             return super().topk_words(hidden, count)
         for_clusters, for_words = self._contexts(hidden)
-        among = self._among_filled(self._cluster_logits(for_clusters)).log_softmax(dim=-1)
+        among = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
         return grouped_topk(for_words, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
@@ -174,12 +175,12 @@ class SelfOrganized(ClusterLearner, FixedTables):
         """Eq. (9) for each occurrence, in the order of the text."""
         rows = hidden.reshape(-1, hidden.shape[-1])
         if len(rows):
-            logits = self._cluster_logits(self._contexts(rows)[0])
+            logits = self.cluster_vectors(self._contexts(rows)[0])
             self._smooth(logits.to(self.scores.dtype).log_softmax(dim=-1), target.reshape(-1))
 
     @torch.no_grad()
     def cluster_bits(self, hidden: Tensor) -> Tensor:
-        logits = self._cluster_logits(self._contexts(hidden)[0])
+        logits = self.cluster_vectors(self._contexts(hidden)[0])
         return logits.to(self.scores.dtype).log_softmax(dim=-1) / math.log(2.0)
 
     def set_cluster_statistics(self, means: Tensor, seen: Tensor) -> None:
@@ -267,9 +268,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
         for_clusters, for_words = contexts.chunk(2, dim=-1)
         return for_clusters, for_words
 
-    def _cluster_logits(self, for_clusters: Tensor) -> Tensor:
-        return product_and_bias(for_clusters, self.cluster_vectors.weight, self.cluster_vectors.bias)
-
     def _among_filled(self, logits: Tensor) -> Tensor:
         """Cluster logits (..., C), -inf for clusters without words."""
         return logits.masked_fill(self.groups.sizes == 0, -torch.inf) if self.groups.any_empty else logits
@@ -278,7 +276,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         """-log p(C(w) | h) and -log p(w | h, C(w)), (...) each."""
         words = target.reshape(-1)
         for_clusters, for_words = (part.reshape(-1, part.shape[-1]) for part in self._contexts(hidden))
-        logits = self._cluster_logits(for_clusters)
+        logits = self.cluster_vectors(for_clusters)
         log_probs = self._among_filled(logits).log_softmax(dim=-1)
         of_cluster = -log_probs.gather(-1, self.groups.group_of[words, None])[:, 0]
         within = grouped_cross_entropy(for_words, self.words.weight, self.bias, words, self.groups)

@@ -25,7 +25,7 @@ from sememekit.layers.lstm_cell import lstm_cell
 from sememekit.layers.lstm_scan import lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
 from sememekit.layers.mogrifier_scan import GateMap, mogrifier_scan
-from sememekit.layers.precision import add_product, at_least_single, product_and_bias, product_dtype
+from sememekit.layers.precision import Linear, add_product, at_least_single, product_and_bias, product_dtype
 from sememekit.layers.segments import segment_logsumexp
 from sememekit.layers.shards import WordShard, note_rows, rows_of_ranks, whole_size
 from sememekit.layers.weight_drop import WeightDropped
@@ -37,6 +37,7 @@ __all__ = [
     "GateMap",
     "Groups",
     "Incidence",
+    "Linear",
     "WeightDropped",
     "WordShard",
     "WordVectors",

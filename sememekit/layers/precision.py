@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import final
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 
@@ -27,6 +29,14 @@ def product_and_bias(rows: Tensor, items: Tensor, bias: Tensor | None) -> Tensor
         return functional.linear(rows, items, bias)
     product = functional.linear(rows, items).to(items.dtype)
     return product if bias is None else product.add_(bias)
+
+
+@final
+class Linear(nn.Linear):
+    """``nn.Linear`` by ``product_and_bias``: its bias is not rounded to half precision."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return product_and_bias(input, self.weight, self.bias)
 
 
 def add_product(total: Tensor, left: Tensor, right: Tensor) -> Tensor:

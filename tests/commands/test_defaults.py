@@ -18,7 +18,7 @@ CALLED = {
     "clusters": "analysis.clusters:clusters",
     "compare": "analysis.compare_runs:compare_runs",
     "evaluate_explanations": "analysis.evaluate_explanations:evaluate_explanations",
-    "evaluate_ppl": "analysis.evaluate:evaluate_ppl",
+    "evaluate_ppl": "analysis.evaluate_ppl:evaluate_ppl",
     "lookup": "sememes.lookup:lookup",
     "predict": "analysis.predict:predict",
     "quickstart": "commands.quickstart:quickstart",
