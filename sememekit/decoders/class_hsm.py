@@ -21,8 +21,7 @@ from sememekit.layers import (
     at_least_single,
     grouped_cross_entropy,
     grouped_topk,
-    product_and_bias,
-    segment_logsumexp,
+    within_groups,
 )
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
@@ -78,9 +77,8 @@ class ClassHSM(Decoder):
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         group_of = self.groups.group_of
-        logits = at_least_single(product_and_bias(hidden, self.words.weight, self.bias)).movedim(-1, 0)
-        within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
-        return within.movedim(0, -1) + self._among(hidden).index_select(-1, group_of)
+        within = within_groups(hidden, self.words.weight, self.bias, self.groups)
+        return within + self._among(hidden).index_select(-1, group_of)
 
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         if hidden.device.type != "cpu":

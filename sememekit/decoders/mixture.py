@@ -54,8 +54,7 @@ class MixtureContexts(nn.Module):
         """``hidden`` (..., H) -> log weights (..., K), contexts (..., K, E)."""
         contexts = self.projection(hidden).tanh()
         contexts = shared_dropout(contexts, self.dropout, self.training, (0,) if hidden.ndim == 3 else ())
-        logits = self.prior(hidden).to(self.prior.weight.dtype)  # autocast may have lowered them
-        return logits.log_softmax(dim=-1), contexts.unflatten(-1, (self.num_components, self.size))
+        return self.prior(hidden).log_softmax(dim=-1), contexts.unflatten(-1, (self.num_components, self.size))
 
 
 def mixture_parts(

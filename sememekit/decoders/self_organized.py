@@ -21,12 +21,10 @@ from sememekit.layers import (
     FixedTables,
     Groups,
     Linear,
-    at_least_single,
     grouped_cross_entropy,
     grouped_topk,
-    product_and_bias,
-    segment_logsumexp,
     shared_dropout,
+    within_groups,
 )
 from sememekit.measure import Tally
 from sememekit.ranks import ALONE, Ranks
@@ -145,10 +143,9 @@ class SelfOrganized(ClusterLearner, FixedTables):
     def log_probs(self, hidden: Tensor) -> Tensor:
         for_clusters, for_words = self._contexts(hidden)
         group_of = self.groups.group_of
-        logits = at_least_single(product_and_bias(for_words, self.words.weight, self.bias)).movedim(-1, 0)
-        within = logits - segment_logsumexp(logits, group_of, self.groups.num_groups).index_select(0, group_of)
+        within = within_groups(for_words, self.words.weight, self.bias, self.groups)
         clusters = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
-        return within.movedim(0, -1) + clusters.index_select(-1, group_of)
+        return within + clusters.index_select(-1, group_of)
 
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         if hidden.device.type != "cpu":

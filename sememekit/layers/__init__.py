@@ -7,7 +7,7 @@ from sememekit.layers.dropout import shared_dropout
 from sememekit.layers.embedding import WordVectors, uniform_embedding
 from sememekit.layers.evaluating import evaluating
 from sememekit.layers.fixed_tables import FixedTables
-from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy, within_groups
 from sememekit.layers.grouped_topk import grouped_topk
 from sememekit.layers.gru_scan import gru_scan
 from sememekit.layers.incidence import Incidence
@@ -70,4 +70,5 @@ __all__ = [
     "uniform_embedding",
     "weighted_sum",
     "whole_size",
+    "within_groups",
 ]

@@ -12,7 +12,8 @@ from torch.nn import functional
 
 from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.fixed_tables import FixedTables
-from sememekit.layers.precision import product_dtype
+from sememekit.layers.precision import at_least_single, product_and_bias, product_dtype
+from sememekit.layers.segments import segment_logsumexp
 
 BLOCK: Final = 16
 """Rows of one padded block of the batched path."""
@@ -131,6 +132,13 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
             rows_NE, items_VE, bias_V, target_N, groups, product_dtype(items_VE), torch.is_grad_enabled()
         )
     return _in_padded_blocks(rows_NE, items_VE, bias_V, target_N, groups)
+
+
+def within_groups(rows: Tensor, items_VE: Tensor, bias_V: Tensor | None, groups: Groups) -> Tensor:
+    """log softmax of rows items^T + bias over each group apart: (..., E) -> (..., V), in single precision at least."""
+    logits = at_least_single(product_and_bias(rows, items_VE, bias_V)).movedim(-1, 0)
+    normaliser = segment_logsumexp(logits, groups.group_of, groups.num_groups)
+    return (logits - normaliser.index_select(0, groups.group_of)).movedim(0, -1)
 
 
 class _GroupByGroup(torch.autograd.Function):

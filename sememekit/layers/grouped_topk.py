@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sememekit.layers.grouped_cross_entropy import Groups
+from sememekit.layers.grouped_cross_entropy import Groups, within_groups
 from sememekit.layers.precision import product_and_bias
-from sememekit.layers.segments import segment_logsumexp
 
 FIRST_GROUPS = 4
 """Groups of each row that are looked into in the first round; each round looks into twice as many as the one before."""
@@ -99,7 +98,5 @@ def _among_all(
     rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, among_NG: Tensor, groups: Groups, count: int
 ) -> tuple[Tensor, Tensor]:
     """The same from the probabilities of all items."""
-    logits = product_and_bias(rows_NE, items_VE, bias_V).to(among_NG.dtype).T
-    inside = logits - segment_logsumexp(logits, groups.group_of, groups.num_groups).index_select(0, groups.group_of)
-    found = (inside + among_NG.T.index_select(0, groups.group_of)).topk(count, dim=0)
-    return found.values.T, found.indices.T
+    found = (within_groups(rows_NE, items_VE, bias_V, groups) + among_NG.index_select(1, groups.group_of)).topk(count, dim=1)
+    return found.values, found.indices
