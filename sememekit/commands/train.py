@@ -157,15 +157,13 @@ def command(
         quiet = quiet or follows
         hint(f"metrics: {out}/metrics.jsonl", quiet)
         show = held.enter_context(training_progress(quiet))
-        told: dict[str, Any] = {"on_report": show, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
-        trained = 0
+        trained: list[Any] = []
 
         def reported(report: Any) -> None:
-            nonlocal trained
-            trained += 1
+            trained.append(report)
             show(report)
 
-        told["on_report"] = reported
+        told: dict[str, Any] = {"on_report": reported, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
         again = ranks is not None and ranks.restarts > 0 and ranks.noted(f"begun {out}")
         report = train(table, out, resume=resume or again, ranks=ranks, **told)
     if follows:

@@ -13,6 +13,7 @@ from sememekit.config import load_variant, read_settings
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Decoder, Resources
 from sememekit.errors import ConfigError
+from sememekit.layers import evaluating
 from tests.small import small_graph, small_vocabulary
 
 WIDTH = 6
@@ -261,11 +262,13 @@ def test_biases_are_not_rounded_to_bfloat16(case: Case) -> None:
     with torch.no_grad():
         for parameter in decoder.parameters():
             parameter.copy_(torch.randn(parameter.shape) * 5 if parameter.ndim == 1 else torch.zeros(parameter.shape))
+    decoder.train()
 
     def answers() -> list[torch.Tensor]:
         torch.manual_seed(2)  # sampled words, where a case has any, are those of the other call
-        likely = decoder.eval().topk_words(hidden.flatten(0, 1), 2)[0]
-        return [decoder.nll(hidden, target), decoder.log_probs(hidden), likely, decoder.train().nll(hidden, target)]
+        with evaluating(decoder):
+            exact = [decoder.nll(hidden, target), decoder.log_probs(hidden), decoder.topk_words(hidden.flatten(0, 1), 2)[0]]
+        return [*exact, decoder.nll(hidden, target)]
 
     exact = answers()
     with torch.autocast("cpu", dtype=torch.bfloat16):
