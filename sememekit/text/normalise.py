@@ -110,16 +110,28 @@ def join_names(items: Sequence[tuple[str, str]]) -> list[str]:
     return words
 
 
-_NUMBERS: Final = re.compile(r"(<[A-Za-z]+>|\d+(?:[.·]\d+)*(?:%|年|日|时|月份?|[十百千万亿]+)?)", re.ASCII)
+_STRETCHES: Final = re.compile(
+    rf"""
+    ( <[A-Za-z]+>
+    | [〇零○一二三四五六七八九]{{4}}年
+    | [{_NUMERAL}]{{2,3}}[日时]
+    | 第 (?: [{_NUMERAL}]{{2,}} | \d{{2,}} )
+    | [百千万]分之 [{_NUMERAL}点\d.]+ | [{_NUMERAL}]+ 分之 [{_NUMERAL}]+
+    | {_DIGITS} (?: [/∶:—~-] {_DIGITS} )* (?: [%‰] | 年 | 日 | 时 | 月份? | [十百千万亿]+ )?
+    | [{_NUMERAL}]{{2,}} (?: [点·] [{_NUMERAL}]+ )?
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+"""What ``classify`` takes for a number, year, day or hour where no blanks say where it ends; a numeral alone is left out."""
 
 
 def around_numbers(text: str) -> list[str]:
-    """A text in half width cut around its numbers, years, days and hours in digits: other stretches and these in turns.
+    """A text in half width cut around its numbers, years, days and hours: other stretches and these in turns.
 
     >>> around_numbers("去年5月3日达20%")
     ['去年', '5月', '', '3日', '达', '20%', '']
     """
-    return _NUMBERS.split(text)
+    return _STRETCHES.split(text)
 
 
 def split_sentences(words: Sequence[str]) -> Iterator[list[str]]:

@@ -44,6 +44,10 @@ def test_the_form_of_peoples_daily() -> None:
     assert form.cut(apart, WhiteSpace()) == words
     running = "去年１２月３日约１．５万人"
     assert form.cut(running, MaximumMatcher(["去年", "万人"])) == ["去年", "12月", "<date>", "约", "<N>", "人"]
+    numerals = "一九九八年二十一日第十五届占百分之二十，比３∶１高一千点五"
+    cut = ["<year>", "<date>", "<N>", "届", "占", "<N>", "，", "比", "<N>", "高", "<N>"]
+    assert form.cut(numerals, MaximumMatcher(["九八", "十一", "百分"])) == cut, "whole, as the month has them"
+    assert form.cut("一本书", MaximumMatcher(["本书"])) == ["<N>", "本书"]
     assert form.cut("去年<N>人", MaximumMatcher(["去年"])) == ["去年", "<N>", "人"]
     assert TextForm.recorded({}, "; ".join(form.rules), "r/data.json") == form, "data in it are known by what they say"
     assert TextForm.recorded({"lower": True}, "; ".join(BOTH.rules), "r/data.json") == TextForm(lower=True)

@@ -1,0 +1,76 @@
+"""Every command that reads text for a run of the tagged People's Daily reads it in the form of the month."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sememekit.analysis.explain import explain
+from sememekit.analysis.score import score
+from sememekit.commands.preprocess import preprocess
+from sememekit.commands.train import train
+from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.generation import generate
+from sememekit.runs.run import Run
+from sememekit.runs.sentence_nats import SentenceNats
+from sememekit.runs.writing import Writer
+from sememekit.text.form import TextForm
+from sememekit.text.segmenters import Characters
+
+LINE = "１９９８年/t 人们/n 买/v 了/u ３/m 本/q 书/n ，/w １月/t ２日/t 开门/v 。/w\n"
+APART, READ = "１９９７年 １月 ３１日 买 了 二十一 本 书", ["<year>", "1月", "<date>", "买", "了", "<N>", "本", "书"]
+
+
+@pytest.fixture(scope="module", params=["none", "fmm"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of a month, whose words are apart or cut by a lexicon."""
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "month.txt").write_text(LINE * 60, encoding="utf-8")
+    words = {"none": None, "fmm": ["人们", "买", "了", "本", "书", "开门"]}[request.param]
+    lexicon = "none" if words is None else None
+    settings = PreprocessSettings(segmenter=request.param, lexicon=lexicon)
+    preprocess("peoples-daily", folder / "month.txt", folder / "data", settings, lexicon_words=words)
+    table: dict[str, Any] = {
+        "data": {"path": str(folder / "data")},
+        "task": {"embedding_size": 4, "batch_size": 2, "chunk_length": 5},
+        "encoder": {"hidden_size": 4, "num_layers": 1},
+        "schedule": {"epochs": 1},
+        "run": {"threads": 1, "device": "cpu", "stall_epochs": 0},
+    }
+    train(table, folder / "run")
+    return folder / "run"
+
+
+def test_score_and_explain(run: Path) -> None:
+    read = [row.read_as for row in score(run, [APART], device="cpu")]
+    assert read == READ
+    assert [word.read_as for word in explain(run, APART, device="cpu").context] == READ
+
+
+def test_text_without_blanks(run: Path) -> None:
+    bare = APART.replace(" ", "")
+    assert [word.read_as for word in explain(run, bare, device="cpu").context] == READ
+    if Run.open(run).signature.options["segmenter"] == "fmm":  # the other cuts at blanks alone
+        assert [row.read_as for row in score(run, [bare], segment=True, device="cpu")] == READ
+
+
+def test_generate_reads_its_prompt_so(run: Path) -> None:
+    written = [generate(run, prompt, num_tokens=3, seed=4, device="cpu").nats for prompt in (APART, " ".join(READ))]
+    assert written[0] == written[1]
+    unknown = " ".join("<unk>" if word.startswith("<") else word for word in READ)
+    assert generate(run, unknown, num_tokens=3, seed=4, device="cpu").nats != written[0]
+
+
+def test_the_language_model_of_an_attack(run: Path) -> None:
+    nats = SentenceNats(run, "cpu")
+    assert nats([APART.split()]) == nats([READ]) != nats([["<unk>", *READ[1:]]])
+
+
+def test_words_apart_for_a_model_of_pairs() -> None:
+    run: Any = SimpleNamespace(form=lambda: TextForm(half_width=True), vocabulary=())
+    task: Any = None
+    assert Writer(run, task, None).words("１２ 月 ，") == ["12", "月", "，"]
+    assert Writer(run, task, Characters()).words("１２月，") == ["1", "2", "月", "，"]
