@@ -7,8 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.streams import stream_nats, with_context
 from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares
@@ -20,7 +21,7 @@ from sememekit.text.vocabulary import Vocabulary
 _LINES_AT_ONCE = 32
 
 
-class ScoredToken(NamedTuple):
+class ScoredToken(Record):
     """One word of a text under a model.
 
     Attributes:
@@ -34,6 +35,12 @@ class ScoredToken(NamedTuple):
     token: str
     read_as: str
     nats: float | None
+
+
+class ScoreReport(OfRun):
+    """All words of a text."""
+
+    tokens: tuple[ScoredToken, ...]
 
 
 class _Line(NamedTuple):
@@ -126,7 +133,7 @@ def _score_pairs(
         nats = task.teacher_forced(ids, words).nats.tolist()
         tokens = [*target, vocabulary.token(task.end)]
         for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):
-            yield ScoredToken(number, position, token, vocabulary.token(index), value)
+            yield _row(number, position, token, vocabulary.token(index), value)
 
 
 def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
@@ -155,4 +162,8 @@ def _rows(vocabulary: Vocabulary, line: _Line, nats: list[float]) -> Iterator[Sc
     values: list[float | None] = [None] * (len(line.ids) - len(nats))
     values.extend(nats)
     for position, (token, index, value) in enumerate(zip(line.tokens, line.ids, values, strict=True), start=1):
-        yield ScoredToken(line.number, position, token, vocabulary.token(index), value)
+        yield _row(line.number, position, token, vocabulary.token(index), value)
+
+
+def _row(sentence: int, position: int, token: str, read_as: str, nats: float | None) -> ScoredToken:
+    return ScoredToken(sentence=sentence, position=position, token=token, read_as=read_as, nats=nats)

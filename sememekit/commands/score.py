@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sememekit.commands._kinds import refuse
 from sememekit.commands._lines import input_name, lines_of
-from sememekit.commands._options import Device, Errors, Run, Which, option
-from sememekit.commands._render import remark, remark_uncut, say
+from sememekit.commands._options import Device, Errors, Json, Run, Which, option
+from sememekit.commands._render import print_json, remark, remark_uncut, say
 
-EXAMPLES = ("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",)
+if TYPE_CHECKING:
+    from sememekit.analysis.score import ScoredToken
+
+EXAMPLES = ("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm", "sememekit score runs/sdlm words.txt --json")
+
+COLUMNS = ("sentence", "position", "token", "nats", "read_as")
 
 
 def command(
@@ -34,22 +41,40 @@ def command(
     which: Which = "best",
     errors: Errors = "strict",
     device: Device = "auto",
+    json: Json = False,
 ) -> None:
-    """Loss (surprisal, nats) of every word: lines of sentence, position, word, nats, word as read; separated by TAB.
+    """Loss (surprisal, nats) of every word, TAB between; the first line names the columns, read_as is the word as read.
 
     Nats are empty where there is nothing to predict the word from. A model of headlines or dialogue scores the words of the
     target and its end, given the source.
     """
-    from sememekit.analysis.score import score
-    from sememekit.text.vocabulary import UNKNOWN
+    from sememekit.analysis.score import ScoreReport, score
+    from sememekit.runs.run import Run as LoadedRun
 
     if not segment:
         refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
-    lines, warned = lines_of(file, errors), segment
-    line = f"{input_name(file)}, line"
+    lines, line = lines_of(file, errors), f"{input_name(file)}, line"
+    loaded = LoadedRun.open(run, which=which, device=device)
     options: dict[str, Any] = {"carry": carry, "segment": segment, "lexicon": lexicon, "which": which, "device": device}
-    for row in score(run, lines, **options, name=line, remark=partial(remark, quiet=False)):
+    rows = score(loaded, lines, **options, name=line, remark=partial(remark, quiet=False))
+    if not segment:
+        rows = _remarking_uncut(rows)
+    if json:
+        print_json(ScoreReport(tokens=tuple(rows), run=str(run), checkpoint=loaded.snapshot))
+        return
+    first = next(rows, None)  # the first lines are read before anything is written
+    say(*COLUMNS, sep="\t")
+    for row in rows if first is None else chain([first], rows):
         nats = "" if row.nats is None else f"{row.nats:.6f}"
         say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
-        if not warned and row.read_as == UNKNOWN:
-            warned = remark_uncut((row.token,), "add --segment, or cut the lines with: sememekit segment FILE")
+
+
+def _remarking_uncut(rows: Iterable[ScoredToken]) -> Iterator[ScoredToken]:
+    """The same rows; the first that is Chinese without blanks, read as one unknown word, is told on stderr."""
+    from sememekit.text.vocabulary import UNKNOWN
+
+    told = False
+    for row in rows:
+        yield row
+        if not told and row.read_as == UNKNOWN:
+            told = remark_uncut((row.token,), "add --segment, or cut the lines with: sememekit segment FILE")

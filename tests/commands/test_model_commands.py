@@ -64,14 +64,34 @@ def test_metrics_go_by_their_usual_names(place: Path) -> None:
     assert "perplexity" in runner.invoke(app, ["eval", str(place / "softmax")]).stdout
 
 
-def test_scores_are_rows_of_five_columns(place: Path) -> None:
+def test_scores_are_rows_under_a_header(place: Path) -> None:
     result = runner.invoke(app, ["score", str(place / "sdlm")], input="今天 中国\n\n海豚 好\n".encode())
     assert (result.exit_code, result.stderr) == (0, "")
-    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    header, *rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert header == ["sentence", "position", "token", "nats", "read_as"]
     assert [row[2] for row in rows] == ["今天", "中国", "<eos>", "海豚", "好", "<eos>"]
     assert [row[0] for row in rows] == ["1", "1", "1", "3", "3", "3"]
     assert all(float(row[3]) > 0 for row in rows)
     assert rows[3][4] == "<unk>"
+    report = json.loads(runner.invoke(app, ["score", str(place / "sdlm"), "--json"], input="今天 中国\n\n海豚 好\n").stdout)
+    assert (report["run"], report["checkpoint"].startswith("step-")) == (str(place / "sdlm"), True)
+    assert [list(row) for row in report["tokens"]] == [["sentence", "position", "token", "read_as", "nats"]] * 6
+    assert [[str(row[name]) for name in header if name != "nats"] for row in report["tokens"]] == [
+        [*row[:3], row[4]] for row in rows
+    ]
+    assert [f"{row['nats']:.6f}" for row in report["tokens"]] == [row[3] for row in rows]
+
+
+def test_text_without_words_is_a_header_alone(place: Path) -> None:
+    for command, found in ((["--carry"], "sentence\tposition\ttoken\tnats\tread_as\n"), (["--json"], [])):
+        result = runner.invoke(app, ["score", str(place / "sdlm"), *command], input="\n  \n")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert (json.loads(result.stdout)["tokens"] if found == [] else result.stdout) == found
+
+
+def test_a_first_word_without_context_has_no_nats_in_json(place: Path) -> None:
+    result = runner.invoke(app, ["score", str(place / "softmax"), "--carry", "--json"], input="今天 中国\n")
+    assert [row["nats"] is None for row in json.loads(result.stdout)["tokens"]] == [True, False, False]
 
 
 def test_lines_are_read_apart_or_as_one_text(place: Path, tmp_path: Path) -> None:
@@ -79,7 +99,7 @@ def test_lines_are_read_apart_or_as_one_text(place: Path, tmp_path: Path) -> Non
     text.write_text("今天 中国 贸易\n中国 今天 好\n", encoding="utf-8")
     apart, carried = (runner.invoke(app, ["score", str(place / "softmax"), str(text), *flag]) for flag in ([], ["--carry"]))
     assert (apart.exit_code, carried.exit_code) == (0, 0)
-    first, second = apart.stdout.splitlines(), carried.stdout.splitlines()
+    first, second = apart.stdout.splitlines()[1:], carried.stdout.splitlines()[1:]
     assert float(first[0].split("\t")[3]) > 0, "each line begins after an <eos>"
     assert second[0].split("\t")[3] == "", "nothing stands before a whole text"
     assert [row.split("\t")[:3] for row in first] == [row.split("\t")[:3] for row in second]
