@@ -13,6 +13,8 @@ from hypothesis import settings
 
 from tests.pages import empty_frames
 
+pytest_plugins = ["tests.trained_runs"]
+
 # Tests never time: a busy machine is no failure. Under CI the examples are the same every time, so that a change is evaluated
 # by what it changed; everywhere else they are new every time, which is how new failures are found.
 settings.register_profile("sememekit", deadline=None)

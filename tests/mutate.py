@@ -17,7 +17,7 @@ from tests.mutants import ROOT, of_room
 from tests.mutate_room import DEFAULTS, BrokenTestsError, survivors
 
 ELSEWHERE = {
-    "analysis": ["tests/commands"],
+    "analysis": ["tests/analysis", "tests/commands"],
     "files": ["tests/test_files.py", "tests/test_typed.py", "tests/commands/test_folders.py"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
 }

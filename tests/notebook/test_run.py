@@ -26,7 +26,7 @@ from sememekit.runs.generation import generate
 from sememekit.runs.lattices import LONGEST, open_reader, segment_lines
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.training import RunFolder
-from tests.commands.test_lattices import trained
+from tests.analysis.test_lattices import trained
 from tests.small_examples import ExamplePlace
 from tests.small_pairs import PairPlace
 from tests.small_run import Place

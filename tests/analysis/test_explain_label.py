@@ -20,7 +20,7 @@ from sememekit.reports.label_explanation import explanation_page
 from sememekit.reports.labels import label_page
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run
-from tests.commands.test_influence import graph_of
+from tests.analysis.test_influence import graph_of
 from tests.pages import check_page
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
