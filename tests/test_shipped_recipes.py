@@ -246,3 +246,22 @@ def test_rows_of_the_sememe_paper_start_as_it_says() -> None:
     assert len(with_sememes) == 60
     assert {round(encoder["sememe_deviation"] ** 2, 6) for encoder in with_sememes} == {0.05}
     assert {recipe(name)["encoder"]["initialisation"] for name in rows} == {"kaiming"}
+
+
+def test_rows_of_the_lattice_paper_start_as_its_release_draws_them() -> None:
+    """Glorot on the table of vectors: sqrt(6 / (V + E)), V with n-grams where there are any, once for each copy."""
+    rows = [name for name in ALL if name.startswith("lattice/")]
+    for name in rows:
+        task, prepare = recipe(name)["task"], recipe(name)["data"]["prepare"].split()
+        chunks = int(prepare[prepare.index("--chunks") + 1]) if task["longest_chunk"] > 1 else 0
+        size, copies = task["composition_size"] or task["embedding_size"], task.get("copies", 1)
+        assert task["spread"] == round(math.sqrt(6 / ((10_000 + chunks) * copies + size)), 3), name
+
+
+def test_rows_of_the_sememe_driven_paper_share_and_start_as_their_baselines() -> None:
+    headlines = [read_plan(recipe(f"sdlm/lcsts-{kind}"), kind).table() for kind in ("softmax", "sdlm")]
+    assert [table["decoder"]["tied"] for table in headlines] == [False, False]
+    assert [table["task"]["share_embedding"] for table in headlines] == [False, False]
+    for size in ("tied-medium", "tied-large", "awd"):
+        layers = [read_plan(recipe(f"sdlm/{size}-{kind}"), kind).table()["decoder"] for kind in ("softmax", "mos")]
+        assert [layer["bias_start"] for layer in layers] == ["zero", "zero"]
