@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sememekit.config import Record
 from sememekit.corpora.examples import Row
-from sememekit.corpora.examples.labelled import opened, set_of
+from sememekit.corpora.examples.labelled import opened
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
@@ -52,7 +52,7 @@ class Predictions:
         """A prediction for each example, 1,024 read at once; blank lines give none. Raises DataError: a line that is no example
         of this model, with file and line.
         """
-        kind = set_of(self.classifier.run.signature.dataset, self.classifier.texts)
+        kind = self.classifier.kind
         labels = {*self.classifier.labels, *kind.spelled, *kind.left_out}
         with nullcontext([Opened(None, "stdin")]) if self._file is None else opened(self._file, kind, self._faults) as files:
             reader = RowReader(files, kind, self._faults, labels)

@@ -215,6 +215,9 @@ def preprocess(
     )
     if given is not None:
         settings = as_given(settings, given, dataset, corpus)
+        examples = given.signature.examples
+        if isinstance(corpus, ExampleCorpus) and given.signature.dataset == dataset and examples and examples.labels:
+            corpus.take_labels(examples.labels, str(vocabulary))
     form = TextForm() if given is None else form_of_given(given)
     form = replace(form, lower=settings.lower, numbers_to=settings.numbers_to)
     corpus = with_rules(corpus, dataset, form, settings.max_length)

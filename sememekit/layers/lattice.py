@@ -125,6 +125,8 @@ def _recur(scores: Tensor, reduce: Any) -> Tensor:
 
 def _begins(values: Tensor, longest: int) -> Tensor:
     """(B, T, L) the value (B, T + 1) of the node where each edge begins; -inf before the start."""
+    if values.shape[1] == 1:  # no token, which unfold does not take
+        return values.new_empty(len(values), 0, longest)
     padded = torch.nn.functional.pad(values[:, :-1], (longest - 1, 0), value=-torch.inf)
     return padded.unfold(1, longest, 1).flip(2)
 

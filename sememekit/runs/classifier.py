@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.corpora.examples.base import ExampleSet
+from sememekit.corpora.examples.labelled import set_of
 from sememekit.errors import DataError
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import LabelPredictor, require
@@ -28,6 +30,7 @@ class Classifier:
     Attributes:
         texts: names of the N texts of an example.
         labels: names of the C labels.
+        kind: the set of examples that the data were read as.
     """
 
     run: Run
@@ -35,10 +38,11 @@ class Classifier:
     texts: tuple[str, ...]
     labels: tuple[str, ...]
     segmenter: Segmenter
+    kind: ExampleSet
 
     def words(self, text: Text) -> list[str]:
         """The words of a text: cut as the training data were, or the words given as they are."""
-        return self.segmenter.segment(text) if isinstance(text, str) else list(text)
+        return self.segmenter.segment(self.kind.text(text)) if isinstance(text, str) else list(text)
 
     def probabilities(self, examples: Sequence[Sequence[Text] | str]) -> npt.NDArray[np.float64]:
         """(n, C) probabilities of the labels.
@@ -79,4 +83,6 @@ def load_classifier(run: Path | Run, *, which: Which = "best", device: str = "au
     task = require(loaded.task, LabelPredictor, command)
     if loaded.signature.examples is None:
         raise DataError(f"{run}/data.json lists no texts and labels; the run folder is damaged, copy it again")
-    return Classifier(loaded, task, loaded.signature.examples.texts, task.labels, loaded.segmenter())
+    texts = loaded.signature.examples.texts
+    kind = set_of(loaded.signature.dataset, texts)
+    return Classifier(loaded, task, texts, task.labels, loaded.segmenter(), kind)

@@ -115,7 +115,7 @@ class LatticeReader:
         tokens, place = [], 0
         for read, (_, covered) in zip(self._form.words(piece for piece, _ in pieces), pieces, strict=True):
             own = "".join(written[place : place + len(covered)])
-            tokens.append(Token(own.strip(), read, covered.startswith(" ")))
+            tokens.append(Token(own.strip(), read, " " in covered))
             place += len(covered)
         return tokens
 
@@ -202,11 +202,12 @@ def open_reader(
 
 
 def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:
-    """The words of each line, in order; 64 lines are read before the first comes out."""
+    """The words of each line, in order; 64 lines are read before the first comes out. A line that has no tokens for the model
+    stays as it is."""
     rest = iter(lines)
     while group := list(islice(rest, LINES_AT_ONCE)):
-        for readings in reader.read(group):
-            yield [word for reading in readings for word in reader.words(reading, decoding)]
+        for line, readings in zip(group, reader.read(group), strict=True):
+            yield [word for reading in readings for word in reader.words(reading, decoding)] or line.split()
 
 
 def segment_raw(

@@ -61,9 +61,12 @@ class TextForm:
         return rules + [CLASSES_RULE] * self.classes
 
     def text(self, text: str) -> str:
-        text = to_half_width(text) if self.half_width else text
-        text = self._lowered(text) if self.lower else text
+        text = self._letters(text)
         return text if self.numbers_to is None else _NUMBER.sub(self.numbers_to.replace("\\", r"\\"), text)
+
+    def _letters(self, text: str) -> str:
+        text = to_half_width(text) if self.half_width else text
+        return self._lowered(text) if self.lower else text
 
     def _lowered(self, text: str) -> str:
         mark = self.numbers_to
@@ -94,13 +97,20 @@ class TextForm:
     def as_written(self, text: str) -> tuple[str, list[str]]:
         """``text`` of a text, and for each of its characters what was written there.
 
-        Where a stretch changes its length, such as a number, its first character has all of it and the others have nothing. The
-        parts joined are the original text.
+        Where something changes its length, such as a number or a letter that has two in lower case, its first character has all
+        of it and the others have nothing. The parts joined are the original text.
         """
         read, written = "", []
         for stretch in re.findall(r"\s+|\S+", text):
-            form = self.text(stretch)
+            form, letters = self.text(stretch), self._letters(stretch)
             read += form
-            same = len(form) == len(stretch) and (self.numbers_to is None or not _NUMBER.fullmatch(stretch))
-            written += list(stretch) if same else [stretch, *[""] * (len(form) - 1)]
+            number = self.numbers_to is not None and _NUMBER.fullmatch(letters) is not None
+            if not number and len(letters) == len(stretch):
+                written += stretch
+                continue
+            parts = [] if number else [(character, self._letters(character)) for character in stretch]
+            if sum(len(part) for _, part in parts) != len(form):
+                parts = [(stretch, form)]
+            for own, part in parts:
+                written += [own, *[""] * (len(part) - 1)]
         return read, written

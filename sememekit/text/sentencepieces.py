@@ -46,12 +46,16 @@ class SentencePieces:
     def as_written(self, text: str) -> list[tuple[str, str]]:
         """The pieces of ``segment``, each with the stretch of the text that it covers, before normalisation by the model.
 
-        The stretches joined are the text, with one blank for white space.
+        The stretches joined are the text, with one blank for white space; a text of such characters alone that the model drops
+        has no pieces.
         """
         text = " ".join(text.split())
         found = self._model.encode(text, return_type="offset_mapping")
-        spans = zip(found["ids"], found["offsets"], strict=True)
-        return [(self._pieces[index], text[begin:end]) for index, (begin, end) in spans]
+        # What the model drops at either end (U+200B, U+FEFF, U+FFFD) lies in no span: the first and the last piece have it.
+        ends = [end for _, end in found["offsets"][:-1]]
+        begins = [0, *ends] if found["ids"] else []
+        spans = zip(found["ids"], begins, [*ends, len(text)], strict=False)
+        return [(self._pieces[index], text[begin:end]) for index, begin, end in spans]
 
 
 def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind: PieceModel = "unigram") -> bytes:

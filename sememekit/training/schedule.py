@@ -57,16 +57,16 @@ class Schedule:
         no_rate = rate_is_nothing(progress, self.optimizer, schedule.decay)
         if no_rate and not stuck and (progress.best is None or not metric.improves(progress.best, self.baseline)):
             stuck = self._no_rate(progress)
-        if schedule.stop_after and progress.since_best >= schedule.stop_after:
-            progress.finished = Ending.PATIENCE
-        elif cut and progress.rate < schedule.minimum_rate:
+        if cut and progress.rate < schedule.minimum_rate:
             progress.finished = Ending.RATE
         elif worse:
             progress.finished = Ending.NON_MONOTONE
-        elif over_fits:
-            progress.finished = Ending.OVER_FITS
         elif no_rate and not stuck:
             progress.finished = Ending.NO_RATE
+        elif schedule.stop_after and progress.since_best >= schedule.stop_after:  # from here on endings that reopen may lift
+            progress.finished = Ending.PATIENCE
+        elif over_fits:
+            progress.finished = Ending.OVER_FITS
         elif progress.epoch >= schedule.epochs:  # the last, so that more epochs later are the same as more at once
             progress.finished = Ending.EPOCHS
         return Verdict(best, cut, begins, "" if over_fits else stuck)
@@ -123,15 +123,10 @@ class Schedule:
 
 def reopen(progress: TrainingState, schedule: ScheduleSettings, run: RunSettings) -> None:
     """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one in those it has."""
-    match progress.finished:
-        case Ending.EPOCHS:
-            goes_on = True
-        case Ending.PATIENCE:
-            goes_on = not schedule.stop_after or progress.since_best < schedule.stop_after
-        case Ending.OVER_FITS:
-            goes_on = not run.stall_epochs or progress.stalled < run.stall_epochs
-        case _:
-            goes_on = False
-    if goes_on and progress.epoch < schedule.epochs:
+    if progress.finished in (Ending.PATIENCE, Ending.OVER_FITS):  # both may have come at once
+        waited = bool(schedule.stop_after) and progress.since_best >= schedule.stop_after
+        stalled = bool(run.stall_epochs) and progress.stalled >= run.stall_epochs
+        progress.finished = Ending.PATIENCE if waited else Ending.OVER_FITS if stalled else Ending.EPOCHS
+    if progress.finished == Ending.EPOCHS and progress.epoch < schedule.epochs:
         progress.finished = None
         progress.epoch += 1

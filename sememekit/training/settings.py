@@ -36,7 +36,8 @@ class OptimizerSettings(Settings):
     whatever its gradient; with 0.1 (TensorFlow's default) weights of small gradients begin with small steps."""
     averaging: Literal["never", "triggered", "from_start"] = "never"
     """Validate and keep the mean of the weights over the steps since an epoch that was worse than the best of all but the last
-    ``trigger`` epochs before it (NT-ASGD, Merity et al. 2018), or since the first step (finetuning). The rate stays."""
+    ``trigger`` epochs before it (NT-ASGD, Merity et al. 2018), or since the first step (finetuning). Cuts of the
+    rate go on: ``schedule.factor = 1`` keeps it."""
     trigger: int = Field(default=5, ge=1)
     """The non-monotone interval, in epochs: no epoch up to this one starts the averaging."""
 

@@ -108,6 +108,23 @@ def test_a_lattice_reads_the_form_and_writes_what_was_written(segmenter: str, tm
         assert "".join(words) == TYPED[0].replace(" ", "")
 
 
+def test_pieces_keep_characters_that_their_model_drops(tmp_path: Path) -> None:
+    """SentencePiece takes them for blanks at both ends of a line: they stay in the text, and nothing after them moves."""
+    path = lattice(tmp_path, segmenter="sentencepiece", pieces=26, chunks=10, chunk_length=2)
+    reader = open_reader(path, "segment", device="cpu")
+    for plain in ("we sold 41", "a"):
+        bare = reader.tokens(plain)
+        for line in (f"\u200b{plain}", f"{plain}\ufeff", f"\ufffd{plain}\u200e"):
+            tokens = reader.tokens(line)
+            assert "".join(token.written for token in tokens) == line.replace(" ", "")
+            assert [token.written.strip("\u200b\u200e\ufeff\ufffd") for token in tokens] == [token.written for token in bare]
+            assert ["".join(words) for words in segment_lines(reader, [line])] == [line.replace(" ", "")]
+    assert [token.after_blank for token in reader.tokens("we\u200b sold")] == [
+        token.after_blank for token in reader.tokens("we sold")
+    ]
+    assert list(segment_lines(reader, ["\u200b\ufeff", "", "a"])) == [["\u200b\ufeff"], [], ["a"]]
+
+
 def test_words_of_such_data_are_for_plain_text_alone(run: Path, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("We paid 3 .\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"--numbers-to M: .*run have N for numbers; leave it out"):

@@ -125,6 +125,35 @@ def test_the_command(pairs: tuple[Path, ExamplePlace]) -> None:
     assert runner.invoke(app, ["predict", run, "--device", "cpu"], input="\n").stdout.endswith("contradiction\n\n")
 
 
+def test_raw_texts_are_read_as_the_rows_of_a_file(tmp_path: Path) -> None:
+    lines = "a fine<br /><br />film\tpositive\nwhat a bore\tnegative\n" * 20
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + lines, encoding="utf-8")
+    preprocess("imdb", tmp_path, tmp_path / "data")
+    table = ExamplePlace(tmp_path / "place").table("classification", schedule__epochs=1)
+    train({**table, "data": {"path": str(tmp_path / "data")}}, tmp_path / "run")
+    found = load_classifier(tmp_path / "run", device="cpu")
+    assert found.words("a fine<br /><br />film") == ["a", "fine", "film"]
+
+
+def test_a_test_set_alone_has_the_labels_of_its_model(tmp_path: Path) -> None:
+    rows = {"train": "one two\tb\nthree\ta\nfour\tc c\n" * 9, "valid": "one\ta\n", "test": "one\ta\n"}
+    for split, content in rows.items():
+        (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + content, encoding="utf-8")
+    preprocess("classification", tmp_path, tmp_path / "data")
+    chosen = PreprocessSettings(vocabulary=tmp_path / "data")
+    (tmp_path / "one.tsv").write_text("text\tlabel\nthree two\tb\n", encoding="utf-8")
+    preprocess("classification", None, tmp_path / "one", chosen, files={"test": [tmp_path / "one.tsv"]})
+    one = PreparedData.open(tmp_path / "one")
+    assert (one.signature.examples.labels, one.examples("test").labels.tolist()) == (("a", "b", "c c"), [1])
+    (tmp_path / "other.tsv").write_text("text\tlabel\nthree two\tzzz\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"other\.tsv:2: unknown label 'zzz'; allowed \(those of .*data\): a, b, c c"):
+        preprocess("classification", None, tmp_path / "two", chosen, files={"test": [tmp_path / "other.tsv"]})
+    new = {split: [tmp_path / "other.tsv"] for split in ("train", "valid", "test")}
+    preprocess("classification", None, tmp_path / "new", chosen, files=new)
+    assert PreparedData.open(tmp_path / "new").signature.examples.labels == ("zzz",), "its own train says which there are"
+
+
 def test_files_as_preprocess_reads_them(pairs: tuple[Path, ExamplePlace], tmp_path: Path) -> None:
     def predicted(name: str, content: str) -> list[str]:
         (tmp_path / name).write_text(content, encoding="utf-8")

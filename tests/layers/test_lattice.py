@@ -159,6 +159,15 @@ def test_edges_by_where_they_begin_become_edges_by_where_they_end() -> None:
         assert torch.equal(ending[0, last, size], expected)
 
 
+def test_texts_without_tokens_have_no_edges() -> None:
+    scores, lengths = torch.zeros(2, 0, 3, 1), torch.zeros(2, dtype=torch.long)
+    assert log_marginal(scores, lengths).tolist() == [0.0, 0.0]
+    assert edge_posteriors(scores, lengths).shape == (2, 0, 3, 1)
+    value, taken = best_path(scores, lengths)
+    assert (value.tolist(), taken.shape) == ([0.0, 0.0], (2, 0, 3, 1))
+    assert sample_path(scores, lengths).shape == (2, 0, 3, 1)
+
+
 def test_a_sentence_without_a_way_has_probability_zero() -> None:
     scores = torch.full((1, 3, 1, 1), -torch.inf, dtype=torch.float64).requires_grad_(True)
     value = log_marginal(scores, torch.tensor([3]))

@@ -31,6 +31,8 @@ def test_what_was_written_is_not_lost(text: str) -> None:
         assert "".join(written) == text
     read, written = TextForm(numbers_to="NUM").as_written("a 12 b")
     assert (read, written) == ("a NUM b", ["a", " ", "12", "", "", " ", "b"])
+    read, written = TextForm(lower=True).as_written("Aİb")
+    assert (read, written) == ("ai\u0307b", ["A", "İ", "", "b"]), "other characters of the stretch stay apart"
 
 
 def test_the_form_of_peoples_daily() -> None:

@@ -118,7 +118,7 @@ def test_the_history_that_triggers_is_that_before_the_epoch() -> None:
         ({"schedule__epochs": 3, "schedule__minimum_rate": 9.0}, 60.0, Ending.RATE),
         ({"schedule__epochs": 3, "schedule__stop_non_monotone": 1}, 51.0, Ending.NON_MONOTONE),
         ({"schedule__epochs": 3, "optimizer__learning_rate": 1e9}, 60.0, Ending.NO_RATE),
-        ({"schedule__stop_after": 1, "schedule__minimum_rate": 9.0}, 60.0, Ending.PATIENCE),
+        ({"schedule__stop_after": 1, "schedule__minimum_rate": 9.0}, 60.0, Ending.RATE),
         ({"schedule__minimum_rate": 9.0, "schedule__stop_non_monotone": 1}, 60.0, Ending.RATE),
     ],
 )
@@ -203,29 +203,31 @@ def test_a_run_over_fits_that_learned_its_text_and_was_better_before(
 
 
 @pytest.mark.parametrize(
-    ("finished", "changes", "goes_on"),
+    ("finished", "changes", "then"),
     [
-        (Ending.EPOCHS, {"schedule__epochs": 4}, True),
-        (Ending.EPOCHS, {"schedule__epochs": 3}, False),
-        (Ending.PATIENCE, {"schedule__stop_after": 3}, True),
-        (Ending.PATIENCE, {"schedule__stop_after": 2}, False),
-        (Ending.PATIENCE, {"schedule__stop_after": 0}, True),
-        (Ending.PATIENCE, {"schedule__stop_after": 3, "schedule__epochs": 3}, False),
-        (Ending.OVER_FITS, {"run__stall_epochs": 5}, True),
-        (Ending.OVER_FITS, {"run__stall_epochs": 4}, False),
-        (Ending.OVER_FITS, {"run__stall_epochs": 5, "schedule__epochs": 3}, False),
-        (Ending.OVER_FITS, {"run__stall_epochs": 0}, True),
-        (Ending.RATE, {}, False),
-        (Ending.NON_MONOTONE, {}, False),
-        (None, {}, False),
+        (Ending.EPOCHS, {"schedule__epochs": 4}, None),
+        (Ending.EPOCHS, {"schedule__epochs": 3}, Ending.EPOCHS),
+        (Ending.PATIENCE, {"schedule__stop_after": 3}, None),
+        (Ending.PATIENCE, {"schedule__stop_after": 2}, Ending.PATIENCE),
+        (Ending.PATIENCE, {"schedule__stop_after": 0}, None),
+        (Ending.PATIENCE, {"schedule__stop_after": 3, "schedule__epochs": 3}, Ending.EPOCHS),
+        (Ending.PATIENCE, {"schedule__stop_after": 3, "run__stall_epochs": 4}, Ending.OVER_FITS),
+        (Ending.OVER_FITS, {"run__stall_epochs": 5}, None),
+        (Ending.OVER_FITS, {"run__stall_epochs": 4}, Ending.OVER_FITS),
+        (Ending.OVER_FITS, {"run__stall_epochs": 5, "schedule__stop_after": 2}, Ending.PATIENCE),
+        (Ending.OVER_FITS, {"run__stall_epochs": 5, "schedule__epochs": 3}, Ending.EPOCHS),
+        (Ending.OVER_FITS, {"run__stall_epochs": 0}, None),
+        (Ending.RATE, {}, Ending.RATE),
+        (Ending.NON_MONOTONE, {}, Ending.NON_MONOTONE),
+        (None, {}, None),
     ],
 )
 def test_a_finished_run_goes_on_where_the_schedule_allows_more(
-    finished: Ending | None, changes: dict[str, Any], goes_on: bool
+    finished: Ending | None, changes: dict[str, Any], then: Ending | None
 ) -> None:
     schedule, progress = rules(**changes), state(finished=finished, since_best=2, stalled=4)
     reopen(progress, schedule.schedule, schedule.run)
-    assert (progress.finished, progress.epoch) == ((None, 4) if goes_on else (finished, 3))
+    assert (progress.finished, progress.epoch) == (then, 4 if finished and not then else 3)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +248,31 @@ def test_more_epochs_later_are_the_same_as_more_at_once(changes: dict[str, Any])
                 progress.epoch += not progress.finished
         ends.append((done, progress.best, progress.finished))
     assert len(set(ends)) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "changes"),
+    [
+        ({"schedule__stop_after": 2}, {"schedule__factor": 0.5, "schedule__minimum_rate": 3.0}),
+        ({"schedule__stop_after": 4}, {"schedule__factor": 1.0, "schedule__stop_non_monotone": 3}),
+        ({"schedule__stop_after": 2, "schedule__epochs": 4}, {"schedule__epochs": 4}),
+        ({"schedule__stop_after": 4}, {"run__stall_epochs": 6}),
+    ],
+    ids=["rate", "non-monotone", "epochs", "over-fits"],
+)
+def test_waiting_longer_later_is_the_same_as_at_once(first: dict[str, Any], changes: dict[str, Any]) -> None:
+    values, ends = [100.0, 90.0, 95.0, 96.0, 97.0, 98.0, 99.0, 100.0, 101.0], []
+    for waits in (({"schedule__stop_after": 9},), (first, {"schedule__stop_after": 9})):
+        progress, done = state(1, best=None, best_epoch=0, history=[]), 0
+        for wait in waits:
+            each = rules(baseline=80.0, **{**changes, **wait})
+            reopen(progress, each.schedule, each.run)
+            while not progress.finished:
+                done = progress.epoch
+                each.decide(progress, values[done - 1])
+                progress.epoch += not progress.finished
+        ends.append((done, progress.best, progress.finished))
+    assert ends[0] == ends[1]
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,10 @@ class ExampleSet:
         """The file to read when none is named; None where one must be."""
         return None
 
+    def text(self, value: str) -> str:
+        """A text of the source in one line, with one blank for white space."""
+        return " ".join((value.replace("<br />", " ") if self.break_mark else value).split())
+
     def beside_names(self, name: str) -> list[str]:
         """Names of the files that are read together with the file ``name``, itself among them, in the order of ``columns``."""
         if not self.beside or not name.startswith(self.beside[0]):

@@ -72,6 +72,7 @@ class ExampleCorpus(Corpus):
         self._seed = seed
         self._ranges: dict[str, list[tuple[str | None, int, int]]] = {}
         self._parts: list[_Part] = []
+        self._labels, self._labels_of = kind.labels, ""
         self._label_ids: dict[str, int] = {label: index for index, label in enumerate(kind.labels or ())}
         if len(self._label_ids) > _MOST_LABELS:
             raise ConfigError(f"{type(kind).__name__} declares {len(self._label_ids):,} labels; allowed are {_MOST_LABELS:,}")
@@ -84,6 +85,17 @@ class ExampleCorpus(Corpus):
     def open(cls, source: Path | None) -> Corpus:
         """Not in use: ``open_corpus`` makes a corpus of examples."""
         raise ConfigError("a corpus of examples is opened by its set")
+
+    def take_labels(self, labels: Sequence[str], of: str) -> None:
+        """Allow the labels of other data and no others, where neither the set nor a training split says which there are.
+
+        Args:
+            labels: in the order of their ids there.
+            of: the folder of that data, for messages.
+        """
+        if self._labels is None and self._files.keys().isdisjoint({None, "train"}):
+            self._labels, self._labels_of = tuple(labels), f" (those of {of})"
+            self._label_ids, self._frozen = {label: index for index, label in enumerate(labels)}, True
 
     def sources(self) -> list[CorpusFile]:
         """The files, train first, whose labels decide what is allowed elsewhere; or last, where held-out examples stay out."""
@@ -146,7 +158,7 @@ class ExampleCorpus(Corpus):
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary:
         """Write offsets and labels of every split into the finished folder."""
-        names = self.kind.labels or tuple(sorted(self._label_ids))
+        names = self._labels or tuple(sorted(self._label_ids))
         mapping = np.zeros(max(len(self._label_ids), 1), dtype="<u2")
         for name, index in self._label_ids.items():
             mapping[index] = names.index(name)
@@ -205,7 +217,7 @@ class ExampleCorpus(Corpus):
                 if label not in self._label_ids:
                     if self._frozen:
                         allowed = ", ".join([*sorted(self._label_ids), *sorted(self.kind.left_out)])
-                        where = "" if self.kind.labels else " (those of the training split)"
+                        where = self._labels_of if self._labels else " (those of the training split)"
                         raise DataError(f"{name}:{row.line}: unknown label {label!r}; allowed{where}: {allowed}")
                     if not label:
                         raise DataError(f"{name}:{row.line}: the label is empty")

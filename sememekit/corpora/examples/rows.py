@@ -26,7 +26,8 @@ class Columns(Protocol):
     headers: ClassVar[tuple[tuple[str, ...], ...]]
     label_headers: ClassVar[tuple[str, ...]]
     columns: ClassVar[tuple[str, ...]]
-    break_mark: ClassVar[bool]
+
+    def text(self, value: str) -> str: ...
 
 
 class Row(NamedTuple):
@@ -245,8 +246,6 @@ class RowReader:
 
     def _row(self, number: int, values: Sequence[str]) -> Row:
         self.lines = max(self.lines, number)
-        texts = values[: len(self._kind.texts)]
-        if self._kind.break_mark:
-            texts = [text.replace("<br />", " ") for text in texts]
+        texts = tuple(map(self._kind.text, values[: len(self._kind.texts)]))
         label = values[-1].strip() if len(values) > len(texts) else None
-        return Row(number, tuple(" ".join(text.split()) for text in texts), label)
+        return Row(number, texts, label)
