@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, shard_vectors, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
+from sememekit.decoders.edge_logits import EdgeInputs, normaliser_and_score_by_edges, pays
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, normaliser_and_score, sense_logits
 from sememekit.decoders.sense_structure import EdgeWeights, SenseStructure
@@ -101,6 +102,7 @@ class SDLM(NormalisedScores):
         graph.check_vocabulary(resources.vocabulary)
         self.settings = settings
         self.words = word_vectors(resources, "sdlm", tied=settings.tied)
+        self._num_edges: int | None = None  # of the structure; 0 where a sense has none
         symmetric = settings.normalisation == "symmetric"
         self.edge_weights: EdgeWeights | None = None
         if settings.edge_weights == "none":
@@ -132,6 +134,7 @@ class SDLM(NormalisedScores):
         if self.sense_bias is not None:
             shard.cut_(self.sense_bias, self.structure.sense_offsets[shard.bounds].tolist())
         self.structure, _ = self.structure.of_words(torch.arange(shard.words.start, shard.words.stop))
+        self._num_edges = None
         self.shard = shard
 
     @property
@@ -193,7 +196,31 @@ class SDLM(NormalisedScores):
         self, hidden: Tensor, target_N: Tensor, words: Tensor | None = None, correction_W: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         block = self.settings.tokens_per_block or (64 if hidden.device.type == "cpu" else 512)
+        if words is None and self._goes_by_edges(hidden):
+            return normaliser_and_score_by_edges(self._edge_inputs(hidden), target_N, block)
         return normaliser_and_score(self._inputs(hidden, words), target_N, block, correction_W)
+
+    def _goes_by_edges(self, hidden: Tensor) -> bool:
+        """Whether all words are scored edge by edge: on a CPU, where it pays and nothing differs by token in between."""
+        settings = self.settings
+        differs = settings.context_tanh or (settings.context_dropout > 0.0 and self.training)
+        if differs or hidden.device.type != "cpu" or torch.compiler.is_compiling():
+            return False
+        if self._num_edges is None:
+            edges_S = self.structure.edges_of_senses()
+            self._num_edges = int(edges_S.sum()) if bool((edges_S > 0).all()) else 0
+        width, structure = hidden.shape[-1], self.structure
+        sizes = (width, settings.num_bases, structure.num_words, structure.num_senses, self._num_edges)
+        return self._num_edges > 0 and pays(hidden.numel() // width, *sizes)
+
+    def _edge_inputs(self, hidden: Tensor) -> EdgeInputs:
+        settings = self.settings
+        flat_NH = hidden.reshape(-1, hidden.shape[-1])
+        gates_KN, mixing_RK = self._gates(flat_NH), self.mixing.softmax(dim=-1).T
+        if self.edge_weights is not None:
+            gates_KN, mixing_RK = self.edge_weights(gates_KN, mixing_RK)
+        words_VE = shared_dropout(self.words.weight, settings.vector_dropout, self.training, (0,))
+        return EdgeInputs(self.structure, flat_NH, self.bases, words_VE, gates_KN, mixing_RK, self.sense_bias)
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
         """The share of a sense is p(s) / p(w), the gates are q."""

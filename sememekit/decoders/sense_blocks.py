@@ -146,10 +146,10 @@ def make_blocks(arrays: SenseArrays, dtype: torch.dtype) -> SenseBlocks:
         order.append(sense_s)
         done += len(sense_s)
     sense_at = torch.cat(order)
-    return SenseBlocks(tuple(blocks), word_at, _inverse(word_at), sense_at, _inverse(sense_at))
+    return SenseBlocks(tuple(blocks), word_at, inverse(word_at), sense_at, inverse(sense_at))
 
 
-def _inverse(order: Tensor) -> Tensor:
+def inverse(order: Tensor) -> Tensor:
     """Where each number of a permutation stands in it."""
     return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
 

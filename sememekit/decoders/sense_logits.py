@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from sememekit.decoders.sense_blocks import SenseBlock
+from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
@@ -142,7 +143,7 @@ class _SenseSums(torch.autograd.Function):
         buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
         normaliser_N, score_N, total_N = (words_VE.new_empty(num_tokens) for _ in range(3))
         kept, scores = [], []
-        for part in _parts(num_tokens, block):
+        for part in parts_of(num_tokens, block):
             gates_Kn, context_RnE = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].contiguous()
             logits_Sn = words_VE.new_empty(structure.num_senses, gates_Kn.shape[1])
             for each, weight in zip(order.blocks, weights, strict=True):
@@ -159,21 +160,10 @@ class _SenseSums(torch.autograd.Function):
                         each.add_products(logits, score, gates)
                 if start_S is not None:
                     logits_sn.add_(start_S[each.places, None])
-            target_n = target_N[part]
-            sense_Mn, real_Mn = structure.senses_of(target_n.clamp(min=0))
-            place_Mn = order.place_of[sense_Mn]
-            own_Mn = logits_Sn.gather(0, place_Mn)
-            if offset_S is not None:
-                logits_Sn.add_(offset_S[:, None])
-                logits_Sn.scatter_(0, place_Mn, torch.where(target_n >= 0, own_Mn, logits_Sn.gather(0, place_Mn)))
-            own_Mn = own_Mn.masked_fill(~real_Mn, -torch.inf)
-            top_n = logits_Sn.amax(dim=0)
-            total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0)
-            normaliser_N[part] = total_n.log() + top_n
-            score_N[part] = own_Mn.logsumexp(dim=0)
-            total_N[part] = total_n
+            found = likelihood(logits_Sn, structure, order.place_of, target_N[part], offset_S)
+            normaliser_N[part], score_N[part], total_N[part] = found.normaliser_n, found.score_n, found.total_n
             if keep:
-                kept += [logits_Sn, place_Mn, own_Mn.softmax(dim=0)]
+                kept += [found.raised_Sn, found.place_Mn, found.share_Mn]
         if keep:
             ctx.structure, ctx.block, ctx.lowered, ctx.is_wide = structure, block, lowered, is_wide
             ctx.with_bias = bias_S is not None
@@ -190,7 +180,7 @@ class _SenseSums(torch.autograd.Function):
         low_contexts_RNE = contexts_RNE.to(ctx.lowered)
         num_bases, num_tokens, _ = contexts_RNE.shape
         most = min(ctx.block, num_tokens)
-        parts = _parts(num_tokens, ctx.block)
+        parts = parts_of(num_tokens, ctx.block)
         scores = iter(kept[3 * len(parts) :])
         grad_words_VE = gates_KN.new_zeros(low_words_VE.shape)
         grad_gates_KN, grad_mixing_RK = torch.empty_like(gates_KN), torch.zeros_like(mixing_RK)
@@ -206,18 +196,18 @@ class _SenseSums(torch.autograd.Function):
             gates_Kn, context_RnE = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].contiguous()
             raised_Sn, place_Mn, share_Mn = kept[3 * number : 3 * (number + 1)]
             grad_logits_Sn = torch.mul(
-                raised_Sn, grad_normaliser_N[part] / total_N[part], out=_piece(grad_logits, raised_Sn.shape)
+                raised_Sn, grad_normaliser_N[part] / total_N[part], out=piece(grad_logits, raised_Sn.shape)
             )
             grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * grad_score_N[part])
             grad_bias_S += grad_logits_Sn.sum(dim=1)
-            of_sememe_RKn = _piece(of_sememes, (num_bases, *gates_Kn.shape)).zero_()
+            of_sememe_RKn = piece(of_sememes, (num_bases, *gates_Kn.shape)).zero_()
             grad_context_RnE = contexts_RNE.new_zeros(context_RnE.shape)
             for each, weight in zip(order.blocks, weights, strict=True):
                 words_vE, grad_logits_sn = low_words_VE[each.words], grad_logits_Sn[each.places]
                 kept_scores = next(scores, None)
                 scores_Rvn = _products(words_vE, context_RnE, ctx.is_wide, buffer) if kept_scores is None else kept_scores
                 grads_Rvn = _scores_in(grad_scores, scores_Rvn.shape, ctx.is_wide)
-                of_sense_sn = _piece(of_senses, grad_logits_sn.shape)
+                of_sense_sn = piece(of_senses, grad_logits_sn.shape)
                 grads, of_sense = each.by_rank(grad_logits_sn), each.by_rank(of_sense_sn)
                 scores_of, grads_of = each.by_basis(scores_Rvn.to(gates_Kn.dtype)), each.by_basis(grads_Rvn)
                 for score, grad, weight_of_edge, of_sememe_Kn in zip(scores_of, grads_of, weight, of_sememe_RKn, strict=True):
@@ -227,16 +217,11 @@ class _SenseSums(torch.autograd.Function):
                 grad_words_vE, lowered_Rvn = grad_words_VE[each.words], grads_Rvn.to(ctx.lowered)
                 _add_gradients(grad_words_vE, grad_context_RnE, lowered_Rvn, words_vE, context_RnE, ctx.is_wide)
             grad_contexts_RNE[:, part] = grad_context_RnE
-            grad_mixing_RK += torch.mul(of_sememe_RKn, gates_Kn, out=_piece(products, of_sememe_RKn.shape)).sum(dim=2)
+            grad_mixing_RK += torch.mul(of_sememe_RKn, gates_Kn, out=piece(products, of_sememe_RKn.shape)).sum(dim=2)
             grad_gates_KN[:, part] = of_sememe_RKn.mul_(mixing_RK[:, :, None]).sum(dim=0)
         grad_words_VE = grad_words_VE.index_select(0, order.word_place)
         grad_bias = grad_bias_S[order.place_of] if ctx.with_bias else None
         return None, grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, None, None, None, None, None
-
-
-def _parts(num_tokens: int, block: int) -> list[slice]:
-    """The blocks of tokens."""
-    return [slice(begin, min(begin + block, num_tokens)) for begin in range(0, num_tokens, block)]
 
 
 def _products(words_vE: Tensor, context_RnE: Tensor, is_wide: bool, buffer: Tensor | None) -> Tensor:
@@ -254,9 +239,9 @@ def _products(words_vE: Tensor, context_RnE: Tensor, is_wide: bool, buffer: Tens
 def _scores_in(memory: Tensor, shape: Sequence[int], is_wide: bool) -> Tensor:
     """(R, v, n) of flat memory: basis after basis, or at great widths word after word, which one product of all bases needs."""
     if not is_wide:
-        return _piece(memory, shape)
+        return piece(memory, shape)
     num_bases, num_words, num_tokens = shape
-    return _piece(memory, (num_words, num_bases, num_tokens)).transpose(0, 1)
+    return piece(memory, (num_words, num_bases, num_tokens)).transpose(0, 1)
 
 
 def _add_gradients(
@@ -271,11 +256,6 @@ def _add_gradients(
     for grads_vn, context_nE, grad_context_nE in zip(grads_Rvn, context_RnE, grad_context_RnE, strict=True):
         add_product(grad_words_vE, grads_vn, context_nE)
         add_product(grad_context_nE, grads_vn.T, words_vE)
-
-
-def _piece(memory: Tensor, shape: Sequence[int]) -> Tensor:
-    """The beginning of a flat tensor, in a shape."""
-    return memory[: prod(shape)].view(shape)
 
 
 def _edge_weights(block: SenseBlock, mixing_RK: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sememekit.decoders.edge_blocks import EdgeBlocks, make_edge_blocks
 from sememekit.decoders.sense_blocks import SenseArrays, SenseBlocks, make_blocks, ranges
 from sememekit.layers import FixedTables
 from sememekit.sememes import SememeGraph
@@ -118,6 +119,7 @@ class SenseStructure(FixedTables):
         ):
             self.register_tables(**{name: tensor})
         self._blocks: dict[tuple[torch.device, torch.dtype], SenseBlocks] = {}
+        self._edge_blocks: dict[tuple[torch.device, torch.dtype, int], EdgeBlocks] = {}
 
     @classmethod
     def from_graph(cls, graph: SememeGraph, *, symmetric: bool) -> SenseStructure:
@@ -183,6 +185,20 @@ class SenseStructure(FixedTables):
         """
         key = (self.sense_offsets.device, dtype)
         if key not in self._blocks:
-            arrays = (self.sense_offsets, self.set_of_sense, self.set_offsets, self.set_sememes, self.squared_degree)
-            self._blocks = {key: make_blocks(SenseArrays(*arrays, self.num_sememes), dtype)}
+            self._blocks = {key: make_blocks(self._arrays(), dtype)}
         return self._blocks[key]
+
+    def edge_blocks(self, dtype: torch.dtype, num_bases: int) -> EdgeBlocks:
+        """The edges in blocks of some thousand, for R bases, with C[k, s] in ``dtype``; made like ``blocks``."""
+        key = (self.sense_offsets.device, dtype, num_bases)
+        if key not in self._edge_blocks:
+            self._edge_blocks = {key: make_edge_blocks(self._arrays(), num_bases, dtype)}
+        return self._edge_blocks[key]
+
+    def edges_of_senses(self) -> Tensor:
+        """(S,) how many sememes each sense has."""
+        return self.set_offsets.diff()[self.set_of_sense]
+
+    def _arrays(self) -> SenseArrays:
+        arrays = (self.sense_offsets, self.set_of_sense, self.set_offsets, self.set_sememes, self.squared_degree)
+        return SenseArrays(*arrays, self.num_sememes)

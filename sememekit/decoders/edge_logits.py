@@ -1,0 +1,220 @@
+"""The likelihood of target words by the sememe-driven layer, one product for each edge between a sense and a sememe.
+
+The logit of a sense is linear in the context g (H): with word vector x, bases Q_r and mixing alpha,
+
+    sum over k in E(s) of C[k, s] q_k sum_r alpha[k, r] (g Q_r) . x = sum over the edges e of s of q_k(e) g . y_e,
+    y_e = C[k, s] sum_r alpha[k, r] Q_r x,
+
+so the vectors y of the edges are computed once for all tokens, and a token costs E H multiply-adds in place of R V H, and what
+is done beside the products is done for each edge and not for each edge, sense and basis. The vectors cost R V H^2 once a call:
+that pays for many tokens at small widths (``pays``). Nothing may come between the bases and the words that differs by token, as
+tanh or a mask for each sequence. Exact; the two ways differ by rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from sememekit.decoders.edge_blocks import EDGES_PER_BLOCK, EdgeBlock, EdgeBlocks
+from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece
+from sememekit.decoders.sense_structure import SenseStructure
+from sememekit.layers import add_product, differentiable_once, product_dtype
+
+WIDE_FROM = 96
+"""Below this width the products of edges are taken again in the backward pass: a number less to keep for edge and token."""
+
+
+def pays(num_tokens: int, width: int, num_bases: int, num_words: int, num_senses: int, num_edges: int) -> bool:
+    """Whether a call with so many tokens takes less time by edges than by bases.
+
+    In multiply-adds of a product by bases. What a number costs beside the products was measured on an Intel Xeon with the
+    released People's Daily at widths of 48 to 256 with 3 and 5 bases, forward and backward.
+    """
+    by_edges = 2 * num_bases * num_words * width**2 + num_tokens * num_edges * (1.7 * width + 110)
+    by_bases = num_tokens * num_bases * (num_words * width + 38 * (num_edges + num_senses))
+    return by_edges < by_bases
+
+
+class EdgeInputs(NamedTuple):
+    """What the logits of senses are made of, for N tokens.
+
+    Attributes:
+        structure: the graph.
+        contexts_NH: the contexts.
+        bases_RHE: the matrices Q.
+        words_VE: word vectors.
+        gates_KN: sememe gates q.
+        mixing_RK: weights alpha of the bases.
+        bias_S: of each sense, or None.
+    """
+
+    structure: SenseStructure
+    contexts_NH: Tensor
+    bases_RHE: Tensor
+    words_VE: Tensor
+    gates_KN: Tensor
+    mixing_RK: Tensor
+    bias_S: Tensor | None
+
+
+def normaliser_and_score_by_edges(inputs: EdgeInputs, target_N: Tensor, block: int) -> tuple[Tensor, Tensor]:
+    """(N,) the log-sum-exp over all senses, and (N,) that over the senses of the target, as ``sense_logits`` has them."""
+    structure, contexts_NH, bases_RHE, words_VE, gates_KN, mixing_RK, bias_S = inputs
+    lowered, dtype = product_dtype(words_VE), words_VE.dtype
+    blocks = structure.edge_blocks(dtype, len(bases_RHE))
+    with torch.autocast(words_VE.device.type, enabled=False):
+        vectors_eH = _EdgeVectors.apply(blocks, words_VE, bases_RHE, mixing_RK)
+        gates_KN = gates_KN.to(dtype)
+        rest = (gates_KN, bias_S, target_N, block, lowered, torch.is_grad_enabled())
+        return _EdgeSums.apply(structure, blocks, vectors_eH, contexts_NH, *rest)
+
+
+class _EdgeVectors(torch.autograd.Function):
+    """y_e = C[k, s] sum_r alpha[k, r] Q_r x of every edge e, (edges, H), with its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, blocks: EdgeBlocks, words_VE: Tensor, bases_RHE: Tensor, mixing_RK: Tensor) -> Tensor:
+        num_bases, width, _ = bases_RHE.shape
+        products_RVH = torch.bmm(words_VE.expand(num_bases, -1, -1), bases_RHE.transpose(1, 2))
+        weight_eR = blocks.constant[:, None] * mixing_RK.T[blocks.sememe_of_edge]
+        ctx.blocks = blocks
+        ctx.save_for_backward(words_VE, bases_RHE, mixing_RK, products_RVH, weight_eR)
+        return blocks.bases_of_edge(products_RVH.view(-1, width), weight_eR.flatten())
+
+    @staticmethod
+    @differentiable_once("The likelihood of words by their senses")
+    def backward(ctx: Any, grad_eH: Tensor) -> tuple[Any, ...]:
+        blocks: EdgeBlocks = ctx.blocks
+        words_VE, bases_RHE, mixing_RK, products_RVH, weight_eR = ctx.saved_tensors
+        incidence = blocks.bases_of_edge
+        grad_weight_eR = torch.empty_like(weight_eR)
+        for begin in range(0, len(grad_eH), EDGES_PER_BLOCK):
+            some = slice(begin, begin + EDGES_PER_BLOCK)
+            of_edge_ReH = products_RVH.index_select(1, blocks.word_of_edge[some])
+            grad_weight_eR[some] = of_edge_ReH.mul_(grad_eH[some]).sum(dim=2).T
+        grad_mixing_KR = torch.zeros_like(mixing_RK.T).contiguous()
+        grad_mixing_KR.index_add_(0, blocks.sememe_of_edge, grad_weight_eR.mul_(blocks.constant[:, None]))
+        grad_products_RVH = incidence.back(grad_eH, weight_eR.flatten()[incidence.back_edges]).view(products_RVH.shape)
+        grad_words_VE = torch.zeros_like(words_VE)
+        for grad_VH, basis_HE in zip(grad_products_RVH, bases_RHE, strict=True):
+            grad_words_VE.addmm_(grad_VH, basis_HE)
+        grad_bases_RHE = torch.bmm(grad_products_RVH.transpose(1, 2), words_VE.expand(len(bases_RHE), -1, -1))
+        return None, grad_words_VE, grad_bases_RHE, grad_mixing_KR.T
+
+
+class _EdgeSums(torch.autograd.Function):
+    """The likelihood out of the vectors of edges, with its gradient. Products run in ``lowered``; sums in the dtype of words.
+
+    n is the number of tokens of a block, s and e are senses and edges of a block of edges. What is kept are the unnormalised
+    probabilities of senses, at great widths the products of edges, too.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        structure: SenseStructure,
+        blocks: EdgeBlocks,
+        vectors_eH: Tensor,
+        contexts_NH: Tensor,
+        gates_KN: Tensor,
+        bias_S: Tensor | None,
+        target_N: Tensor,
+        block: int,
+        lowered: torch.dtype,
+        learns: bool,
+    ) -> tuple[Tensor, Tensor]:
+        dtype, num_tokens = vectors_eH.dtype, len(contexts_NH)
+        start_S = None if bias_S is None else bias_S.to(dtype)[blocks.sense_at]
+        low_vectors_eH, low_contexts_NH = vectors_eH.to(lowered), contexts_NH.to(lowered)
+        keep = learns and any(ctx.needs_input_grad)  # which says of inputs alone that they have gradients
+        most = blocks.most_edges * min(block, num_tokens)
+        keep_scores = keep and vectors_eH.shape[1] >= WIDE_FROM
+        buffer = None if keep_scores else low_vectors_eH.new_empty(most)
+        gates = vectors_eH.new_empty(most)
+        normaliser_N, score_N, total_N = (vectors_eH.new_empty(num_tokens) for _ in range(3))
+        kept, kept_scores = [], []
+        for part in parts_of(num_tokens, block):
+            gates_Kn, context_Hn = gates_KN[:, part].contiguous(), low_contexts_NH[part].T
+            logits_Sn = vectors_eH.new_empty(structure.num_senses, gates_Kn.shape[1])
+            for each in blocks.blocks:
+                low_en, gate_en = _scores(each, low_vectors_eH, context_Hn, buffer), _gates(each, gates_Kn, gates)
+                if keep_scores:
+                    kept_scores.append(low_en)
+                logits_sn, score_en = logits_Sn[each.senses], low_en.to(gate_en.dtype)
+                for rank, (score, gate) in enumerate(zip(score_en.split(each.ranks), gate_en.split(each.ranks), strict=True)):
+                    if rank == 0:
+                        torch.mul(score, gate, out=logits_sn)
+                    else:
+                        logits_sn[: len(score)].addcmul_(score, gate)
+            if start_S is not None:
+                logits_Sn.add_(start_S[:, None])
+            found = likelihood(logits_Sn, structure, blocks.place_of, target_N[part])
+            normaliser_N[part], score_N[part], total_N[part] = found.normaliser_n, found.score_n, found.total_n
+            if keep:
+                kept += [found.raised_Sn, found.place_Mn, found.share_Mn]
+        if keep:
+            ctx.structure, ctx.blocks, ctx.block, ctx.with_bias = structure, blocks, block, bias_S is not None
+            ctx.save_for_backward(contexts_NH, gates_KN, low_vectors_eH, total_N, *kept, *kept_scores)
+        return normaliser_N, score_N
+
+    @staticmethod
+    @differentiable_once("The likelihood of words by their senses")
+    def backward(ctx: Any, grad_normaliser_N: Tensor, grad_score_N: Tensor) -> tuple[Any, ...]:
+        structure: SenseStructure = ctx.structure
+        blocks: EdgeBlocks = ctx.blocks
+        contexts_NH, gates_KN, low_vectors_eH, total_N, *kept = ctx.saved_tensors
+        num_tokens = len(contexts_NH)
+        low_contexts_NH = contexts_NH.to(low_vectors_eH.dtype)
+        grad_vectors_eH = gates_KN.new_zeros(low_vectors_eH.shape)
+        grad_contexts_NH, grad_gates_KN = gates_KN.new_zeros(contexts_NH.shape), torch.empty_like(gates_KN)
+        grad_bias_S = gates_KN.new_zeros(structure.num_senses)
+        # Buffers for all blocks: fresh memory costs more than what is written to it.
+        tokens, parts = min(ctx.block, num_tokens), parts_of(num_tokens, ctx.block)
+        scores = iter(kept[3 * len(parts) :])
+        buffer = low_vectors_eH.new_empty(blocks.most_edges * tokens)
+        gates, grads, grad_gates = gates_KN.new_empty(3, blocks.most_edges * tokens)
+        grad_logits = gates_KN.new_empty(structure.num_senses * tokens)
+        for number, part in enumerate(parts):
+            gates_Kn, context_nH = gates_KN[:, part].contiguous(), low_contexts_NH[part]
+            raised_Sn, place_Mn, share_Mn = kept[3 * number : 3 * (number + 1)]
+            grad_logits_Sn = torch.mul(
+                raised_Sn, grad_normaliser_N[part] / total_N[part], out=piece(grad_logits, raised_Sn.shape)
+            )
+            grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * grad_score_N[part])
+            grad_bias_S += grad_logits_Sn.sum(dim=1)
+            grad_gates_Kn, grad_context_nH = torch.zeros_like(gates_Kn), grad_contexts_NH[part]
+            for each in blocks.blocks:
+                kept_en = next(scores, None)
+                score_en = _scores(each, low_vectors_eH, context_nH.T, buffer) if kept_en is None else kept_en
+                score_en, gate_en = score_en.to(gates_Kn.dtype), _gates(each, gates_Kn, gates)
+                grad_en, grad_gate_en = piece(grads, score_en.shape), piece(grad_gates, score_en.shape)
+                rows = (array.split(each.ranks) for array in (score_en, gate_en, grad_en, grad_gate_en))
+                grad_logits_sn = grad_logits_Sn[each.senses]
+                for score, gate, grad, grad_gate in zip(*rows, strict=True):
+                    of_rank = grad_logits_sn[: len(score)]
+                    torch.mul(of_rank, gate, out=grad)
+                    torch.mul(of_rank, score, out=grad_gate)
+                grad_gates_Kn += each.edges_of_sememe(grad_gate_en)
+                low_en = grad_en.to(low_vectors_eH.dtype)
+                add_product(grad_vectors_eH[each.edges], low_en, context_nH)
+                add_product(grad_context_nH, low_en.T, low_vectors_eH[each.edges])
+            grad_gates_KN[:, part] = grad_gates_Kn
+        grad_bias = grad_bias_S[blocks.place_of] if ctx.with_bias else None
+        grad_contexts_NH = grad_contexts_NH.to(contexts_NH.dtype)
+        return None, None, grad_vectors_eH, grad_contexts_NH, grad_gates_KN, grad_bias, None, None, None, None
+
+
+def _scores(each: EdgeBlock, low_vectors_eH: Tensor, context_Hn: Tensor, buffer: Tensor | None) -> Tensor:
+    """(e, n) the products of the edges with the contexts, in ``buffer`` where there is one."""
+    shape = (each.num_edges, context_Hn.shape[1])
+    memory = context_Hn.new_empty(shape) if buffer is None else piece(buffer, shape)
+    return torch.mm(low_vectors_eH[each.edges], context_Hn, out=memory)
+
+
+def _gates(each: EdgeBlock, gates_Kn: Tensor, buffer: Tensor) -> Tensor:
+    """(e, n) the gate of the sememe of each edge, in ``buffer``."""
+    shape = (each.num_edges, gates_Kn.shape[1])
+    return torch.index_select(gates_Kn, 0, each.sememe_of_edge, out=piece(buffer, shape))
