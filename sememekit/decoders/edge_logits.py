@@ -23,9 +23,6 @@ from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
-WIDE_FROM = 96
-"""Below this width the products of edges are taken again in the backward pass: a number less to keep for edge and token."""
-
 
 def pays(num_tokens: int, width: int, num_bases: int, num_words: int, num_senses: int, num_edges: int) -> bool:
     """Whether a call with so many tokens takes less time by edges than by bases.
@@ -109,7 +106,7 @@ class _EdgeSums(torch.autograd.Function):
     """The likelihood out of the vectors of edges, with its gradient. Products run in ``lowered``; sums in the dtype of words.
 
     n is the number of tokens of a block, s and e are senses and edges of a block of edges. What is kept are the unnormalised
-    probabilities of senses, at great widths the products of edges, too.
+    probabilities of senses and the products of edges.
     """
 
     @staticmethod
@@ -131,8 +128,7 @@ class _EdgeSums(torch.autograd.Function):
         low_vectors_eH, low_contexts_NH = vectors_eH.to(lowered), contexts_NH.to(lowered)
         keep = learns and any(ctx.needs_input_grad)  # which says of inputs alone that they have gradients
         most = blocks.most_edges * min(block, num_tokens)
-        keep_scores = keep and vectors_eH.shape[1] >= WIDE_FROM
-        buffer = None if keep_scores else low_vectors_eH.new_empty(most)
+        buffer = None if keep else low_vectors_eH.new_empty(most)
         gates = vectors_eH.new_empty(most)
         normaliser_N, score_N, total_N = (vectors_eH.new_empty(num_tokens) for _ in range(3))
         kept, kept_scores = [], []
@@ -141,7 +137,7 @@ class _EdgeSums(torch.autograd.Function):
             logits_Sn = vectors_eH.new_empty(structure.num_senses, gates_Kn.shape[1])
             for each in blocks.blocks:
                 low_en, gate_en = _scores(each, low_vectors_eH, context_Hn, buffer), _gates(each, gates_Kn, gates)
-                if keep_scores:
+                if keep:
                     kept_scores.append(low_en)
                 logits_sn, score_en = logits_Sn[each.senses], low_en.to(gate_en.dtype)
                 for rank, (score, gate) in enumerate(zip(score_en.split(each.ranks), gate_en.split(each.ranks), strict=True)):
@@ -174,7 +170,6 @@ class _EdgeSums(torch.autograd.Function):
         # Buffers for all blocks: fresh memory costs more than what is written to it.
         tokens, parts = min(ctx.block, num_tokens), parts_of(num_tokens, ctx.block)
         scores = iter(kept[3 * len(parts) :])
-        buffer = low_vectors_eH.new_empty(blocks.most_edges * tokens)
         gates, grads, grad_gates = gates_KN.new_empty(3, blocks.most_edges * tokens)
         grad_logits = gates_KN.new_empty(structure.num_senses * tokens)
         for number, part in enumerate(parts):
@@ -187,9 +182,7 @@ class _EdgeSums(torch.autograd.Function):
             grad_bias_S += grad_logits_Sn.sum(dim=1)
             grad_gates_Kn, grad_context_nH = torch.zeros_like(gates_Kn), grad_contexts_NH[part]
             for each in blocks.blocks:
-                kept_en = next(scores, None)
-                score_en = _scores(each, low_vectors_eH, context_nH.T, buffer) if kept_en is None else kept_en
-                score_en, gate_en = score_en.to(gates_Kn.dtype), _gates(each, gates_Kn, gates)
+                score_en, gate_en = next(scores).to(gates_Kn.dtype), _gates(each, gates_Kn, gates)
                 grad_en, grad_gate_en = piece(grads, score_en.shape), piece(grad_gates, score_en.shape)
                 rows = (array.split(each.ranks) for array in (score_en, gate_en, grad_en, grad_gate_en))
                 grad_logits_sn = grad_logits_Sn[each.senses]

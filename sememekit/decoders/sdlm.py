@@ -83,7 +83,8 @@ class SDLM(NormalisedScores):
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the coordinates of g Q_r, one mask a sequence."""
         tokens_per_block: int = Field(default=0, ge=0)
-        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache) and 512 elsewhere."""
+        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache), 128 edge by edge, and
+        512 elsewhere."""
 
         @model_validator(mode="before")
         @classmethod
@@ -195,9 +196,10 @@ class SDLM(NormalisedScores):
     def normaliser_and_score(
         self, hidden: Tensor, target_N: Tensor, words: Tensor | None = None, correction_W: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        block = self.settings.tokens_per_block or (64 if hidden.device.type == "cpu" else 512)
+        block = self.settings.tokens_per_block
         if words is None and self._goes_by_edges(hidden):
-            return normaliser_and_score_by_edges(self._edge_inputs(hidden), target_N, block)
+            return normaliser_and_score_by_edges(self._edge_inputs(hidden), target_N, block or 128)
+        block = block or (64 if hidden.device.type == "cpu" else 512)
         return normaliser_and_score(self._inputs(hidden, words), target_N, block, correction_W)
 
     def _goes_by_edges(self, hidden: Tensor) -> bool:
