@@ -145,7 +145,7 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/papers/encoders.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/papers/lattice.md", "sememekit train"): Adapted(LATTICE),
     ("docs/papers/mixtures.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
-    ("docs/papers/mixtures.md", "sememekit train --from runs/mos"): Adapted(SHORT),
+    ("docs/papers/mixtures.md", "sememekit train --from runs/mos"): Adapted(MIXTURE),
     ("docs/papers/sdlm.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/papers/self-organized.md", "sememekit train"): Adapted(CLUSTERS),
     ("docs/papers/sememe-rnn.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
@@ -166,7 +166,7 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     },
     ("docs/training.md", "sememekit sweep"): Adapted(f"{SMALL} {RATE}", put={"--trials 8": "--trials 2"}),
     ("docs/training.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
-    ("docs/training.md", "sememekit train --from runs/mos"): Adapted(SHORT),
+    ("docs/training.md", "sememekit train --from runs/mos"): Adapted(MIXTURE),
     ("docs/training.md", "sememekit train --encoder lstm"): Adapted(f"{SMALL} {RATE}"),
 }
 """(page, beginning of a line) -> how it is run."""
