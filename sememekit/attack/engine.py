@@ -78,9 +78,9 @@ class Attack:
                     active.append((asking, first))
             if not active or should_stop():
                 return
-            answers = self.victim.ask([wanted for _, wanted in active])
             still: list[tuple[_Asking, list[Fields]]] = []
-            for (asking, _), answer in zip(active, answers, strict=True):
+            answers = self.victim.answers([wanted for _, wanted in active], should_stop)
+            for (asking, _), answer in zip(active, answers, strict=False):  # a stop leaves some without
                 if should_stop():  # a constraint with a language model takes its time
                     return
                 next_step = _advance(asking, answer)

@@ -31,9 +31,9 @@ the preset of constraints is another."""
 _NOTHING_TO_TRY: Final = ("no word has a substitute", "the constraints allow no change")
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
-LATER: Final = re.compile(r"(victim|language_model)\.weights|(candidates|constraints)\..* \(\d+\)")
-"""Names in an identity that folders of earlier versions lack: hashes of weights, and of files of one name but the last of them.
-Where one lacks them, they are not compared."""
+LATER: Final = re.compile(r"(victim|language_model)\.weights|victim\.words|(candidates|constraints)\..* \(\d+\)")
+"""Names in an identity that folders of earlier versions lack: hashes of weights, that a victim names no words, and hashes of
+files of one name but the last of them. Where one lacks them, they are not compared."""
 
 
 @final
@@ -149,8 +149,8 @@ class AttackFolder:
 
     @property
     def signature(self) -> str:
-        """One line of all that must agree before two rates can be compared: everything but the victim. Files count by their
-        content and names, wherever they lie."""
+        """One line of all that must agree before two rates can be compared: everything but the victim, and whether substitutes
+        are words that it knows. Files count by their content and names, wherever they lie."""
         flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data")})
         free = {f"plan.attack.{name}" for name in _FREE}
         deciding = {name: _without_folder(value) for name, value in flat.items() if name not in free}
@@ -164,6 +164,8 @@ class AttackFolder:
             "settings": settings[:8],
             "version": self.identity.get("sememekit", "unknown"),
         }
+        if attack.get("known_words", True) and self.identity["victim"].get("words") == "none":
+            parts["known_words"] = "off"
         return "|".join(f"{name}:{value}" for name, value in parts.items())
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, final
 
 import numpy as np
@@ -15,6 +15,7 @@ Answer = NDArray[np.float64] | str
 
 DECIMALS: Final = 9
 """Digits of a probability that decide and are stored: the last bits depend on what else is in the batch."""
+_BATCHES_AT_ONCE: Final = 8
 _TOLERANCE: Final = 1e-3
 """How far from 1 a row may sum: half precision is not exact."""
 
@@ -62,22 +63,44 @@ class Victim:
 
     def ask(self, wanted: Sequence[Sequence[Fields]]) -> list[list[Answer]]:
         """Probabilities of all texts of all examples: for each example an answer for each of its texts, in order."""
-        distinct = sorted({text for texts in wanted for text in texts}, key=lambda text: (sum(map(len, text)), text))
+        return list(self.answers(wanted))
+
+    def answers(
+        self, wanted: Sequence[Sequence[Fields]], should_stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[list[Answer]]:
+        """The same, an example as soon as some batches have all of its texts; no further batch once ``should_stop`` is true."""
         answers: dict[Fields, Answer] = {}
-        failed: set[Fields] = set()
-        for begin in range(0, len(distinct), self._batch_size):
-            batch = distinct[begin : begin + self._batch_size]
-            found = self._call(batch)
-            if isinstance(found, str):
-                failed.update(batch)
-            else:
-                answers.update(zip(batch, found, strict=True))
-        for texts in wanted if failed else ():
-            own = [text for text in dict.fromkeys(texts) if text in failed and text not in answers]
-            if own:
-                found = self._call(own)
-                answers.update(zip(own, [found] * len(own) if isinstance(found, str) else found, strict=True))
-        return [[answers[text] for text in texts] for texts in wanted]
+        for examples in self._groups(wanted):
+            missing = {text for texts in examples for text in texts} - answers.keys()
+            distinct = sorted(missing, key=lambda text: (sum(map(len, text)), text))
+            failed: set[Fields] = set()
+            for begin in range(0, len(distinct), self._batch_size):
+                if should_stop():
+                    return
+                batch = distinct[begin : begin + self._batch_size]
+                found = self._call(batch)
+                if isinstance(found, str):
+                    failed.update(batch)
+                else:
+                    answers.update(zip(batch, found, strict=True))
+            for texts in examples if failed else ():
+                own = [text for text in dict.fromkeys(texts) if text in failed and text not in answers]
+                if own:
+                    found = self._call(own)
+                    answers.update(zip(own, [found] * len(own) if isinstance(found, str) else found, strict=True))
+            yield from ([answers[text] for text in texts] for texts in examples)
+
+    def _groups(self, wanted: Sequence[Sequence[Fields]]) -> Iterator[list[Sequence[Fields]]]:
+        """Examples whose texts make some batches: enough of them to sort by length, few enough to lose at a stop."""
+        group: list[Sequence[Fields]] = []
+        num_texts = 0
+        for texts in wanted:
+            group.append(texts)
+            num_texts += len(texts)
+            if num_texts >= _BATCHES_AT_ONCE * self._batch_size:
+                yield group
+                group, num_texts = [], 0
+        yield group
 
     def _call(self, batch: list[Fields]) -> list[Answer] | str:
         self.calls += 1

@@ -147,7 +147,9 @@ class OpenAttack:
         coverage = coverage_of(result.space for result in results if result.space is not None)
         unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
         rates = attack_rates(results, query_budget=self.plan.attack.query_budget)
-        doubts = (*warnings(self.plan, coverage, results), *doubtful_accuracy(self.named, results, rates.accuracy))
+        doubts = list(warnings(self.plan, coverage, results))
+        if not stopped:  # what the victim has wrong is done first
+            doubts += doubtful_accuracy(self.named, results, rates.accuracy)
         report = AttackReport(
             folder=str(self.folder.path),
             victim=self.named.victim.name,

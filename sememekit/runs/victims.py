@@ -122,6 +122,8 @@ def wrap(
     victim = Victim(found.predict, names, name=name, batch_size=batch_size, words=known)
     cut, cut_by = _cutter(segmenter, lexicon)
     identity = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
+    if known is None:
+        identity["words"] = "none"
     return NamedVictim(victim, {**identity, "logits": True} if logits else identity, None, cut, cut_by)
 
 

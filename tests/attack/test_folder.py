@@ -105,6 +105,11 @@ def test_the_signature_is_of_all_but_the_victim_and_where_files_lie(tmp_path: Pa
         ("candidates.x", "2" * 64),
     ):
         assert signature_of(tmp_path, path, value) != signature, path
+    off = signature_of(tmp_path, "victim.words", "none")
+    assert off == f"{signature}|known_words:off", "substitutes that the victim does not know are tried, too"
+    without = changed("victim.words", "none")
+    without["plan"]["attack"]["known_words"] = False
+    assert "known_words" not in AttackFolder(tmp_path, without).signature, "then they are for every victim"
     one, two, other = (
         signature_of(tmp_path, "plan.candidates.sources", [source])
         for source in ("table:/here/x.tsv", "table:there/x.tsv", "table:here/y.tsv")

@@ -209,3 +209,19 @@ def test_a_stop_does_not_wait_for_the_constraints_of_all_examples() -> None:
     attack = replace(make_attack("greedy"), constraints=[Slow(Slow.Settings(), RESOURCES)])
     assert list(attack.run(EXAMPLES, lambda: bool(seen))) == []
     assert len(seen) == 1
+
+
+def test_a_stop_does_not_wait_for_all_texts_of_a_step_and_keeps_what_is_finished() -> None:
+    plain = make_attack("greedy")
+    whole = [result for result in plain.run(EXAMPLES) if result.outcome in ("success", "failed")]
+    examples = [
+        replace(example, index=number, fields=tuple(f"{text} x{number}" for text in example.fields))
+        for number, example in enumerate(EXAMPLES * 40)
+    ]
+    victim = make_attack("greedy").victim
+    asked = replace(plain, victim=victim, settings=plain.settings.model_copy(update={"together": len(examples)}))
+    victim._batch_size = 4
+    enough = len(examples) + 200  # all are classified, and the first step of some is done
+    found = list(asked.run(examples, lambda: victim.texts_asked > enough))
+    assert victim.texts_asked < enough + 40
+    assert len(whole) < sum(result.outcome in ("success", "failed") for result in found) < len(whole) * 40

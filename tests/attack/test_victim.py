@@ -105,6 +105,24 @@ def test_only_what_a_failed_batch_held_is_asked_again() -> None:
     assert (victim.calls, victim.texts_asked) == (4, 6)
 
 
+def test_answers_come_as_soon_as_some_batches_have_them_and_end_with_a_stop() -> None:
+    """Texts of several examples are asked once, sixteen at a time; what is answered before a stop is kept."""
+    asked: list[str] = []
+
+    def even(texts: list[str]) -> np.ndarray:
+        asked.extend(texts)
+        return np.full((len(texts), 2), 0.5)
+
+    victim = Victim(even, LABELS, name="toy", batch_size=2)
+    wanted = [[(f"{example} {number}",) for number in range(5)] + [("all",)] for example in range(20)]
+    answers = victim.answers(wanted, lambda: len(asked) > 40)
+    assert next(answers)[0].tolist() == [0.5, 0.5]
+    assert len(asked) == 16, "three examples have so many texts, one of which they share"
+    assert len(list(answers)) + 1 == 6, "the third group was begun, and the stop comes before its end"
+    assert (len(asked), asked.count("all")) == (41, 1)
+    assert len(victim.ask(wanted)) == 20
+
+
 def test_company_in_a_batch_shows_in_no_digit() -> None:
     """A victim's last bits depend on the batch; nine decimals are kept."""
     almost = [0.1234567894, 0.8765432106]
