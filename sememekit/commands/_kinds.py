@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
+    import typer
+
     from sememekit.runs.run import Run
     from sememekit.tasks.base import Kind
 
@@ -31,6 +33,16 @@ class Way(NamedTuple):
     options: frozenset[str]
     call: Callable[..., Any]
     instead: str = ""
+
+
+def others_typed(context: typer.Context, allowed: Collection[str]) -> list[str]:
+    """The options and arguments of a command line that are not among the ``allowed`` parameters, as they are typed."""
+    found = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in allowed:
+            found.append(parameter.opts[0] if parameter.opts[0].startswith("-") else (parameter.name or "").upper())
+    return found
 
 
 def open_run(run: Path) -> Run:

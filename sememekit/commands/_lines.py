@@ -6,9 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from sememekit.errors import DataError
+
+_TABLES: Final = frozenset({".jsonl", ".ndjson", ".json", ".parquet"})
 
 
 def input_name(file: Path | None) -> str:
@@ -22,6 +24,11 @@ def input_stream(file: Path | None) -> Iterator[BinaryIO]:
     if file is None or str(file) == "-":
         yield sys.stdin.buffer
         return
+    if file.suffix.lower() in _TABLES:
+        raise DataError(
+            f"{file}: holds records, and lines of text are read here; take the text out of them first, such as with: "
+            f"jq -r .text {file} | sememekit ..."
+        )
     try:
         opened = file.open("rb")
     except OSError as error:

@@ -12,6 +12,7 @@ import typer
 from sememekit import __version__
 from sememekit.commands import _options as shared
 from sememekit.commands._exit import STOPPED, fail_usage
+from sememekit.commands._kinds import others_typed
 from sememekit.commands._options import WhichName, option, variant_option
 from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
 from sememekit.commands._tables import typed_table
@@ -57,6 +58,7 @@ CANDIDATE_PLACES = {
 
 
 def command(
+    context: typer.Context,
     victim: Annotated[
         str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier; hf:PATH; or module:name.")
     ] = None,
@@ -139,8 +141,8 @@ def command(
 
         check_figure(figure)
     if folders is not None:
-        if victim is not None or data is not None or resume:
-            fail_usage("--compare takes two folders of finished attacks, and no victim, --data or --resume")
+        if others := others_typed(context, {"folders", "html", "figure", "json", "quiet"}):
+            fail_usage(f"--compare takes two folders of finished attacks, and no {' or '.join(others)}; leave it out")
         _print_comparison(folders, html, json)
         short = folders[0].name != folders[1].name
         _draw(figure, {folder.name if short else str(folder): folder for folder in folders}, quiet)

@@ -88,8 +88,10 @@ def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) ->
 
     report = generate(run, prompt or "", **options)
     print_json(report) if json else say(report.text)
-    if UNKNOWN in report.prompt:
-        remark_uncut((prompt or "").split(), "cut it first: sememekit segment")
+    words = (prompt or "").split()
+    unknown = [word for word, read in zip(words, report.prompt, strict=True) if read == UNKNOWN]
+    if unknown and not remark_uncut(words, "cut it first: sememekit segment"):
+        remark(f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}", quiet=False)
 
 
 WAYS = (

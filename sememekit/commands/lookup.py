@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import fail_usage
+from sememekit.commands._kinds import others_typed
 from sememekit.commands._options import LEXICON, Json, Quiet, Side, Sources, option
 from sememekit.commands._render import hint, print_fields, print_json, print_table, remark, result_console, say
 from sememekit.errors import DataError
@@ -33,6 +34,7 @@ EXAMPLES = (
 
 
 def command(
+    context: typer.Context,
     word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="The word to look up.", show_default=False)] = None,
     sources: Sources = None,
     side: Side = "chinese",
@@ -92,6 +94,11 @@ def command(
         fail_usage("--similar needs a WORD")
     if graph is not None and (change is None or sources):
         fail_usage("--graph needs --change" if change is None else "--change takes --graph or --source, not both")
+    typed = others_typed(context, ())
+    if "--top" in typed and not (sememes or similar or diff is not None):
+        fail_usage("--top needs --sememe, --similar or --diff; leave it out")
+    if "--overlay" in typed and change is None:
+        fail_usage("--overlay needs --change; a trained run reads an overlay with: sememekit explain RUN TEXT --overlay FILE")
     from sememekit.sememes.searching import similar_words, words_with
 
     given = tuple(sources or ("open",))

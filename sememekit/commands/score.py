@@ -59,12 +59,15 @@ def command(
     rows = score(loaded, lines, **options, name=line, remark=partial(remark, quiet=False))
     if not segment:
         rows = _remarking_uncut(rows)
+    first = next(rows, None)  # the first lines are read before anything is written
+    if first is None:
+        remark(f"no words in {input_name(file)}, so nothing is scored", quiet=False)
+    rows = rows if first is None else chain([first], rows)
     if json:
         print_json(ScoreReport(tokens=tuple(rows), run=str(run), checkpoint=loaded.snapshot))
         return
-    first = next(rows, None)  # the first lines are read before anything is written
     say(*COLUMNS, sep="\t")
-    for row in rows if first is None else chain([first], rows):
+    for row in rows:
         nats = "" if row.nats is None else f"{row.nats:.6f}"
         say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
 

@@ -85,8 +85,24 @@ def test_scores_are_rows_under_a_header(place: Path) -> None:
 def test_text_without_words_is_a_header_alone(place: Path) -> None:
     for command, found in ((["--carry"], "sentence\tposition\ttoken\tnats\tread_as\n"), (["--json"], [])):
         result = runner.invoke(app, ["score", str(place / "sdlm"), *command], input="\n  \n")
-        assert (result.exit_code, result.stderr) == (0, "")
+        assert (result.exit_code, result.stderr) == (0, "no words in stdin, so nothing is scored\n")
         assert (json.loads(result.stdout)["tokens"] if found == [] else result.stdout) == found
+
+
+def test_records_are_no_lines_of_text(place: Path, tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"text": "今天 中国"}\n', encoding="utf-8")
+    for command in (["score", str(place / "sdlm"), str(path)], ["segment", str(path)]):
+        result = runner.invoke(app, command)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"{path}: holds records, and lines of text are read here; take the text out of them first" in result.stderr
+
+
+def test_words_of_a_prompt_that_are_unknown_are_told(place: Path) -> None:
+    result = runner.invoke(app, ["generate", str(place / "sdlm"), "今天 海豚 中国 鲸", "--num-tokens", "2"])
+    assert result.exit_code == 0
+    assert result.stderr == "words of the prompt that the model does not know, read as <unk>: 海豚 鲸\n"
+    assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 中国", "--num-tokens", "2"]).stderr == ""
 
 
 def test_a_first_word_without_context_has_no_nats_in_json(place: Path) -> None:

@@ -122,6 +122,13 @@ def test_an_interrupt_is_said() -> None:
         (["lookup", "--sememe", "a", "--dump", "f"], "and not --sememe with --dump"),
         (["lookup", "--check", "--similar"], "--similar needs a WORD"),
         (["lookup", "--diff", "open", "--source", "open", "--source", "list:x"], "merge several with --dump first"),
+        (["lookup", "词", "--top", "3"], "--top needs --sememe, --similar or --diff"),
+        (
+            ["lookup", "词", "--overlay", "o.txt"],
+            "--overlay needs --change; a trained run reads an overlay with: ",
+        ),
+        (["attack", "--compare", "a", "b", "--source", "open", "--search", "pso"], "and no --search or --source; leave it out"),
+        (["attack", "run", "--compare", "a", "b"], "and no VICTIM"),
         (["explain"], "RUN"),
         (["generate", "run", "--num-tokens", "none"], "--num-tokens"),
         (["preprocess", "plain"], "--out"),

@@ -94,6 +94,14 @@ def test_a_run_without_an_epoch_has_nothing_to_report(place: Place, tmp_path: Pa
         report(tmp_path / "run")
 
 
+def test_lost_reports_of_training_are_told(softmax: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(softmax, copy)
+    (copy / "metrics.jsonl").unlink()
+    with pytest.raises(CheckpointError, match=r"run/metrics\.jsonl, the reports of training, is missing"):
+        report(copy)
+
+
 def epoch_record(epoch: int, best: bool) -> dict[str, object]:
     valid = {"perplexity": 100.0 - epoch, "rouge1": 0.0088}
     common = {"kind": "EpochReport", "epoch": epoch, "step": 10 * epoch, "train_nats": 4.0, "valid": valid, "rate": 1.0}
