@@ -88,6 +88,8 @@ def command(
         "--change": change is not None,
     }
     chosen = [name for name, is_asked in asked.items() if is_asked]
+    if change is not None and word is not None and word.startswith(("+", "-")):
+        fail_usage(f"the changes of a word go in one pair of quotation marks: --change {change[0]} '{change[1]} {word}'")
     if len(chosen) != 1:
         fail_usage(f"give one of {', '.join(asked)}" + (f", and not {' with '.join(chosen)}" if chosen else ""))
     if similar and word is None:

@@ -122,6 +122,7 @@ def test_an_interrupt_is_said() -> None:
         (["lookup", "--sememe", "a", "--dump", "f"], "and not --sememe with --dump"),
         (["lookup", "--check", "--similar"], "--similar needs a WORD"),
         (["lookup", "--diff", "open", "--source", "open", "--source", "list:x"], "merge several with --dump first"),
+        (["lookup", "--change", "会议", "-地方", "+人"], "in one pair of quotation marks: --change 会议 '-地方 +人'"),
         (["lookup", "词", "--top", "3"], "--top needs --sememe, --similar or --diff"),
         (
             ["lookup", "词", "--overlay", "o.txt"],
