@@ -34,6 +34,7 @@ def command(
     """
     from sememekit.analysis.predict import PredictionReport, predict
 
+    file = None if str(file) == "-" else file
     if file is not None and not file.exists():
         typed = shlex.join(["sememekit", "predict", str(run)])
         raise DataError(f"{file}: no such file; a text itself is read from stdin: echo {shlex.quote(str(file))} | {typed}")

@@ -118,6 +118,7 @@ def test_the_command(pairs: tuple[Path, ExamplePlace]) -> None:
         assert row[0] == header[1 + int(np.argmax([float(x) for x in row[1:]]))]
     result = runner.invoke(app, ["predict", run, "--device", "cpu", "--json"], input=lines)
     assert [row["line"] for row in json.loads(result.stdout)["predictions"]] == [1, 3]
+    assert runner.invoke(app, ["predict", run, "-", "--device", "cpu", "--json"], input=lines).stdout == result.stdout
     result = runner.invoke(app, ["predict", run, "--device", "cpu"], input="\n\na\tb\n \n\n")
     assert [line.split("\t")[0] for line in result.stdout.split("\n")[:3]] == ["label", "", ""]
     assert result.stdout.endswith("\n\n\n")
