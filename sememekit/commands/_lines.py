@@ -24,7 +24,7 @@ def input_stream(file: Path | None) -> Iterator[BinaryIO]:
     if file is None or str(file) == "-":
         yield sys.stdin.buffer
         return
-    if file.suffix.lower() in _TABLES:
+    if file.suffix.lower() in _TABLES and file.exists():
         raise DataError(
             f"{file}: holds records, and lines of text are read here; take the text out of them first, such as with: "
             f"jq -r .text {file} | sememekit ..."

@@ -84,6 +84,7 @@ def _texts(
 
 def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) -> None:
     from sememekit.runs.generation import generate
+    from sememekit.text.scripts import HAN
     from sememekit.text.vocabulary import UNKNOWN
 
     report = generate(run, prompt or "", **options)
@@ -91,7 +92,8 @@ def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) ->
     words = (prompt or "").split()
     unknown = [word for word, read in zip(words, report.prompt, strict=True) if read == UNKNOWN]
     if unknown and not remark_uncut(words, "cut it first: sememekit segment"):
-        remark(f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}", quiet=False)
+        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
+        remark(f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}", quiet=False)
 
 
 WAYS = (

@@ -92,6 +92,8 @@ def test_text_without_words_is_a_header_alone(place: Path) -> None:
 def test_records_are_no_lines_of_text(place: Path, tmp_path: Path) -> None:
     path = tmp_path / "texts.jsonl"
     path.write_text('{"text": "今天 中国"}\n', encoding="utf-8")
+    absent = runner.invoke(app, ["score", str(place / "sdlm"), str(tmp_path / "absent.json")])
+    assert "absent.json: cannot be read: No such file or directory" in absent.stderr
     for command in (["score", str(place / "sdlm"), str(path)], ["segment", str(path)]):
         result = runner.invoke(app, command)
         assert (result.exit_code, result.stdout) == (1, "")
@@ -101,7 +103,9 @@ def test_records_are_no_lines_of_text(place: Path, tmp_path: Path) -> None:
 def test_words_of_a_prompt_that_are_unknown_are_told(place: Path) -> None:
     result = runner.invoke(app, ["generate", str(place / "sdlm"), "今天 海豚 中国 鲸", "--num-tokens", "2"])
     assert result.exit_code == 0
-    assert result.stderr == "words of the prompt that the model does not know, read as <unk>: 海豚 鲸\n"
+    told = "words of the prompt that the model does not know, read as <unk>: "
+    assert result.stderr == f"{told}海豚 鲸; Chinese is cut first: sememekit segment\n"
+    assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 whale"]).stderr == f"{told}whale\n"
     assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 中国", "--num-tokens", "2"]).stderr == ""
 
 
