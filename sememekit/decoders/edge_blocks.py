@@ -51,7 +51,7 @@ class EdgeBlocks(NamedTuple):
         place_of: (S,) the place of each sense.
         word_of_edge, sememe_of_edge: (edges,) in the order of the blocks.
         constant: (edges,) C[k, s].
-        bases_of_edge: Incidence (edges x R V): the products of the bases with the word of each edge, basis after basis.
+        bases_of_edge: Incidence (edges x V R): the products of the bases with the word of each edge, word after word.
     """
 
     blocks: tuple[EdgeBlock, ...]
@@ -93,7 +93,7 @@ def make_edge_blocks(arrays: SenseArrays, num_bases: int, dtype: torch.dtype) ->
     order_e = torch.cat(order)
     words = torch.arange(num_words, device=device).repeat_interleave(arrays.sense_offsets.diff())
     word_of_edge = words[sense_at].repeat_interleave(count_S)[order_e]
-    columns = word_of_edge[:, None] + num_words * torch.arange(num_bases, device=device)
+    columns = word_of_edge[:, None] * num_bases + torch.arange(num_bases, device=device)
     row_offsets = torch.arange(len(columns) + 1, device=device) * num_bases
     return EdgeBlocks(
         blocks=tuple(blocks),

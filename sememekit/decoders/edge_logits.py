@@ -18,20 +18,20 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from sememekit.decoders.edge_blocks import EDGES_PER_BLOCK, EdgeBlock, EdgeBlocks
+from sememekit.decoders.edge_blocks import EdgeBlock, EdgeBlocks
 from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece
 from sememekit.decoders.sense_structure import SenseStructure
-from sememekit.layers import add_product, differentiable_once, product_dtype
+from sememekit.layers import Incidence, add_product, differentiable_once, product_dtype
 
 
 def pays(num_tokens: int, width: int, num_bases: int, num_words: int, num_senses: int, num_edges: int) -> bool:
     """Whether a call with so many tokens takes less time by edges than by bases.
 
-    In multiply-adds of a product by bases. What a number costs beside the products was measured on an Intel Xeon with the
-    released People's Daily at widths of 48 to 256 with 3 and 5 bases, forward and backward.
+    In multiply-adds of a product by bases. What a number costs beside the products was fitted to times forward and backward on
+    an Intel Xeon: two graphs of 47,531 and 60,466 edges, widths of 48 to 400, 1 to 10 bases, 128 to 1,400 tokens.
     """
-    by_edges = 2 * num_bases * num_words * width**2 + num_tokens * num_edges * (1.7 * width + 110)
-    by_bases = num_tokens * num_bases * (num_words * width + 38 * (num_edges + num_senses))
+    by_edges = 1.5 * num_bases * num_words * width**2 + num_tokens * num_edges * (0.62 * width + 24)
+    by_bases = num_tokens * num_bases * (num_words * width + 7 * (num_edges + num_senses))
     return by_edges < by_bases
 
 
@@ -63,43 +63,38 @@ def normaliser_and_score_by_edges(inputs: EdgeInputs, target_N: Tensor, block: i
     lowered, dtype = product_dtype(words_VE), words_VE.dtype
     blocks = structure.edge_blocks(dtype, len(bases_RHE))
     with torch.autocast(words_VE.device.type, enabled=False):
-        vectors_eH = _EdgeVectors.apply(blocks, words_VE, bases_RHE, mixing_RK)
+        vectors_eH = _edge_vectors(blocks, words_VE, bases_RHE, mixing_RK)
         gates_KN = gates_KN.to(dtype)
         rest = (gates_KN, bias_S, target_N, block, lowered, torch.is_grad_enabled())
         return _EdgeSums.apply(structure, blocks, vectors_eH, contexts_NH, *rest)
 
 
-class _EdgeVectors(torch.autograd.Function):
-    """y_e = C[k, s] sum_r alpha[k, r] Q_r x of every edge e, (edges, H), with its gradient."""
+def _edge_vectors(blocks: EdgeBlocks, words_VE: Tensor, bases_RHE: Tensor, mixing_RK: Tensor) -> Tensor:
+    """y_e = C[k, s] sum_r alpha[k, r] Q_r x of every edge e, (edges, H)."""
+    width = bases_RHE.shape[1]
+    products_VRH = words_VE @ bases_RHE.flatten(0, 1).T
+    weight_eR = blocks.constant[:, None] * mixing_RK.T.index_select(0, blocks.sememe_of_edge)
+    return _WeightedSums.apply(blocks.bases_of_edge, products_VRH.view(-1, width), weight_eR.flatten())
+
+
+class _WeightedSums(torch.autograd.Function):
+    """``incidence(rows, weight)``, with the gradient for both."""
 
     @staticmethod
-    def forward(ctx: Any, blocks: EdgeBlocks, words_VE: Tensor, bases_RHE: Tensor, mixing_RK: Tensor) -> Tensor:
-        num_bases, width, _ = bases_RHE.shape
-        products_RVH = torch.bmm(words_VE.expand(num_bases, -1, -1), bases_RHE.transpose(1, 2))
-        weight_eR = blocks.constant[:, None] * mixing_RK.T[blocks.sememe_of_edge]
-        ctx.blocks = blocks
-        ctx.save_for_backward(words_VE, bases_RHE, mixing_RK, products_RVH, weight_eR)
-        return blocks.bases_of_edge(products_RVH.view(-1, width), weight_eR.flatten())
+    def forward(ctx: Any, incidence: Incidence, rows: Tensor, weight: Tensor) -> Tensor:
+        ctx.incidence = incidence
+        ctx.save_for_backward(rows, weight)
+        return incidence(rows, weight)
 
     @staticmethod
     @differentiable_once("The likelihood of words by their senses")
-    def backward(ctx: Any, grad_eH: Tensor) -> tuple[Any, ...]:
-        blocks: EdgeBlocks = ctx.blocks
-        words_VE, bases_RHE, mixing_RK, products_RVH, weight_eR = ctx.saved_tensors
-        incidence = blocks.bases_of_edge
-        grad_weight_eR = torch.empty_like(weight_eR)
-        for begin in range(0, len(grad_eH), EDGES_PER_BLOCK):
-            some = slice(begin, begin + EDGES_PER_BLOCK)
-            of_edge_ReH = products_RVH.index_select(1, blocks.word_of_edge[some])
-            grad_weight_eR[some] = of_edge_ReH.mul_(grad_eH[some]).sum(dim=2).T
-        grad_mixing_KR = torch.zeros_like(mixing_RK.T).contiguous()
-        grad_mixing_KR.index_add_(0, blocks.sememe_of_edge, grad_weight_eR.mul_(blocks.constant[:, None]))
-        grad_products_RVH = incidence.back(grad_eH, weight_eR.flatten()[incidence.back_edges]).view(products_RVH.shape)
-        grad_words_VE = torch.zeros_like(words_VE)
-        for grad_VH, basis_HE in zip(grad_products_RVH, bases_RHE, strict=True):
-            grad_words_VE.addmm_(grad_VH, basis_HE)
-        grad_bases_RHE = torch.bmm(grad_products_RVH.transpose(1, 2), words_VE.expand(len(bases_RHE), -1, -1))
-        return None, grad_words_VE, grad_bases_RHE, grad_mixing_KR.T
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        incidence: Incidence = ctx.incidence
+        rows, weight = ctx.saved_tensors
+        with torch.enable_grad():  # torch has no other name for the product of each row with its gradient, which is this one
+            of_weight = weight.detach().requires_grad_()
+            (grad_weight,) = torch.autograd.grad(incidence(rows, of_weight), of_weight, grad)
+        return None, incidence.back(grad, weight[incidence.back_edges]), grad_weight
 
 
 class _EdgeSums(torch.autograd.Function):
@@ -167,10 +162,10 @@ class _EdgeSums(torch.autograd.Function):
         grad_vectors_eH = gates_KN.new_zeros(low_vectors_eH.shape)
         grad_contexts_NH, grad_gates_KN = gates_KN.new_zeros(contexts_NH.shape), torch.empty_like(gates_KN)
         grad_bias_S = gates_KN.new_zeros(structure.num_senses)
-        # Buffers for all blocks: fresh memory costs more than what is written to it.
+        # Buffers for all blocks: fresh memory costs more than what is written to it. Gradients of edges replace their gates.
         tokens, parts = min(ctx.block, num_tokens), parts_of(num_tokens, ctx.block)
         scores = iter(kept[3 * len(parts) :])
-        gates, grads, grad_gates = gates_KN.new_empty(3, blocks.most_edges * tokens)
+        gates, grad_gates = gates_KN.new_empty(2, blocks.most_edges * tokens)
         grad_logits = gates_KN.new_empty(structure.num_senses * tokens)
         for number, part in enumerate(parts):
             gates_Kn, context_nH = gates_KN[:, part].contiguous(), low_contexts_NH[part]
@@ -182,13 +177,13 @@ class _EdgeSums(torch.autograd.Function):
             grad_bias_S += grad_logits_Sn.sum(dim=1)
             grad_gates_Kn, grad_context_nH = torch.zeros_like(gates_Kn), grad_contexts_NH[part]
             for each in blocks.blocks:
-                score_en, gate_en = next(scores).to(gates_Kn.dtype), _gates(each, gates_Kn, gates)
-                grad_en, grad_gate_en = piece(grads, score_en.shape), piece(grad_gates, score_en.shape)
-                rows = (array.split(each.ranks) for array in (score_en, gate_en, grad_en, grad_gate_en))
+                score_en, grad_en = next(scores).to(gates_Kn.dtype), _gates(each, gates_Kn, gates)
+                grad_gate_en = piece(grad_gates, score_en.shape)
+                rows = (array.split(each.ranks) for array in (score_en, grad_en, grad_gate_en))
                 grad_logits_sn = grad_logits_Sn[each.senses]
-                for score, gate, grad, grad_gate in zip(*rows, strict=True):
+                for score, grad, grad_gate in zip(*rows, strict=True):
                     of_rank = grad_logits_sn[: len(score)]
-                    torch.mul(of_rank, gate, out=grad)
+                    grad.mul_(of_rank)
                     torch.mul(of_rank, score, out=grad_gate)
                 grad_gates_Kn += each.edges_of_sememe(grad_gate_en)
                 low_en = grad_en.to(low_vectors_eH.dtype)

@@ -63,7 +63,6 @@ def test_values_and_gradients_by_edges_equal_the_dense_twin(
     preset: str, normalisation: str, block: int, edges_per_block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edge_blocks, "EDGES_PER_BLOCK", edges_per_block)
-    monkeypatch.setattr(edge_logits, "EDGES_PER_BLOCK", edges_per_block)
     calls = count_calls(monkeypatch)
     equals_the_twin(preset, normalisation, block)
     assert len(calls) == (preset != "release-awd"), "tanh stands between the bases and the words"
