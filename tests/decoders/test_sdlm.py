@@ -11,6 +11,7 @@ import torch
 from sememekit.decoders import edge_blocks, edge_logits, sense_blocks, sense_logits
 from sememekit.decoders.base import Resources
 from sememekit.decoders.sdlm import PRESETS, SDLM
+from sememekit.decoders.sense_structure import SenseStructure
 from tests.decoders.sdlm_twin import dense_log_probs
 from tests.small import small_graph, small_vocabulary
 
@@ -124,6 +125,37 @@ def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: i
         assert graph.word_of_sense[tail.numpy()].tolist() == words[block.word_of_tail].tolist()
         assert graph.word_of_sense[senses.numpy()].tolist() == block.of_senses(words[:, None])[:, 0].tolist()
     assert structure.blocks(torch.float64) is structure.blocks(torch.float64)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_constants_of_frequent_sememes_fit_half_precision(dtype: torch.dtype) -> None:
+    """One over the root of 7,000 senses times 10 sememes is 0.004, and 70,000 is no number of half precision."""
+    one, two = torch.tensor([0, 1]), torch.tensor([0, 2])
+    structure = SenseStructure(one, torch.tensor([0]), two, torch.tensor([0, 1]), torch.tensor([70_000, 70_000]), 2, 1)
+    for constant in (structure.blocks(dtype).blocks[0].constant, structure.edge_blocks(dtype, 2).constant):
+        assert constant.dtype == dtype
+        torch.testing.assert_close(constant.double(), torch.full((2,), 70_000.0).double().rsqrt(), rtol=4e-3, atol=0)
+
+
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_blocks_made_in_inference_mode_serve_training(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+    decoder, hidden, target = make(num_bases=2), torch.randn(4, WIDTH, dtype=torch.float64), torch.arange(4)
+    with torch.inference_mode():
+        values = [decoder.nll(hidden, target), decoder.log_probs(hidden)]
+    again = [decoder.nll(hidden, target), decoder.log_probs(hidden)]
+    torch.testing.assert_close([value.detach() for value in again], [value.clone() for value in values], rtol=0, atol=0)
+    for value in again:
+        assert all(grad.isfinite().all() for grad in torch.autograd.grad(value.sum(), list(decoder.parameters())))
+
+
+def test_a_call_by_edges_makes_what_a_compiler_needs_in_every_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of the way by bases, which a compiler takes and cannot lay out."""
+    calls, decoder, hidden = count_calls(monkeypatch), make(num_bases=2), torch.randn(20, WIDTH, dtype=torch.float64)
+    for dtype in (torch.float64, torch.float32):
+        decoder.to(dtype).nll(hidden.to(dtype), torch.zeros(20, dtype=torch.long))
+        assert (hidden.device, dtype) in decoder.structure._blocks
+    assert len(calls) == 2
 
 
 def test_log_probs_equal_the_twin_and_carry_gradients() -> None:
