@@ -102,6 +102,50 @@ def equals_the_twin(preset: str, normalisation: str, block: int) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
 
 
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_gradients_under_autocast_are_near_those_of_the_twin(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contexts come in bfloat16 there; of a product of halves only the factors are rounded, sums and gradients are not."""
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+    decoder, target = make(num_bases=3), torch.arange(40) % small_graph().num_words
+    hidden = torch.randn(40, WIDTH).bfloat16()
+    exact = hidden.double().requires_grad_(True)
+    twin = -dense_log_probs(decoder, small_graph(), exact, symmetric=False).gather(1, target[:, None])[:, 0]
+    expected = torch.autograd.grad(twin.sum(), [exact, *decoder.parameters()])
+    decoder.float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours = decoder.nll(hidden.requires_grad_(True), target)
+    assert ours.dtype == torch.float32
+    torch.testing.assert_close(ours.double(), twin, rtol=0, atol=0.05)
+    for one, other in zip(torch.autograd.grad(ours.sum(), [hidden, *decoder.parameters()]), expected, strict=True):
+        assert (one.double() - other).norm() < 0.02 * other.norm()
+
+
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_second_derivatives_are_refused_both_ways(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+    decoder = make(num_bases=2)
+    loss = decoder.nll(torch.randn(4, WIDTH, dtype=torch.float64), torch.arange(4)).mean()
+    with pytest.raises(RuntimeError, match="can be differentiated once"):
+        torch.autograd.grad(loss, list(decoder.parameters()), create_graph=True)
+
+
+@pytest.mark.parametrize(("by_edges", "some"), [(True, False), (False, False), (False, True)])
+def test_targets_of_other_shards_have_no_score(by_edges: bool, some: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the table of scores: a target at -1 is none of the words, so that nothing is spared its correction."""
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+    decoder, hidden = make(num_bases=3), torch.randn(7, WIDTH, dtype=torch.float64, requires_grad=True)
+    words, correction = torch.tensor([0, 2, 3, 7]), torch.tensor([0.7, -1.3, 2.1, -1e30], dtype=torch.float64)
+    given = (words, correction) if some else (None, None)
+    target = torch.tensor([-1, 0, 1, 2, 3, -1, 0])
+    weight, inputs, found = torch.rand(7, dtype=torch.float64), [hidden, *decoder.parameters()], []
+    for way in (decoder.normaliser_and_score, super(SDLM, decoder).normaliser_and_score):
+        normaliser, score = way(hidden, target, *given)
+        assert score.isfinite().all()
+        loss = (normaliser * weight - score.masked_fill(target < 0, 0.0)).sum()
+        found.append([normaliser, score[target >= 0], *torch.autograd.grad(loss, inputs)])
+    torch.testing.assert_close(*found, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", 6)
