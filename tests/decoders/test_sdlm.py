@@ -171,6 +171,29 @@ def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: i
     assert structure.blocks(torch.float64) is structure.blocks(torch.float64)
 
 
+@pytest.mark.parametrize("kind", ["none", "role"])
+def test_blocks_of_edges_hold_every_edge_once_and_those_of_a_rank_together(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_blocks, "EDGES_PER_BLOCK", 6)
+    graph, structure = small_graph(), make(num_bases=2, edge_weights=kind).structure
+    order = structure.edge_blocks(torch.float64, 2)
+    edges = structure.edges_of_senses()
+    sememes = structure.set_sememes.split(structure.set_offsets.diff().tolist())
+    assert len(order.blocks) > 1
+    assert order.most_edges < 2 * 6
+    assert sorted(order.sense_at.tolist()) == list(range(graph.num_senses))
+    assert torch.equal(order.sense_at[order.place_of], torch.arange(graph.num_senses))
+    for size, parts in ((int(edges.sum()), "edges"), (graph.num_senses, "senses")):
+        slices = [getattr(block, parts) for block in order.blocks]
+        assert [place for part in slices for place in range(part.start, part.stop)] == list(range(size))
+    for block in order.blocks:
+        senses = order.sense_at[block.senses]
+        rows = [(sense, rank) for rank, size in enumerate(block.ranks) for sense in senses[:size].tolist()]
+        assert sorted(rows) == sorted((sense, rank) for sense in senses.tolist() for rank in range(int(edges[sense])))
+        expected = [int(sememes[structure.set_of_sense[sense]][rank]) for sense, rank in rows]
+        assert block.sememe_of_edge.tolist() == order.sememe_of_edge[block.edges].tolist() == expected
+        assert order.word_of_edge[block.edges].tolist() == [graph.word_of_sense[sense] for sense, _ in rows]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_constants_of_frequent_sememes_fit_half_precision(dtype: torch.dtype) -> None:
     """One over the root of 7,000 senses times 10 sememes is 0.004, and 70,000 is no number of half precision."""
@@ -216,7 +239,9 @@ def test_log_probs_equal_the_twin_and_carry_gradients() -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
 
 
-def test_extreme_contexts_give_finite_losses_and_gradients() -> None:
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_extreme_contexts_give_finite_losses_and_gradients(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
     decoder = make(num_bases=3).float()
     hidden = (torch.randn(40, WIDTH) * 300.0).requires_grad_(True)
     target = torch.arange(40) % small_graph().num_words
@@ -229,9 +254,9 @@ def test_extreme_contexts_give_finite_losses_and_gradients() -> None:
         assert torch.isfinite(parameter.grad).all()
 
 
-@pytest.mark.parametrize("learns", [True, False])
-def test_products_are_kept_for_a_backward_pass_alone(learns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parameters have gradients either way."""
+@pytest.mark.parametrize(("enabled", "frozen"), [(True, False), (False, False), (True, True)])
+def test_products_are_kept_for_a_backward_pass_alone(enabled: bool, frozen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    learns = enabled and not frozen
     buffers, plain = [], sense_logits._products
 
     def products(words_vE: torch.Tensor, context_RnE: torch.Tensor, is_wide: bool, buffer: torch.Tensor | None) -> torch.Tensor:
@@ -252,8 +277,8 @@ def test_products_are_kept_for_a_backward_pass_alone(learns: bool, monkeypatch: 
     for by_edges in (True, False):
         monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden, by_edges=by_edges: by_edges)
         buffers.clear()
-        with torch.set_grad_enabled(learns):
-            make().nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
+        with torch.set_grad_enabled(enabled):
+            make().requires_grad_(not frozen).nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
         assert buffers
         assert all((buffer is None) == learns for buffer in buffers)
 
