@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sememekit.decoders.sense_blocks import SenseArrays, inverse, ranges
+from sememekit.decoders.sense_blocks import SenseArrays, inverse, inverse_root, ranges
 from sememekit.layers import Incidence
 
 EDGES_PER_BLOCK = 7680
@@ -101,6 +101,6 @@ def make_edge_blocks(arrays: SenseArrays, num_bases: int, dtype: torch.dtype) ->
         place_of=inverse(sense_at),
         word_of_edge=word_of_edge,
         sememe_of_edge=arrays.set_sememes[members[order_e]],
-        constant=arrays.squared_degree[members[order_e]].to(dtype).rsqrt(),
+        constant=inverse_root(arrays.squared_degree[members[order_e]], dtype),
         bases_of_edge=Incidence(row_offsets, columns.flatten(), num_bases * num_words),
     )

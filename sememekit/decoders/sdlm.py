@@ -211,7 +211,7 @@ class SDLM(NormalisedScores):
         if self._num_edges is None:
             edges_S = self.structure.edges_of_senses()
             self._num_edges = int(edges_S.sum()) if bool((edges_S > 0).all()) else 0
-            self.structure.blocks(self.words.weight.dtype)  # what a compiler, which goes by bases, cannot make
+        self.structure.blocks(self.words.weight.dtype)  # what a compiler, which goes by bases, cannot make
         width, structure = hidden.shape[-1], self.structure
         sizes = (width, settings.num_bases, structure.num_words, structure.num_senses, self._num_edges)
         return self._num_edges > 0 and pays(hidden.numel() // width, *sizes)

@@ -154,6 +154,11 @@ def inverse(order: Tensor) -> Tensor:
     return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
 
 
+def inverse_root(squares: Tensor, dtype: torch.dtype) -> Tensor:
+    """1 / sqrt of integers. Those above 65,504 are infinite in half precision, and their root would be 0."""
+    return squares.to(torch.promote_types(dtype, torch.float32)).rsqrt().to(dtype)
+
+
 def _make_block(arrays: SenseArrays, dtype: torch.dtype, words: slice, word_v: Tensor, place: int) -> tuple[SenseBlock, Tensor]:
     """The block of the words ``word_v`` (v,), whose senses begin at ``place`` of the order, and these senses (s,)."""
     first_v = arrays.sense_offsets[word_v]
@@ -168,7 +173,7 @@ def _make_block(arrays: SenseArrays, dtype: torch.dtype, words: slice, word_v: T
     sense_s = torch.cat([*(first_v[:size] + rank for rank, size in enumerate(having)), last])
     offsets, edges = ranges(arrays.set_offsets, arrays.set_of_sense[sense_s])
     sememes_of_sense = Incidence(offsets, arrays.set_sememes[edges], arrays.num_sememes)
-    constant = arrays.squared_degree[edges].to(dtype).rsqrt()
+    constant = inverse_root(arrays.squared_degree[edges], dtype)
     block = SenseBlock(
         words=words,
         places=slice(place, place + len(sense_s)),

@@ -181,18 +181,20 @@ class SenseStructure(FixedTables):
     def blocks(self, dtype: torch.dtype) -> SenseBlocks:
         """The senses in blocks, with C[k, s] in ``dtype``: of some thousand senses on CPU, elsewhere in one.
 
-        Made when they are first asked for on a device.
+        Made when they are first asked for on a device; in inference mode as ordinary tensors, so that training can use them.
         """
         key = (self.sense_offsets.device, dtype)
         if key not in self._blocks:
-            self._blocks = {key: make_blocks(self._arrays(), dtype)}
+            with torch.inference_mode(False):
+                self._blocks = {key: make_blocks(self._arrays(), dtype)}
         return self._blocks[key]
 
     def edge_blocks(self, dtype: torch.dtype, num_bases: int) -> EdgeBlocks:
         """The edges in blocks of some thousand, for R bases, with C[k, s] in ``dtype``; made like ``blocks``."""
         key = (self.sense_offsets.device, dtype, num_bases)
         if key not in self._edge_blocks:
-            self._edge_blocks = {key: make_edge_blocks(self._arrays(), num_bases, dtype)}
+            with torch.inference_mode(False):
+                self._edge_blocks = {key: make_edge_blocks(self._arrays(), num_bases, dtype)}
         return self._edge_blocks[key]
 
     def edges_of_senses(self) -> Tensor:

@@ -15,9 +15,13 @@ def at_least_single(values: Tensor) -> Tensor:
 
 
 def product_dtype(parameter: Tensor) -> torch.dtype:
-    """What matrix products of a parameter run in: the dtype of autocast where that is on, otherwise its own."""
+    """What matrix products of a parameter run in: the dtype of autocast where that is on, otherwise its own.
+
+    Double precision stays as it is under autocast, as torch has it.
+    """
     kind = parameter.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else parameter.dtype
+    lowers = torch.is_autocast_enabled(kind) and parameter.dtype != torch.float64
+    return torch.get_autocast_dtype(kind) if lowers else parameter.dtype
 
 
 def product_and_bias(rows: Tensor, items: Tensor, bias: Tensor | None) -> Tensor:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sememekit.decoders import sense_blocks
+from sememekit.decoders import edge_blocks, sense_blocks
 from sememekit.decoders.base import Resources
 from sememekit.decoders.sdlm import SDLM
 from sememekit.errors import GraphError
@@ -40,11 +40,14 @@ def make(graph: SememeGraph | None = None, moved: float = 0.3, **settings: objec
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalisation", ["left", "symmetric"])
-@pytest.mark.parametrize(("block", "senses_per_block"), [(3, 3), (100, 4096)])
+@pytest.mark.parametrize(("block", "rows_per_block"), [(3, 3), (100, 4096)])
+@pytest.mark.parametrize("by_edges", [True, False])
 def test_values_and_gradients_equal_the_dense_twin(
-    kind: str, normalisation: str, block: int, senses_per_block: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, normalisation: str, block: int, rows_per_block: int, by_edges: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", senses_per_block)
+    monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", rows_per_block)
+    monkeypatch.setattr(edge_blocks, "EDGES_PER_BLOCK", rows_per_block)
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
     decoder = make(edge_weights=kind, normalisation=normalisation, tokens_per_block=block)
     assert decoder.edge_weights is not None
     assert decoder.edge_weights.names == NAMES[kind]

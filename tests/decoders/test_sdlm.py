@@ -11,6 +11,7 @@ import torch
 from sememekit.decoders import edge_blocks, edge_logits, sense_blocks, sense_logits
 from sememekit.decoders.base import Resources
 from sememekit.decoders.sdlm import PRESETS, SDLM
+from sememekit.decoders.sense_structure import SenseStructure
 from tests.decoders.sdlm_twin import dense_log_probs
 from tests.small import small_graph, small_vocabulary
 
@@ -100,6 +101,50 @@ def equals_the_twin(preset: str, normalisation: str, block: int) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
 
 
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_gradients_under_autocast_are_near_those_of_the_twin(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contexts come in bfloat16 there; of a product of halves only the factors are rounded, sums and gradients are not."""
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+    decoder, target = make(num_bases=3), torch.arange(40) % small_graph().num_words
+    hidden = torch.randn(40, WIDTH).bfloat16()
+    exact = hidden.double().requires_grad_(True)
+    twin = -dense_log_probs(decoder, small_graph(), exact, symmetric=False).gather(1, target[:, None])[:, 0]
+    expected = torch.autograd.grad(twin.sum(), [exact, *decoder.parameters()])
+    decoder.float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours = decoder.nll(hidden.requires_grad_(True), target)
+    assert ours.dtype == torch.float32
+    torch.testing.assert_close(ours.double(), twin, rtol=0, atol=0.05)
+    for one, other in zip(torch.autograd.grad(ours.sum(), [hidden, *decoder.parameters()]), expected, strict=True):
+        assert (one.double() - other).norm() < 0.02 * other.norm()
+
+
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_second_derivatives_are_refused_both_ways(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+    decoder = make(num_bases=2)
+    loss = decoder.nll(torch.randn(4, WIDTH, dtype=torch.float64), torch.arange(4)).mean()
+    with pytest.raises(RuntimeError, match="can be differentiated once"):
+        torch.autograd.grad(loss, list(decoder.parameters()), create_graph=True)
+
+
+@pytest.mark.parametrize(("by_edges", "some"), [(True, False), (False, False), (False, True)])
+def test_targets_of_other_shards_have_no_score(by_edges: bool, some: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the table of scores: a target at -1 is none of the words, so that nothing is spared its correction."""
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+    decoder, hidden = make(num_bases=3), torch.randn(7, WIDTH, dtype=torch.float64, requires_grad=True)
+    words, correction = torch.tensor([0, 2, 3, 7]), torch.tensor([0.7, -1.3, 2.1, -1e30], dtype=torch.float64)
+    given = (words, correction) if some else (None, None)
+    target = torch.tensor([-1, 0, 1, 2, 3, -1, 0])
+    weight, inputs, found = torch.rand(7, dtype=torch.float64), [hidden, *decoder.parameters()], []
+    for way in (decoder.normaliser_and_score, super(SDLM, decoder).normaliser_and_score):
+        normaliser, score = way(hidden, target, *given)
+        assert score.isfinite().all()
+        loss = (normaliser * weight - score.masked_fill(target < 0, 0.0)).sum()
+        found.append([normaliser, score[target >= 0], *torch.autograd.grad(loss, inputs)])
+    torch.testing.assert_close(*found, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", 6)
@@ -125,6 +170,60 @@ def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: i
     assert structure.blocks(torch.float64) is structure.blocks(torch.float64)
 
 
+@pytest.mark.parametrize("kind", ["none", "role"])
+def test_blocks_of_edges_hold_every_edge_once_and_those_of_a_rank_together(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_blocks, "EDGES_PER_BLOCK", 6)
+    graph, structure = small_graph(), make(num_bases=2, edge_weights=kind).structure
+    order = structure.edge_blocks(torch.float64, 2)
+    edges = structure.edges_of_senses()
+    sememes = structure.set_sememes.split(structure.set_offsets.diff().tolist())
+    assert len(order.blocks) > 1
+    assert order.most_edges < 2 * 6
+    assert sorted(order.sense_at.tolist()) == list(range(graph.num_senses))
+    assert torch.equal(order.sense_at[order.place_of], torch.arange(graph.num_senses))
+    for size, parts in ((int(edges.sum()), "edges"), (graph.num_senses, "senses")):
+        slices = [getattr(block, parts) for block in order.blocks]
+        assert [place for part in slices for place in range(part.start, part.stop)] == list(range(size))
+    for block in order.blocks:
+        senses = order.sense_at[block.senses]
+        rows = [(sense, rank) for rank, size in enumerate(block.ranks) for sense in senses[:size].tolist()]
+        assert sorted(rows) == sorted((sense, rank) for sense in senses.tolist() for rank in range(int(edges[sense])))
+        expected = [int(sememes[structure.set_of_sense[sense]][rank]) for sense, rank in rows]
+        assert block.sememe_of_edge.tolist() == order.sememe_of_edge[block.edges].tolist() == expected
+        assert order.word_of_edge[block.edges].tolist() == [graph.word_of_sense[sense] for sense, _ in rows]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_constants_of_frequent_sememes_fit_half_precision(dtype: torch.dtype) -> None:
+    """One over the root of 7,000 senses times 10 sememes is 0.004, and 70,000 is no number of half precision."""
+    one, two = torch.tensor([0, 1]), torch.tensor([0, 2])
+    structure = SenseStructure(one, torch.tensor([0]), two, torch.tensor([0, 1]), torch.tensor([70_000, 70_000]), 2, 1)
+    for constant in (structure.blocks(dtype).blocks[0].constant, structure.edge_blocks(dtype, 2).constant):
+        assert constant.dtype == dtype
+        torch.testing.assert_close(constant.double(), torch.full((2,), 70_000.0).double().rsqrt(), rtol=4e-3, atol=0)
+
+
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_blocks_made_in_inference_mode_serve_training(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+    decoder, hidden, target = make(num_bases=2), torch.randn(4, WIDTH, dtype=torch.float64), torch.arange(4)
+    with torch.inference_mode():
+        values = [decoder.nll(hidden, target), decoder.log_probs(hidden)]
+    again = [decoder.nll(hidden, target), decoder.log_probs(hidden)]
+    torch.testing.assert_close([value.detach() for value in again], [value.clone() for value in values], rtol=0, atol=0)
+    for value in again:
+        assert all(grad.isfinite().all() for grad in torch.autograd.grad(value.sum(), list(decoder.parameters())))
+
+
+def test_a_call_by_edges_makes_what_a_compiler_needs_in_every_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of the way by bases, which a compiler takes and cannot lay out."""
+    calls, decoder, hidden = count_calls(monkeypatch), make(num_bases=2), torch.randn(20, WIDTH, dtype=torch.float64)
+    for dtype in (torch.float64, torch.float32):
+        decoder.to(dtype).nll(hidden.to(dtype), torch.zeros(20, dtype=torch.long))
+        assert (hidden.device, dtype) in decoder.structure._blocks
+    assert len(calls) == 2
+
+
 def test_log_probs_equal_the_twin_and_carry_gradients() -> None:
     decoder = make(num_bases=2)
     hidden = torch.randn(5, WIDTH, dtype=torch.float64, requires_grad=True)
@@ -139,7 +238,9 @@ def test_log_probs_equal_the_twin_and_carry_gradients() -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
 
 
-def test_extreme_contexts_give_finite_losses_and_gradients() -> None:
+@pytest.mark.parametrize("by_edges", [True, False])
+def test_extreme_contexts_give_finite_losses_and_gradients(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
     decoder = make(num_bases=3).float()
     hidden = (torch.randn(40, WIDTH) * 300.0).requires_grad_(True)
     target = torch.arange(40) % small_graph().num_words
@@ -152,9 +253,9 @@ def test_extreme_contexts_give_finite_losses_and_gradients() -> None:
         assert torch.isfinite(parameter.grad).all()
 
 
-@pytest.mark.parametrize("learns", [True, False])
-def test_products_are_kept_for_a_backward_pass_alone(learns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parameters have gradients either way."""
+@pytest.mark.parametrize(("enabled", "frozen"), [(True, False), (False, False), (True, True)])
+def test_products_are_kept_for_a_backward_pass_alone(enabled: bool, frozen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    learns = enabled and not frozen
     buffers, plain = [], sense_logits._products
 
     def products(words_vE: torch.Tensor, context_RnE: torch.Tensor, is_wide: bool, buffer: torch.Tensor | None) -> torch.Tensor:
@@ -175,8 +276,8 @@ def test_products_are_kept_for_a_backward_pass_alone(learns: bool, monkeypatch: 
     for by_edges in (True, False):
         monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden, by_edges=by_edges: by_edges)
         buffers.clear()
-        with torch.set_grad_enabled(learns):
-            make().nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
+        with torch.set_grad_enabled(enabled):
+            make().requires_grad_(not frozen).nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
         assert buffers
         assert all((buffer is None) == learns for buffer in buffers)
 

@@ -119,6 +119,8 @@ def test_precision() -> None:
     assert product_dtype(torch.ones(1, dtype=torch.float64)) == torch.float64
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert product_dtype(torch.ones(1)) == torch.bfloat16
+        two = torch.ones(2, 2, dtype=torch.float64)
+        assert product_dtype(two) == (two @ two).dtype == torch.float64
 
 
 @pytest.mark.parametrize("sort", [True, False])
