@@ -13,7 +13,8 @@ import typer
 from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_path, names_of
 from sememekit.commands._options import given, option, read_options
-from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
+from sememekit.commands._printing import hint, print_json, print_table, remark, remark_faults
+from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
 from sememekit.files import typed
 
