@@ -74,7 +74,7 @@ def train(
     from sememekit.signals import stop_signals
     from sememekit.training import EpochReport, StopReport
     from sememekit.training.metrics import tokens_per_second
-    from sememekit.training.progress import ending_text
+    from sememekit.training.state import ending_text
     from sememekit.training.tracking import check_trackers, tracking
 
     out, ranks = Path(out), ranks or ALONE
