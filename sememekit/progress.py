@@ -1,4 +1,4 @@
-"""The types of callbacks that report progress, and one that does nothing."""
+"""How a long job reports progress: it calls a callback, which is ``silent`` unless given."""
 
 from collections.abc import Callable
 
@@ -9,5 +9,5 @@ OneStage = Callable[[int, int], None]
 """Called as (done, total): progress within one stage."""
 
 
-def silent(stage: str, done: int, total: int | None) -> None:
-    """Progress that nobody watches."""
+def silent(*told: object) -> None:
+    """Progress that nobody watches, of either type."""

@@ -132,7 +132,7 @@ def analyze(
     seed: int = 1,
     device: str = "auto",
     which: Which = "best",
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Analysis:
     """Rank and divergence of a model's predictions, and the predictions in which two models differ most.
 
@@ -146,7 +146,6 @@ def analyze(
         ConfigError: the task predicts no words, or not even two contexts fit into ``memory``.
         DataError: the data are absent, lack the split, or one of the runs has another vocabulary.
     """
-    show = progress or silent
     opened = [Run.open(one, which=which, device=device) for one in (run, *([] if other is None else [other]))]
     models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
     prepared = models[0].loaded.data(data)
@@ -160,10 +159,10 @@ def analyze(
     chosen = np.sort(generator.choice(predictions, rows, replace=False)) if rows < predictions else np.arange(predictions)
     nats, analyses = [], []
     for number, model in enumerate(models, start=1):
-        each, hidden = read_contexts(model.task, text, chosen, partial(show, f"reading with run {number}"))
-        analyses.append(_analysis(model, each, hidden, num_words, by_blocks, partial(show, f"decomposing run {number}")))
+        each, hidden = read_contexts(model.task, text, chosen, partial(progress, f"reading with run {number}"))
+        analyses.append(_analysis(model, each, hidden, num_words, by_blocks, partial(progress, f"decomposing run {number}")))
         nats.append(each)
-    comparison = _comparison(models, nats, text, cases, top, show) if len(models) == 2 else None
+    comparison = _comparison(models, nats, text, cases, top, progress) if len(models) == 2 else None
     return Analysis(
         split=split,
         words=num_words,
@@ -237,7 +236,7 @@ def _analysis(
 
 
 def _comparison(
-    models: list[_Model], nats: list[npt.NDArray[np.float64]], text: PredictedText, cases: int, top: int, show: Progress
+    models: list[_Model], nats: list[npt.NDArray[np.float64]], text: PredictedText, cases: int, top: int, progress: Progress
 ) -> RunComparison:
     """The predictions that differ most, both ways round.
 
@@ -252,7 +251,7 @@ def _comparison(
     looked_at = np.unique(np.concatenate(candidates))
     distributions = []
     for number, model in enumerate(models, start=1):
-        _, hidden = read_contexts(model.task, text, looked_at, partial(show, f"comparing run {number}"))
+        _, hidden = read_contexts(model.task, text, looked_at, partial(progress, f"comparing run {number}"))
         distributions.append(np.concatenate([*log_prob_rows(model.task, hidden)]))
     found = []
     for winner, order in enumerate(candidates):

@@ -141,7 +141,7 @@ def analyze_labels(
     seed: int = 1,
     device: str = "auto",
     which: Which = "best",
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> LabelAnalysis:
     """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
 
@@ -154,7 +154,6 @@ def analyze_labels(
     """
     if contexts < 1 or top < 1:
         raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
-    show = progress or silent
     chosen_runs = (run, *([] if other is None else [other]))
     classifiers = [load_classifier(one, which=which, device=device, command="analyze") for one in chosen_runs]
     prepared = classifiers[0].run.data(data)
@@ -169,7 +168,7 @@ def analyze_labels(
             )
         examples = task.examples(prepared, split)
         with autocast(classifier.run.device, classifier.run.plan.run.dtype):
-            show(f"reading with run {number}", 0, None)
+            progress(f"reading with run {number}", 0, None)
             probabilities = task.probabilities([examples.texts(number) for number in range(len(examples))])
         models.append(_Read(classifier.run, task, probabilities))
     labels = np.asarray(examples.labels, dtype=np.int64)
@@ -183,7 +182,7 @@ def analyze_labels(
         looked_into=looked_into,
         seed=seed,
         at_least=AT_LEAST,
-        runs=tuple(_analysis(model, prepared, examples, labels, chosen, top, show) for model in models),
+        runs=tuple(_analysis(model, prepared, examples, labels, chosen, top, progress) for model in models),
         comparison=comparison,
     )
 
@@ -195,7 +194,7 @@ def _analysis(
     labels: npt.NDArray[np.int64],
     chosen: npt.NDArray[np.int64],
     top: int,
-    show: Progress,
+    progress: Progress,
 ) -> LabelRun:
     right = model.right(labels)
     confusion = np.zeros((len(model.task.labels), len(model.task.labels)), dtype=np.int64)
@@ -213,7 +212,7 @@ def _analysis(
                 for item in place.sememes:
                     assert graph is not None, "sememes come from a graph"
                     of_sememes[graph.sememes[item.sememe]].append(item.effect)
-        show(f"taking words from {model.loaded.path.name}", done, len(chosen))
+        progress(f"taking words from {model.loaded.path.name}", done, len(chosen))
     words, rare_words = _largest(of_words, top)
     sememes, rare_sememes = _largest(of_sememes, top)
     encoder = model.loaded.plan.encoder.name

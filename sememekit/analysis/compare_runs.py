@@ -21,7 +21,7 @@ from sememekit.measure.intervals import FEWEST_EXAMPLES, RESAMPLES, Estimate, In
 from sememekit.measure.rates import rate_difference
 from sememekit.measure.seed_interval import combined, seed_difference
 from sememekit.measure.sides import Curve, at_equal_budget
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import seed_runs
@@ -139,7 +139,7 @@ def compare_runs(
     dtype: str | None = None,
     which: Which = "best",
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> RunsComparison:
     """Perplexities of models on one text, or accuracies on the same examples, with differences from the first.
 

@@ -74,7 +74,7 @@ def evaluate(
     which: Which = "best",
     overrides: Sequence[str] = (),
     texts: Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> MetricsReport:
     """The metrics of the task: ``LabelMetrics``, ``WrittenMetrics``, or of any other task what it names.
 
@@ -88,8 +88,7 @@ def evaluate(
     where: dict[str, str] = {"run": str(run), "checkpoint": loaded.snapshot, "split": split}
     with loaded.autocast():
         if declares(loaded.task, TextWriter):
-            show = progress or silent
-            judged = evaluate_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=show)
+            judged = evaluate_writing(loaded, loaded.task, prepared, split, overrides=overrides, texts=texts, progress=progress)
             main = judged.scores[0]
             return WrittenMetrics(
                 **where,

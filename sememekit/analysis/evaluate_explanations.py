@@ -83,7 +83,7 @@ def evaluate_explanations(
     seed: int = 1,
     device: str = "auto",
     which: Which = "best",
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> ExplanationScores:
     """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the word that came.
 
@@ -132,8 +132,7 @@ def evaluate_explanations(
         if not scored.any():
             raise DataError(f"evaluate-explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.vocabulary.counts), SememeMasses(graph, task.device)
-        show = progress or silent
-        over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(show, "mean"))
+        over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
         most = min(tops[-1], graph.num_sememes)
         ranked: dict[str, NDArray[np.int32]] = {}
         rows, done = np.cumsum(scored) - 1, 0
@@ -146,7 +145,7 @@ def evaluate_explanations(
                     kept = ranked.setdefault(ranking, np.zeros((int(scored.sum()), most), dtype=np.int32))
                     kept[place[part]] = first
             done += len(position)
-            show("contexts", done, len(text.words))
+            progress("contexts", done, len(text.words))
     frequent = np.argsort(-gold.count_K, kind="stable")[:most].astype(np.int32)
     ranked[FREQUENCY] = np.broadcast_to(frequent, (int(scored.sum()), most))
     places = np.flatnonzero(scored)

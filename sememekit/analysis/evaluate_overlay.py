@@ -12,7 +12,7 @@ from sememekit.analysis.evaluate_several import Kind, PerplexityComparison, comp
 from sememekit.analysis.text_nats import TextNats
 from sememekit.analysis.word_groups import Grouping
 from sememekit.errors import GraphError
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.sememes.statistics import sememe_counts
@@ -50,7 +50,7 @@ def evaluate_overlay(
     overlay: Path,
     *,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     split: str = "test",
     by: Sequence[Grouping] = (),
     data: Path | None = None,

@@ -76,7 +76,7 @@ def evaluate_ppl(
     dtype: str | None = None,
     which: Which = "best",
     adaptation: Adaptation | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> PerplexityReport:
     """Perplexity of a text under a trained model.
 
@@ -104,7 +104,7 @@ def measure_ppl(
     text: TextReading,
     by: Sequence[Grouping] = (),
     graph: SememeGraph | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     found: WordNats | SentenceNats | None = None,
 ) -> PerplexityReport:
     """``evaluate_ppl`` of an opened run; ``graph`` goes before its own, and ``found`` is given what was scored: of words, or of
@@ -132,12 +132,11 @@ def measure_ppl(
     prepared = loaded.data(text.data)
     tokens = prepared.tokens(split)
     columns = columns_of(task, len(tokens), text)
-    show = progress or silent
     with loaded.autocast():
-        reader = make_scorer(task, prepared, run, adaptation or Adaptation(), loaded.settings.dtype, columns, show)
-        for scored in reader.segments(tokens, columns, partial(show, "tokens")):
+        reader = make_scorer(task, prepared, run, adaptation or Adaptation(), loaded.settings.dtype, columns, progress)
+        for scored in reader.segments(tokens, columns, partial(progress, "tokens")):
             found.add(scored)
-        adapted = None if adaptation is None else reader.report(tokens, columns, show)
+        adapted = None if adaptation is None else reader.report(tokens, columns, progress)
     if reader.dynamic is not None and not np.isfinite(found.total.perplexity):
         raise ConfigError(
             f"dynamic evaluation diverged: the perplexity of {split} is not finite at a rate of "
@@ -190,14 +189,13 @@ def _report(
 
 
 def _sentence_perplexity(
-    loaded: Run, task: SentencePredictor, text: TextReading, progress: Progress | None, found: SentenceNats | None
+    loaded: Run, task: SentencePredictor, text: TextReading, progress: Progress, found: SentenceNats | None
 ) -> PerplexityReport:
     """Perplexity under a model of whole sentences: every token is predicted, end marks too, and no state is carried."""
     prepared, split = loaded.data(text.data), text.split
-    show = None if progress is None else partial(progress, "tokens")
     found = found or SentenceNats(task.sentence_lengths(prepared, split))
     with loaded.autocast():
-        for numbers, nats in task.sentence_nats(prepared, split, show):
+        for numbers, nats in task.sentence_nats(prepared, split, partial(progress, "tokens")):
             found.add(numbers, nats)
     total = found.total
     signature = perplexity_signature(prepared, split, total.count, 0, {**SENTENCES, "marginal": task.marginal})
@@ -211,12 +209,12 @@ def _pair_perplexity(
     by: Sequence[Grouping],
     graph: SememeGraph | None,
     found: WordNats,
-    progress: Progress | None,
+    progress: Progress,
 ) -> PerplexityReport:
     """Perplexity of the targets of pairs, ends included. Characters and bytes of targets alone are not known."""
     prepared, split = loaded.data(text.data), text.split
     with loaded.autocast():
-        for scored in task.score_pairs(prepared, split, None if progress is None else partial(progress, "pairs")):
+        for scored in task.score_pairs(prepared, split, partial(progress, "pairs")):
             found.add(scored)
     signature = perplexity_signature(prepared, split, found.total.count, 1, PAIRS)
     groups, parts = found.groups(by, loaded.vocabulary.counts, graph), found.parts()

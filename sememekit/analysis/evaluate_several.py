@@ -17,7 +17,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
 from sememekit.measure.intervals import RESAMPLES, Interval, interval, ratio_difference_intervals
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
@@ -97,7 +97,7 @@ def compare_ppl(
     batch_size: int | None = None,
     adaptation: Adaptation | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> PerplexityComparison:
     """Perplexities of several models on one text, and by how much each differs from the first.
 
@@ -138,7 +138,7 @@ def score_all(
     text: TextReading,
     by: Sequence[Grouping] = (),
     graph: SememeGraph | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> tuple[list[PerplexityReport], list[TextNats | SentenceNats]]:
     """What ``evaluate-ppl`` finds of each run, and its nats sentence by sentence; the sentences are the same for all.
 

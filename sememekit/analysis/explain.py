@@ -22,7 +22,7 @@ from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import DataError
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import WordPredictor, require
@@ -105,7 +105,7 @@ def explain(
     device: str = "auto",
     which: Which = "best",
     overlay: Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Explanation:
     """Say which words a model expects after a context, and through which senses and sememes.
 
@@ -138,8 +138,7 @@ def explain(
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
         reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
     else:
-        show = None if progress is None else partial(progress, "mean")
-        reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, show)
+        reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, partial(progress, "mean"))
         sememes = reader.read(hidden, attribution)
         predicted, found, over = (
             _with_senses(loaded.graph, probabilities, attribution, sememes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
+from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import LatticeReader, Reading, open_reader
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.text.vocabulary import UNKNOWN
@@ -216,7 +217,7 @@ def explain_embeddings(
     contexts: int = 5,
     device: str = "auto",
     which: Which = "best",
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress = silent,
 ) -> EmbeddingsReport:
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
 
@@ -249,8 +250,7 @@ def explain_embeddings(
         for row, index in enumerate(chosen):
             begin, end = np.searchsorted(places, bounds[index : index + 2])
             shares[begin:end] = alone[row, places[begin:end] - bounds[index]]
-        if progress is not None:
-            progress("sentences", min(first + size, len(holding)), len(holding))
+        progress("sentences", min(first + size, len(holding)), len(holding))
     shares /= np.maximum(shares.sum(1, keepdims=True), 1e-300)
 
     def context(occurrence: int, copy: int) -> EmbeddingContext:

@@ -13,7 +13,7 @@ from sememekit.analysis.sememe_mass import MeanMass, SememeMasses, mean_mass
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import ConfigError
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.statistics import sememe_counts
@@ -97,7 +97,7 @@ class SememeReader:
     """
 
     def __init__(
-        self, run: Run, task: Predictor, empty_H: Tensor, over: str, data: Path | None, progress: OneStage | None
+        self, run: Run, task: Predictor, empty_H: Tensor, over: str, data: Path | None, progress: OneStage = silent
     ) -> None:
         assert run.graph is not None
         self.graph, self._decoder = run.graph, task.decoder

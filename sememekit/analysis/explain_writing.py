@@ -9,7 +9,7 @@ import torch
 
 from sememekit.analysis.explain_sememes import SememeReader, SememeViews, SenseShare, check_numbers, senses_of, views
 from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
-from sememekit.progress import Progress
+from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.writing import describe_search, load_writer, search_of, words_read
 from sememekit.tasks.writing import hypothesis_words
@@ -74,7 +74,7 @@ def explain_writing(
     lexicon: str | None = None,
     device: str = "auto",
     which: Which = "best",
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> WritingExplanation:
     """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked.
 
@@ -100,8 +100,7 @@ def explain_writing(
         found, senses = SememeViews(), tuple[SenseShare, ...]()
         if attribution is not None and writer.run.graph is not None:
             if reader is None:
-                show = None if progress is None else partial(progress, "mean")
-                reader = SememeReader(writer.run, writer.task, torch.zeros_like(context), mean, data, show)
+                reader = SememeReader(writer.run, writer.task, torch.zeros_like(context), mean, data, partial(progress, "mean"))
             sememes = reader.read(context, attribution)
             found, senses = views(sememes, top_sememes), senses_of(writer.run.graph, attribution.word_senses[0], sememes)
         words.append(

@@ -48,7 +48,7 @@ class ScoredRuns:
     signature: str
 
 
-def score_runs(opened: Sequence[Run], text: TextReading, progress: Progress | None = None) -> ScoredRuns:
+def score_runs(opened: Sequence[Run], text: TextReading, progress: Progress = silent) -> ScoredRuns:
     """The perplexity of language models on a text, or the accuracy of classifiers on its examples.
 
     Raises:
@@ -57,7 +57,7 @@ def score_runs(opened: Sequence[Run], text: TextReading, progress: Progress | No
     """
     labels = [loaded for loaded in opened if declares(loaded.task, LabelPredictor)]
     if len(labels) == len(opened):
-        return _score_labels(opened, text, progress or silent)
+        return _score_labels(opened, text, progress)
     if labels:
         other = next(loaded for loaded in opened if loaded not in labels)
         raise ConfigError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from sememekit.errors import ConfigError, DataError
 from sememekit.figures import percent
 from sememekit.measure.segmentation import SegmentationScores, Words, boundary_rate, count_words, f1_difference, random_words
+from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.text.marks import split_marks, with_marks
@@ -66,7 +67,7 @@ def evaluate_segmentation(
     which: Which = "best",
     seed: int = 0,
     errors: str = "strict",
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress = silent,
 ) -> SegmentationReport:
     """Precision, recall and F1 of words, beside those of segmentations that need no model.
 
@@ -95,8 +96,7 @@ def evaluate_segmentation(
     found: list[Words] = []
     for sentence in segment_lines(reader, shown, decoding):
         found.append(sentence)
-        if progress is not None:
-            progress("sentences", len(found), len(raw))
+        progress("sentences", len(found), len(raw))
     ways: dict[str, Sequence[Words]] = {MODEL: found}
     ngrams = reader.ngrams()
     if ngrams:

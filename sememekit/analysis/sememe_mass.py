@@ -18,7 +18,7 @@ from sememekit.decoders.base import Decoder
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.errors import ConfigError
 from sememekit.layers import segment_logsumexp
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import declares
@@ -89,7 +89,7 @@ def mean_by_counts(decoder: Decoder, masses: SememeMasses, counts: NDArray[np.in
 
 
 def mean_over_text(
-    task: Predictor, data: PreparedData, split: str, masses: SememeMasses, progress: OneStage | None = None
+    task: Predictor, data: PreparedData, split: str, masses: SememeMasses, progress: OneStage = silent
 ) -> Tensor:
     """(K,) the mean mass over all predictions of a split, each from its own context. It costs what scoring the split does."""
     text, done = PredictedText(task, data, split), 0
@@ -100,8 +100,7 @@ def mean_over_text(
             assert found is not None
             total_K = total_K + masses(found.log_senses_NS).double().sum(dim=0)
         done += len(hidden)
-        if progress is not None:
-            progress(done, len(text.words))
+        progress(done, len(text.words))
     return _positive(total_K / done)
 
 
@@ -117,7 +116,7 @@ def mean_mass(
     empty_1H: Tensor,
     over: str = COUNTS,
     data: PreparedData | None = None,
-    progress: OneStage | None = None,
+    progress: OneStage = silent,
 ) -> MeanMass:
     """The mean mass over the word counts of a run, or over a split of its data.
 

@@ -154,7 +154,7 @@ def complete_search_setting(incomplete: str) -> list[str]:
 
 
 def _chosen(ctx: typer.Context, slot: str) -> str:
-    from sememekit.commands._tables import typed_table
+    from sememekit.commands._typed_table import typed_table
     from sememekit.config import USUAL_VARIANTS
 
     variants = [each for each in USUAL_VARIANTS if each in ctx.params]

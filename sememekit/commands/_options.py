@@ -5,7 +5,7 @@ An option whose type ends in ``IfGiven`` is None unless it is typed: for command
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -21,6 +21,7 @@ from sememekit.commands._completion import (
     names_of,
 )
 from sememekit.config.tables import USUAL_VARIANTS
+from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
     from sememekit.config import Settings
@@ -167,6 +168,23 @@ SearchOverrides = Annotated[
 def given(**options: Any) -> dict[str, Any]:
     """The options that were typed: what is laid over a recipe or a run."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def others_typed(context: typer.Context, allowed: Collection[str]) -> list[str]:
+    """The options and arguments of a command line that are not among the ``allowed`` parameters, as they are typed."""
+    found = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in allowed:
+            found.append(parameter.opts[0] if parameter.opts[0].startswith("-") else (parameter.name or "").upper())
+    return found
+
+
+def refuse(options: Mapping[str, Any], reason: str) -> None:
+    """Raise ConfigError for the first option that was typed and means nothing here."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise ConfigError(f"--{name}: {reason}")
 
 
 def read_options(kind: type[S], options: Mapping[str, Any]) -> S:

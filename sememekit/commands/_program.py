@@ -27,7 +27,7 @@ from sememekit import __version__
 from sememekit.commands._completion import words_of_bash
 from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
-from sememekit.commands._render import leave_the_pipe, remark, say, shown
+from sememekit.commands._printing import leave_the_pipe, remark, say, shown
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._kinds import Way, choose, open_run
 from sememekit.commands._options import Device, EvaluationData, Figure, Json, Quiet, Run, Seed, Split, Which, option
-from sememekit.commands._render import print_table, progress_bars, say
-from sememekit.commands._results import Result, check_outputs, give_out
+from sememekit.commands._page_and_figure import Result, check_outputs, give_out
+from sememekit.commands._printing import print_table, say
+from sememekit.commands._progress import progress_bars
+from sememekit.commands._run_kinds import Way, choose, open_run
 from sememekit.figures import percent
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import typer
 from sememekit import __version__
 from sememekit.commands import _options as shared
 from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._kinds import others_typed
-from sememekit.commands._options import WhichName, option, variant_option
-from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
-from sememekit.commands._tables import typed_table
+from sememekit.commands._options import WhichName, option, others_typed, variant_option
+from sememekit.commands._printing import hint, print_json, print_table, remark, say
+from sememekit.commands._progress import progress_bars
+from sememekit.commands._typed_table import typed_table
 from sememekit.errors import ConfigError
 from sememekit.files import typed
 from sememekit.progress import Progress, silent
@@ -274,10 +274,10 @@ def attack(
     from sememekit.attack import read_attack_plan
     from sememekit.attack.folder import AttackFolder, code_names
     from sememekit.attack.resources import named_apart
-    from sememekit.commands._attack_parts import PARTS, call_of, gather, run_parts
     from sememekit.config import merge_tables
     from sememekit.engines.opening import engine_of
     from sememekit.reports.attack import report_page
+    from sememekit.runs.attack_on_engine import PARTS, call_of, gather, run_parts
     from sememekit.runs.attacking import OpenAttack, refuse_only_errors
     from sememekit.runs.victims import is_function
     from sememekit.signals import stop_signals

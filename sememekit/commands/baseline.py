@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._options import Json, Split, Texts, option
-from sememekit.commands._render import in_per_cent, print_json, print_table, say
+from sememekit.commands._printing import in_per_cent, print_json, print_table, say
 from sememekit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, option
-from sememekit.commands._render import hint, print_fields, print_json, remark
+from sememekit.commands._printing import hint, print_fields, print_json, remark
 from sememekit.errors import ConfigError, GraphError
 from sememekit.figures import percent
 from sememekit.files import typed

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sememekit.commands._options import Quiet, Run, option
-from sememekit.commands._render import hint, say
+from sememekit.commands._printing import hint, say
 from sememekit.files import typed
 
 EXAMPLES = ("sememekit card runs/sdlm --out README.md",)

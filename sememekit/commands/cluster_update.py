@@ -12,7 +12,8 @@ import typer
 
 from sememekit.commands._exit import STOPPED
 from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which, WhichName, option
-from sememekit.commands._render import hint, print_fields, print_json, print_table, progress_bars, remark
+from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark
+from sememekit.commands._progress import progress_bars
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.figures import percent

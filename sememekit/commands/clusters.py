@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sememekit.commands._options import Json, Quiet, Run, Which, option
-from sememekit.commands._render import print_json, print_table, remark
+from sememekit.commands._printing import print_json, print_table, remark
 from sememekit.figures import percent
 
 EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.json',)

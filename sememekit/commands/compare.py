@@ -9,7 +9,8 @@ import typer
 
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Device, Dtype, EvaluationData, Figure, Json, Quiet, Seed, Split, Which, option
-from sememekit.commands._render import in_per_cent, print_json, print_table, progress_bars, remark, say
+from sememekit.commands._printing import in_per_cent, print_json, print_table, remark, say
+from sememekit.commands._progress import progress_bars
 from sememekit.config import nearest
 from sememekit.errors import ConfigError
 

@@ -20,7 +20,7 @@ import typer
 
 from sememekit.commands._exit import FAILED
 from sememekit.commands._options import Json, option
-from sememekit.commands._render import print_json, result_console, shown
+from sememekit.commands._printing import print_json, result_console, shown
 from sememekit.config import Record, resources_folder
 from sememekit.errors import SememekitError
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sememekit.commands import _options as shared
-from sememekit.commands._kinds import Way, choose, open_run, refuse
-from sememekit.commands._options import given, option
-from sememekit.commands._render import in_per_cent, print_fields, print_json, print_table, progress_bars, remark, say
+from sememekit.commands._options import given, option, refuse
+from sememekit.commands._printing import in_per_cent, print_fields, print_json, print_table, remark, say
+from sememekit.commands._progress import progress_bars
+from sememekit.commands._run_kinds import Way, choose, open_run
 from sememekit.figures import percent
 
 if TYPE_CHECKING:

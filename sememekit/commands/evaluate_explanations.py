@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Mean, Quiet, Run, Seed, Split, Which, option
-from sememekit.commands._render import print_table, progress_bars, say
-from sememekit.commands._results import Result, check_outputs, give_out
+from sememekit.commands._page_and_figure import Result, check_outputs, give_out
+from sememekit.commands._printing import print_table, say
+from sememekit.commands._progress import progress_bars
 
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate_explanations import ExplanationScores

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._comparison import print_comparison, print_overlay
 from sememekit.commands._completion import complete_setting
 from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which, option
-from sememekit.commands._render import print_fields, print_json, print_table, progress_bars, remark, say
+from sememekit.commands._perplexity_tables import print_comparison, print_overlay
+from sememekit.commands._printing import print_fields, print_json, print_table, remark, say
+from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
 from sememekit.figures import percent
 from sememekit.files import typed

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._kinds import Way, choose, open_run, refuse
-from sememekit.commands._options import option
-from sememekit.commands._render import progress_bars, remark_uncut
-from sememekit.commands._results import Result, check_outputs, give_out
+from sememekit.commands._options import option, refuse
+from sememekit.commands._page_and_figure import Result, check_outputs, give_out
+from sememekit.commands._printing import remark_uncut
+from sememekit.commands._progress import progress_bars
+from sememekit.commands._run_kinds import Way, choose, open_run
 
 if TYPE_CHECKING:
     from sememekit.runs.run import Run as LoadedRun
@@ -79,7 +80,7 @@ def command(
 
 def _label(run: LoadedRun, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Result:
     from sememekit.analysis.explain_label import explain_label
-    from sememekit.commands._explain_label import print_label
+    from sememekit.commands.explaining.label import print_label
     from sememekit.reports.label_explanation import write_page
 
     return Result(explain_label(run, [text] if other is None else [text, other], **options), write_page, print_label)
@@ -87,7 +88,7 @@ def _label(run: LoadedRun, text: str, *, quiet: bool, other: str | None = None, 
 
 def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Result:
     from sememekit.analysis.explain_writing import explain_writing
-    from sememekit.commands._explain_text import print_text
+    from sememekit.commands.explaining.written_text import print_text
     from sememekit.reports.written_explanation import charts, write_page
     from sememekit.runs.writing import how_to_cut
 
@@ -99,7 +100,7 @@ def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None,
 
 def _lattice(run: LoadedRun, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Result:
     from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
-    from sememekit.commands._explain_lattice import print_embeddings, print_lattice
+    from sememekit.commands.explaining.lattice import print_embeddings, print_lattice
     from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
 
     if embeddings:
@@ -112,7 +113,7 @@ def _lattice(run: LoadedRun, text: str, *, quiet: bool, embeddings: bool = False
 
 def _words(run: LoadedRun, text: str, *, quiet: bool, **options: Any) -> Result:
     from sememekit.analysis.explain import explain
-    from sememekit.commands._explain_words import print_words
+    from sememekit.commands.explaining.words import print_words
     from sememekit.reports.explanation import write_page
 
     with progress_bars(quiet) as show:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._kinds import Way, choose, open_run
-from sememekit.commands._lines import input_name, lines_of
+from sememekit.commands._input import input_name, lines_of
 from sememekit.commands._options import ErrorPolicy, option
-from sememekit.commands._render import print_json, remark, remark_uncut, say
+from sememekit.commands._printing import print_json, remark, remark_uncut, say
+from sememekit.commands._run_kinds import Way, choose, open_run
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:

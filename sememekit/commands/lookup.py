@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._kinds import others_typed
-from sememekit.commands._options import LEXICON, Json, Quiet, Side, Sources, option
-from sememekit.commands._render import hint, print_fields, print_json, print_table, remark, result_console, say
+from sememekit.commands._options import LEXICON, Json, Quiet, Side, Sources, option, others_typed
+from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, result_console, say
 from sememekit.errors import DataError
 from sememekit.files import typed
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._options import Device, Errors, Json, Run, Which
-from sememekit.commands._render import print_json, say
+from sememekit.commands._printing import print_json, say
 from sememekit.errors import DataError
 
 EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)

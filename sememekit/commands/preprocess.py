@@ -13,9 +13,11 @@ import typer
 from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_path, names_of
 from sememekit.commands._options import given, option, read_options
-from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, remark_faults
+from sememekit.commands._printing import hint, print_json, print_table, remark, remark_faults
+from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
 from sememekit.files import typed
+from sememekit.progress import silent
 
 if TYPE_CHECKING:
     from sememekit.prepare.overlap import Overlap
@@ -157,7 +159,7 @@ def preprocess(
     *,
     files: Mapping[str, Sequence[Path | str]] | None = None,
     lexicon_words: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> PreprocessReport:
     """Write a prepared-data folder, atomically; the same input and settings give the same bytes, with any number of workers.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._options import Json, Quiet, option
-from sememekit.commands._render import hint, print_fields, print_json
+from sememekit.commands._printing import hint, print_fields, print_json
 from sememekit.files import typed
 
 EXAMPLES = ("sememekit pull to-share --out runs/pulled", "sememekit pull hf://owner/name --out runs/pulled")

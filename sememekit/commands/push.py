@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._options import Json, Quiet, Run, Which, WhichName, option
-from sememekit.commands._render import hint, print_fields, print_json, remark
+from sememekit.commands._printing import hint, print_fields, print_json, remark
 from sememekit.files import typed
 
 if TYPE_CHECKING:

@@ -12,15 +12,16 @@ import typer
 
 from sememekit.commands._exit import STOPPED
 from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, Segmenter, Sources, option
-from sememekit.commands._render import print_json, print_table, progress_bars, remark, say
-from sememekit.commands._results import check_outputs, write_charts
+from sememekit.commands._page_and_figure import check_outputs, write_charts
+from sememekit.commands._printing import print_json, print_table, remark, say
+from sememekit.commands._progress import progress_bars
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, SememekitError
 from sememekit.files import replace_file
 from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from sememekit.commands._quickstart_folder import QuickstartSettings
+    from sememekit.commands.quickstarting.folder import QuickstartSettings
     from sememekit.reports.quickstart import QuickstartReport
     from sememekit.signals import StopRequest
 
@@ -153,8 +154,8 @@ def quickstart(
         DataError: there is no text to read, or too little of it.
         TrainingError: a model could not be trained.
     """
-    from sememekit.commands import _quickstart_folder as folder
-    from sememekit.commands._quickstart_text import usual_share
+    from sememekit.commands.quickstarting import folder as folder
+    from sememekit.commands.quickstarting.text import usual_share
     from sememekit.reports.quickstart import QuickstartReport
     from sememekit.signals import Stopped, stop_signals
 
@@ -193,7 +194,7 @@ def _quickstart(
     progress: Progress,
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
-    from sememekit.commands import _quickstart_folder as folder
+    from sememekit.commands.quickstarting import folder as folder
     from sememekit.runs.plan import read_plan
 
     tables = {name: _table(out, name, settings, device) for name in folder.MODELS}
@@ -216,10 +217,10 @@ def _go_on(
 ) -> QuickstartReport:
     """What is not done yet, in a folder that is begun and held."""
     from sememekit.analysis.evaluate_ppl import evaluate_ppl
-    from sememekit.commands import _quickstart_folder as folder
-    from sememekit.commands import _quickstart_steps as steps
-    from sememekit.commands import _quickstart_text as texts
-    from sememekit.commands._side_by_side import train_all
+    from sememekit.commands.quickstarting import folder as folder
+    from sememekit.commands.quickstarting import steps as steps
+    from sememekit.commands.quickstarting import text as texts
+    from sememekit.commands.trainings.processes import train_all
     from sememekit.reports.quickstart import QuickstartReport, report_page
     from sememekit.signals import Stopped
 

@@ -11,7 +11,7 @@ import typer
 from sememekit.commands._completion import complete_recipe
 from sememekit.commands._exit import FAILED
 from sememekit.commands._options import Json, Word, example, has_word
-from sememekit.commands._render import print_json, print_table, say
+from sememekit.commands._printing import print_json, print_table, say
 from sememekit.config import Record, list_recipes, load_recipe, names_in, recipe_names
 from sememekit.errors import ConfigError
 

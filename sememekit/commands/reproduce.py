@@ -12,7 +12,7 @@ import typer
 
 from sememekit.commands._exit import STOPPED
 from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, has_word, option
-from sememekit.commands._render import print_json, print_table, remark, say
+from sememekit.commands._printing import print_json, print_table, remark, say
 from sememekit.config import nearest
 from sememekit.errors import ConfigError, DataError
 
@@ -98,7 +98,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run claims from text to verdict; called again it goes on where it stopped. All that have a protocol, unless named."""
-    from sememekit.commands._reproduce_steps import run_timing, run_trials
+    from sememekit.commands.reproducing.trials import run_timing, run_trials
     from sememekit.engines.opening import open_engine
     from sememekit.reports.ledger import ledger
     from sememekit.signals import Stopped, stop_signals

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._kinds import refuse
-from sememekit.commands._lines import input_name, lines_of
-from sememekit.commands._options import Device, Errors, Json, Run, Which, option
-from sememekit.commands._render import print_json, remark, remark_uncut, say
+from sememekit.commands._input import input_name, lines_of
+from sememekit.commands._options import Device, Errors, Json, Run, Which, option, refuse
+from sememekit.commands._printing import print_json, remark, remark_uncut, say
 
 if TYPE_CHECKING:
     from sememekit.analysis.score import ScoredToken

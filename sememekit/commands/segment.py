@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._lines import input_name, input_stream
+from sememekit.commands._input import input_name, input_stream
 from sememekit.commands._options import WhichName, given, option
-from sememekit.commands._render import hint, remark_faults
+from sememekit.commands._printing import hint, remark_faults
 from sememekit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

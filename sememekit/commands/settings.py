@@ -9,7 +9,7 @@ import typer
 from sememekit.commands._completion import complete_slot, complete_variant
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Json
-from sememekit.commands._render import print_json, print_table, remark, say
+from sememekit.commands._printing import print_json, print_table, remark, say
 
 if TYPE_CHECKING:
     from sememekit.config import Setting

@@ -12,8 +12,9 @@ import typer
 
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import Engine, Json, Overrides, Quiet, Recipe, Seed, option
-from sememekit.commands._render import hint, print_json, print_table, progress_bars, remark, say
-from sememekit.commands._tables import typed_table
+from sememekit.commands._printing import hint, print_json, print_table, remark, say
+from sememekit.commands._progress import progress_bars
+from sememekit.commands._typed_table import typed_table
 from sememekit.commands.train import PLACES, VARIANTS
 from sememekit.errors import ConfigError, TrainingError
 from sememekit.files import typed
@@ -149,8 +150,8 @@ def sweep(
         DataError, CheckpointError: of a trial.
         TrainingError: a process died. A training that diverges is a trial that failed.
     """
-    from sememekit.commands._sweep_space import overrides_of, read_spaces
-    from sememekit.commands._sweep_study import Study, check_same, import_optuna
+    from sememekit.commands.sweeping.space import overrides_of, read_spaces
+    from sememekit.commands.sweeping.study import Study, check_same, import_optuna
     from sememekit.config import apply_overrides
     from sememekit.engines.opening import engine_of
     from sememekit.files import replace_file, sole_writer, to_json
@@ -209,8 +210,8 @@ def _report(study: Any, out: Path, budget: str, stopped: bool) -> SweepReport:
 
 def _recipe(table: Mapping[str, Any], report: SweepReport) -> str:
     """The best settings as a recipe; threads and devices are for who trains with it."""
-    from sememekit.commands._sweep_space import overrides_of
     from sememekit.commands.recipes import toml_text
+    from sememekit.commands.sweeping.space import overrides_of
     from sememekit.config import apply_overrides
 
     best = report.trials[0]

@@ -26,10 +26,11 @@ from sememekit.commands._options import (
     option,
     variant_option,
 )
-from sememekit.commands._render import hint, print_fields, print_json, progress_bars, remark, say
-from sememekit.commands._tables import refuse_foreign_options, typed_table
-from sememekit.commands._training import train
-from sememekit.commands._training_progress import epoch_line, training_progress
+from sememekit.commands._printing import hint, print_fields, print_json, remark, say
+from sememekit.commands._progress import progress_bars
+from sememekit.commands._typed_table import refuse_foreign_options, typed_table
+from sememekit.commands.trainings.bars import epoch_line, training_progress
+from sememekit.commands.trainings.one_run import train
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
 from sememekit.files import RunWarning, typed
@@ -148,7 +149,7 @@ def command(
         _command_seeds(table, out, seeds, jobs, engine or "local", resume=resume, json=json, quiet=quiet)
         return
     if resume:
-        from sememekit.commands._seeds import check_one_run
+        from sememekit.commands.trainings.seeds import check_one_run
 
         check_one_run(out)
     with ExitStack() as held:
@@ -215,7 +216,7 @@ def _command_seeds(
     json: bool,
     quiet: bool,
 ) -> None:
-    from sememekit.commands._seeds import JOBS, of_engine, print_seeds, read_seeds, train_seeds
+    from sememekit.commands.trainings.seeds import JOBS, of_engine, print_seeds, read_seeds, train_seeds
     from sememekit.training import EpochReport
 
     def show(run: str, report: Report) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -19,6 +19,7 @@ from sememekit.data.prepared import VOCABULARY, token_type
 from sememekit.data.signature import SplitSummary
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError
+from sememekit.progress import Progress
 from sememekit.text.vocabulary import Vocabulary
 
 _SENTENCES: Final = 1 << 16
@@ -178,7 +179,7 @@ class SplitWriter:
 class IdWriter:
     """Writes the splits of one prepared-data folder; as a context manager it always closes their files."""
 
-    def __init__(self, engine: Engine, folder: Path, vocabulary: Vocabulary, progress: Callable[[str, int, int], None]) -> None:
+    def __init__(self, engine: Engine, folder: Path, vocabulary: Vocabulary, progress: Progress) -> None:
         self._engine = engine
         self._folder = folder
         self._vocabulary = vocabulary

@@ -40,7 +40,7 @@ from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.reading import MARKER, read_sources
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import ShardJob, run_shards, shard_key
-from sememekit.progress import Progress, silent
+from sememekit.progress import Progress
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.huggingface import HuggingFacePieces
 from sememekit.text.reading import FaultCounter, Span, cut_spans, refuse_other_encoding
@@ -82,14 +82,14 @@ class Pipeline:
         *,
         lexicon: SegmenterWords | None,
         given: GivenVocabulary | None,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._dataset, self._corpus, self._settings = dataset, corpus, settings
         self._lexicon, self._given = lexicon, given
         self._out = out.absolute()
         self._work = _work_folder(self._out)
         self._faults = FaultCounter(settings.errors)
-        self._progress: Progress = progress or silent
+        self._progress = progress
         chosen = settings.end_of_sentence
         self._end_of_sentence = corpus.end_of_sentence if chosen is None else chosen
         self._end = END if given is None or END in given.vocabulary or STOP not in given.vocabulary else STOP

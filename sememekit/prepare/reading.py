@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from sememekit.corpora.base import Corpus
 from sememekit.corpora.sources import CorpusFile, Unpacked
 from sememekit.engines.base import Engine
 from sememekit.files import replace_file, sync_to_disk, to_json
+from sememekit.progress import Progress
 from sememekit.text.reading import FaultCounter
 
 _VERSION: Final = 2
@@ -72,7 +73,7 @@ def read_sources(
     sources: Sequence[CorpusFile],
     folder: Path,
     faults: FaultCounter,
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
 ) -> list[Unpacked]:
     """Every source, in order; their faults are added to ``faults``. Raises DataError as ``Corpus.unpack``."""
     progress("hash", 0, len(sources))

@@ -19,7 +19,7 @@ import json
 import os
 import pickle
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
@@ -32,6 +32,7 @@ from sememekit.corpora.units import ShardResult
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError
 from sememekit.files import sync_to_disk, write_bytes
+from sememekit.progress import Progress
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, clean_blocks, place, read_pieces
 from sememekit.text.segmenters import Segmenter, numbering
 
@@ -204,7 +205,7 @@ class ShardTask(NamedTuple):
 
 
 def run_shards(
-    engine: Engine, job: ShardJob, spans: Sequence[Span], keys: Sequence[str], progress: Callable[[str, int, int], None]
+    engine: Engine, job: ShardJob, spans: Sequence[Span], keys: Sequence[str], progress: Progress
 ) -> list[ShardResult]:
     """Results in the order of the spans. Raises DataError: that of a bad shard. Raises EngineError: a worker was killed."""
     finished = [finished_shard(job.folder, key) for key in keys]

@@ -106,7 +106,7 @@ class AdaptiveScorer:
     statistics: GradientStatistics | None
     tuning: TuningReport | None
 
-    def segments(self, tokens: np.ndarray, columns: int, progress: OneStage | None) -> Iterator[Scored]:
+    def segments(self, tokens: np.ndarray, columns: int, progress: OneStage) -> Iterator[Scored]:
         if self.dynamic is None or self.statistics is None:
             segments = self.task.score(tokens, batch_size=columns, progress=progress)
         else:

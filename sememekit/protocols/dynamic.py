@@ -16,7 +16,7 @@ from sememekit.config import Record, Settings
 from sememekit.data.batching import evaluation_columns
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.protocols.gradient_statistics import GradientStatistics, gradients_of, gradients_without_dropout, trainable
 from sememekit.tasks.base import WordPredictor
 
@@ -126,7 +126,7 @@ def score_dynamically(
     statistics: GradientStatistics,
     *,
     batch_size: int = 1,
-    progress: OneStage | None = None,
+    progress: OneStage = silent,
 ) -> Iterator[Scored]:
     """Score a stream segment by segment; after each, the weights take a step on its loss (Eq. (5), (6), Krause et al. 2018).
 
@@ -165,8 +165,7 @@ def score_dynamically(
             torch.clear_autocast_cache()  # else autocast, while it is on, goes on with its bfloat16 copies of the old weights
             yield Scored(target, nats.detach(), counts, hidden=hidden.detach())
             done += int(mask[part].sum())
-            if progress is not None:
-                progress(done, total)
+            progress(done, total)
     finally:
         with torch.no_grad():
             for parameter, weights in zip(parameters, trained, strict=True):

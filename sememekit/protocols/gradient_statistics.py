@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from sememekit.data.batching import training_columns
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import replace_file
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.tasks.base import WordPredictor
 
 STATISTICS_FILE: Final = "gradient-statistics.safetensors"
@@ -78,7 +78,7 @@ def gather_statistics(
     *,
     segment: int,
     batch_size: int = STATISTICS_BATCH,
-    progress: OneStage | None = None,
+    progress: OneStage = silent,
 ) -> GradientStatistics:
     """Statistics over a training text (n,): one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
 
@@ -103,8 +103,7 @@ def gather_statistics(
             gradients = gradients_of(loss, list(parameters.values()))
             torch._foreach_addcmul_(squares, gradients, gradients)
             state = tuple(part.detach() for part in state)
-            if progress is not None:
-                progress(number, len(begins))
+            progress(number, len(begins))
     torch._foreach_div_(squares, float(len(begins)))
     torch._foreach_sqrt_(squares)
     return GradientStatistics(dict(zip(parameters, squares, strict=True)), len(begins))
@@ -124,7 +123,7 @@ def statistics_for(
     *,
     segment: int,
     dtype: str,
-    progress: OneStage | None = None,
+    progress: OneStage = silent,
 ) -> GradientStatistics:
     """The statistics in ``file`` if they are of these weights and this text; otherwise gathered now and written there.
 

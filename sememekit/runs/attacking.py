@@ -33,6 +33,7 @@ from sememekit.figures import percent
 from sememekit.measure.attack_coverage import Coverage, coverage_of
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, attack_rates, paired_differences
 from sememekit.measure.intervals import Interval
+from sememekit.progress import Progress
 from sememekit.runs.run_cutter import LatticeCutter
 from sememekit.runs.sentence_nats import SentenceNats
 from sememekit.runs.victims import NamedVictim
@@ -126,7 +127,7 @@ class OpenAttack:
                 "or start anew with another --out"
             )
 
-    def run(self, should_stop: Callable[[], bool], progress: Callable[[str, int, int | None], None]) -> bool:
+    def run(self, should_stop: Callable[[], bool], progress: Progress) -> bool:
         """Attack what is not finished yet; whether a signal came in between."""
         left = self.left()
         finished, total = len(self.chosen) - len(left), len(self.chosen)

@@ -110,7 +110,7 @@ def open_training(
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
-        on_remark: called with what somebody should read before training begins; see ``commands._training.train``.
+        on_remark: called with what somebody should read before training begins; see ``commands.trainings.one_run.train``.
         ranks: the processes that train it together.
 
     Raises:

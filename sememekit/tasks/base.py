@@ -22,7 +22,7 @@ from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy
 from sememekit.measure.scored import Scored
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.vectors import VectorCoverage
@@ -260,7 +260,7 @@ class WordPredictor(Task):
         """Contexts (T, B, H) after each of ``tokens`` (T, B), and the state after the last; ``encoder.start(B)`` begins."""
 
     @abstractmethod
-    def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage | None = None) -> Iterator[Scored]:
+    def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage = silent) -> Iterator[Scored]:
         """Score a stream by the evaluation protocol: every token but the first is predicted once, without dropout.
 
         Args:
@@ -295,7 +295,7 @@ class SentencePredictor(Task):
 
     @abstractmethod
     def sentence_nats(
-        self, data: PreparedData, split: str, progress: OneStage | None = None
+        self, data: PreparedData, split: str, progress: OneStage = silent
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Negative log-likelihood of every sentence of a split, end marks predicted, without dropout.
 

@@ -20,7 +20,7 @@ from sememekit.errors import ConfigError
 from sememekit.layers import WordShard, at_least_single, evaluating, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.scored import Scored, perplexity_metrics
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.ranks import Ranks
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
@@ -214,7 +214,7 @@ class LanguageModel(WordPredictor):
             parts.append(temporal * at_least_single(hidden).diff(dim=0).square().mean())
         return torch.stack(parts).sum() if parts else None
 
-    def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage | None = None) -> Iterator[Scored]:
+    def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage = silent) -> Iterator[Scored]:
         inputs, targets, mask = evaluation_columns(tokens, batch_size or self.evaluation_batch_size)
         length = self.settings.evaluation_chunk_length
         done, total = 0, len(tokens) - 1
@@ -227,8 +227,7 @@ class LanguageModel(WordPredictor):
                     hidden_TBH, state = self.contexts(torch.from_numpy(inputs[part]).to(self.device), state)
                 yield score_targets(self.decoder, hidden_TBH, target_TB, torch.from_numpy(mask[part]).to(self.device))
                 done += int(mask[part].sum())
-                if progress is not None:
-                    progress(done, total)
+                progress(done, total)
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         return perplexity_metrics(self.score(data.tokens(split)))

@@ -24,7 +24,7 @@ from sememekit.layers.attention import Memory, Score
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
 from sememekit.measure import Tally
 from sememekit.measure.scored import Scored, perplexity_metrics
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
@@ -244,7 +244,7 @@ class SequenceToSequence(TextWriter):
     def end(self) -> int:
         return self._end
 
-    def score_pairs(self, data: PreparedData, split: str, progress: OneStage | None = None) -> Iterator[Scored]:
+    def score_pairs(self, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:
         examples, done = self._checked(data, split), 0
         with evaluating(self):
             for chosen in sorted_batches(examples.lengths()[:, 0], self.settings.evaluation_batch_size):
@@ -255,8 +255,7 @@ class SequenceToSequence(TextWriter):
                 places = np.stack([chosen[real % len(chosen)], real // len(chosen)], axis=1)
                 yield score_targets(self.decoder, contexts, batch.words, torch.ones_like(batch.words, dtype=torch.bool), places)
                 done += len(chosen)
-                if progress is not None:
-                    progress(done, len(examples))
+                progress(done, len(examples))
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         return perplexity_metrics(self.score_pairs(data, split))
@@ -288,7 +287,7 @@ class SequenceToSequence(TextWriter):
 
     @torch.no_grad()
     def write(
-        self, sources: Sequence[Ids], search: BeamSettings | None = None, progress: OneStage | None = None
+        self, sources: Sequence[Ids], search: BeamSettings | None = None, progress: OneStage = silent
     ) -> list[list[Hypothesis]]:
         how, unknown = search or self.search, self.vocabulary.unknown_id
         banned = [unknown] if how.unknown == "never" and unknown is not None else []
@@ -304,8 +303,7 @@ class SequenceToSequence(TextWriter):
                 for index, hypotheses in zip(chosen.tolist(), best, strict=True):
                     found[index] = hypotheses
                 done += len(chosen)
-                if progress is not None:
-                    progress(done, len(sources))
+                progress(done, len(sources))
         return found
 
     def _step(self, words: Tensor, state: State, memory: State, count: int) -> tuple[Tensor, Tensor, State, Tensor]:

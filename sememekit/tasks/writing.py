@@ -15,7 +15,7 @@ from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import DataError
 from sememekit.measure.scored import Scored
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require
 from sememekit.tasks.padding import Ids
@@ -67,7 +67,7 @@ class TextWriter(Task):
 
     @abstractmethod
     def write(
-        self, sources: Sequence[Ids], search: BeamSettings | None = None, progress: OneStage | None = None
+        self, sources: Sequence[Ids], search: BeamSettings | None = None, progress: OneStage = silent
     ) -> list[list[Hypothesis]]:
         """The best texts for each source, without dropout; no source depends on the others in its batch.
 
@@ -87,7 +87,7 @@ class TextWriter(Task):
         """The word that ends a target."""
 
     @abstractmethod
-    def score_pairs(self, data: PreparedData, split: str, progress: OneStage | None = None) -> Iterator[Scored]:
+    def score_pairs(self, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:
         """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions."""
 
 
@@ -100,7 +100,7 @@ def predictor(task: Task, command: str) -> Predictor:
     return task if declares(task, TextWriter) else require(task, WordPredictor, command)
 
 
-def predictions(task: Predictor, data: PreparedData, split: str, progress: OneStage | None = None) -> Iterator[Scored]:
+def predictions(task: Predictor, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:
     """Every prediction of a split with its context: see ``WordPredictor.score`` and ``score_pairs``."""
     if declares(task, TextWriter):
         return task.score_pairs(data, split, progress)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from sememekit.training.progress import TrainingState
 from sememekit.training.settings import OptimizerSettings
+from sememekit.training.state import TrainingState
 
 SURELY: Final = 1.5
 """A perplexity above this multiple of that of the uniform distribution is divergence even where the loss fell: an untrained

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sememekit.tasks.base import PrimaryMetric, non_monotone_trigger
 from sememekit.training.divergence import rate_is_nothing
-from sememekit.training.progress import Ending, TrainingState
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+from sememekit.training.state import Ending, TrainingState
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ from sememekit.training.clipping import clip_gradients, sparse_lookups
 from sememekit.training.diagnosis import NOT_AGAIN, first_bad_module, first_bad_weight
 from sememekit.training.divergence import how_to_go_on, worse_than_guessing
 from sememekit.training.optimizers import make_optimizer
-from sememekit.training.progress import TrainingState, ending_text
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.snapshots import Snapshot, send_rows
+from sememekit.training.state import TrainingState, ending_text
 from sememekit.training.together import (
     any_shards,
     begin_together,

@@ -295,7 +295,7 @@ def test_words_that_are_never_predicted_have_no_part_in_the_mean(tmp_path: Path)
     assert given is not None
     unseen = graph.sememes.index("第一人称")
     assert mean[unseen] == 0
-    reader = SememeReader(run, task, empty[0], "counts", None, None)
+    reader = SememeReader(run, task, empty[0], "counts", None)
     with torch.no_grad():
         attribution = task.decoder.sense_attribution(empty[0], torch.zeros(1, dtype=torch.long))
     assert attribution is not None

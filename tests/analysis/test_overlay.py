@@ -198,7 +198,7 @@ def test_from_the_word_to_the_table(sdlm: Path, tmp_path: Path) -> None:
 def test_a_sememe_that_no_sense_has_left_has_a_mass_of_0_and_no_lift(sdlm: Path, overlay: Path, mean: str) -> None:
     run = opened(sdlm, overlay)
     hidden = torch.zeros(run.task.encoder.output_size)  # type: ignore[attr-defined]
-    reader = SememeReader(run, run.task, hidden, mean, None, None)  # type: ignore[arg-type]
+    reader = SememeReader(run, run.task, hidden, mean, None)  # type: ignore[arg-type]
     decoder = run.task.decoder
     assert isinstance(decoder, SDLM)
     with torch.no_grad():

@@ -23,7 +23,7 @@ from sememekit.attack import (
 )
 from sememekit.attack.constraints import STANDARD
 from sememekit.attack.plan import flags_of
-from sememekit.commands._tables import typed_table
+from sememekit.commands._typed_table import typed_table
 from sememekit.commands.attack import PLACES, VARIANTS
 from sememekit.config import list_recipes, load_recipe, merge_tables, resources_folder
 from tests.attack.toys import TABLE, TEXTS, predict

@@ -8,8 +8,7 @@ import pytest
 
 from sememekit.claims import load_claims, result_names, steps_of, timings_of
 from sememekit.claims.chain import Step, Trial
-from sememekit.commands import _reproduce_steps
-from sememekit.commands._reproduce_steps import run_trial
+from sememekit.commands.reproducing.trials import run_trial
 from sememekit.errors import ConfigError
 from sememekit.signals import Stopped
 
@@ -112,7 +111,7 @@ def test_a_stopped_model_of_the_titles_is_gone_on_with(tmp_path: Path, monkeypat
             return ""
         raise Stopped
 
-    monkeypatch.setattr(_reproduce_steps, "call", call)
+    monkeypatch.setattr("sememekit.commands.reproducing.trials.call", call)
     for _ in range(3):
         with pytest.raises(Stopped):
             run_trial(trial, lambda line: None, lambda: False, {})

@@ -13,14 +13,13 @@ from typer.testing import CliRunner
 
 from sememekit.attack.folder import AttackFolder
 from sememekit.claims.chain import Step
-from sememekit.commands import _attack_parts
 from sememekit.commands._program import app
-from sememekit.commands._reproduce_commands import call
-from sememekit.commands._seeds import train_seeds
 from sememekit.commands.attack import attack
 from sememekit.commands.recipes import toml_text
+from sememekit.commands.reproducing.processes import call
 from sememekit.commands.sweep import sweep
 from sememekit.commands.train import train
+from sememekit.commands.trainings.seeds import train_seeds
 from sememekit.engines.opening import open_engine
 from sememekit.errors import EngineError, TrainingError
 from sememekit.signals import Stopped
@@ -179,7 +178,7 @@ def test_an_attack_has_the_same_bits_whatever_the_workers(engine: str, files: di
 def test_a_killed_worker_loses_no_finished_example(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_attack_parts, "_EXAMPLES", 1)
+    monkeypatch.setattr("sememekit.runs.attack_on_engine._EXAMPLES", 1)
     monkeypatch.setenv("TESTS_DIED", str(tmp_path / "died"))
     monkeypatch.setenv("TESTS_PARENT", str(os.getpid()))
     attacks.run(files, tmp_path / "here")

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from sememekit.attack import read_attack_plan
 from sememekit.commands._program import app
-from sememekit.commands._seeds import JOBS
+from sememekit.commands.trainings.seeds import JOBS
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.plan import read_plan
 

@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands._quickstart_folder import MODELS, QuickstartSettings, alone, begin, command_of
-from sememekit.commands._quickstart_steps import CONTEXTS
-from sememekit.commands._side_by_side import Trained, _stopped_before_it_began
 from sememekit.commands.quickstart import _in_words_of_quickstart, quickstart
+from sememekit.commands.quickstarting.folder import MODELS, QuickstartSettings, alone, begin, command_of
+from sememekit.commands.quickstarting.steps import CONTEXTS
+from sememekit.commands.trainings.processes import Trained, _stopped_before_it_began
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
@@ -123,9 +123,9 @@ def test_its_files_are_written_whole_or_not_at_all(
         real(source, target)
 
     trained: dict[str, Trained] = {}
-    monkeypatch.setattr("sememekit.commands._side_by_side.train_all", lambda *rest, **more: trained)
-    monkeypatch.setattr("sememekit.commands._quickstart_steps.CONTEXTS", ())
-    monkeypatch.setattr("sememekit.commands._quickstart_steps.explanation_scores", lambda *rest: None)
+    monkeypatch.setattr("sememekit.commands.trainings.processes.train_all", lambda *rest, **more: trained)
+    monkeypatch.setattr("sememekit.commands.quickstarting.steps.CONTEXTS", ())
+    monkeypatch.setattr("sememekit.commands.quickstarting.steps.explanation_scores", lambda *rest: None)
     monkeypatch.setattr("sememekit.reports.quickstart.report_page", lambda report: "a page")
     with monkeypatch.context() as killed:
         killed.setattr("sememekit.files.writing.os.replace", replace)
@@ -236,7 +236,7 @@ def test_a_signal_before_training_ends_with_the_command_that_goes_on(
         signal.raise_signal(signal.SIGTERM)
         pytest.fail("the signal is obeyed at once")
 
-    monkeypatch.setattr("sememekit.commands._quickstart_text.preprocess", interrupted)
+    monkeypatch.setattr("sememekit.commands.quickstarting.text.preprocess", interrupted)
     before = signal.getsignal(signal.SIGTERM)
     report = quickstart(tmp_path / "out", share=0.5, month=month, overrides=TOY)
     assert report.stopped

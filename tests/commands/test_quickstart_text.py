@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands import _quickstart_text as texts
-from sememekit.commands._quickstart_folder import QuickstartSettings, command_of
-from sememekit.commands._quickstart_steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for, words_found
-from sememekit.commands._side_by_side import Trained, train_all
 from sememekit.commands.quickstart import quickstart
+from sememekit.commands.quickstarting import text as texts
+from sememekit.commands.quickstarting.folder import QuickstartSettings, command_of
+from sememekit.commands.quickstarting.steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for, words_found
 from sememekit.commands.train import train
+from sememekit.commands.trainings.processes import Trained, train_all
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError
 from sememekit.reports.quickstart import QuickstartReport, report_page, words_of_lattice
@@ -237,8 +237,8 @@ def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path
             return Worker(target=target, args=args, daemon=daemon)
 
     monkeypatch.setattr(multiprocessing, "get_context", lambda kind: Context())
-    monkeypatch.setattr("sememekit.commands._side_by_side.train_one", train_one)
-    monkeypatch.setattr("sememekit.commands._side_by_side._at_once", lambda: 2)
+    monkeypatch.setattr("sememekit.commands.trainings.processes.train_one", train_one)
+    monkeypatch.setattr("sememekit.commands.trainings.processes._at_once", lambda: 2)
     stages: list[str] = []
 
     def progress(stage: str, *rest: object) -> None:

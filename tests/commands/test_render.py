@@ -13,19 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sememekit.commands._printing import format_value, hint, print_table, remark, result_console, say
 from sememekit.commands._program import app
-from sememekit.commands._render import (
-    ProgressLines,
-    format_value,
-    hint,
-    print_table,
-    progress_bars,
-    remark,
-    result_console,
-    say,
-)
-from sememekit.commands._training_progress import Position, TimeLeft, clock, epoch_line, training_progress
+from sememekit.commands._progress import ProgressLines, progress_bars
 from sememekit.commands.recipes import toml_text
+from sememekit.commands.trainings.bars import TimeLeft, clock, epoch_line, training_progress
+from sememekit.commands.trainings.one_run import Position
 from sememekit.config import load_recipe, recipe_names
 from sememekit.training import EpochReport, StepReport, StopReport
 
@@ -197,12 +190,12 @@ def test_remarks_and_errors_show_controls(capsys: pytest.CaptureFixture[str]) ->
 def test_results_are_printed_by_the_function_that_shows_controls() -> None:
     """A bare print in a subcommand would let a word of a corpus talk to the terminal."""
     bare = []
-    for path in sorted((Path(__file__).parents[2] / "sememekit" / "commands").glob("*.py")):
-        if path.name not in ("_render.py", "_program.py"):
+    for path in sorted((Path(__file__).parents[2] / "sememekit" / "commands").rglob("*.py")):
+        if path.name not in ("_printing.py", "_program.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
             bare += [f"{path.name}:{node.lineno}" for node in calls if node.func.id == "print"]
-    assert bare == [], "use sememekit.commands._render.say"
+    assert bare == [], "use sememekit.commands._printing.say"
 
 
 def test_the_title_of_a_table_stands_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def test_the_page_keeps_up_with_training(place: Place, tmp_path: Path, monkeypat
     assert seen == [False, False]
     seen.clear()
     shutil.rmtree(tmp_path / "run")
-    monkeypatch.setattr("sememekit.commands._training.PAGE_EVERY", 0.0)
+    monkeypatch.setattr("sememekit.commands.trainings.one_run.PAGE_EVERY", 0.0)
     with pytest.raises(KeyboardInterrupt):
         train(place.table(schedule__epochs=3), tmp_path / "run", on_report=stop)
     assert seen == [True, True]

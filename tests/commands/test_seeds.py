@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands._seeds import train_seeds
 from sememekit.commands.train import train
+from sememekit.commands.trainings.seeds import train_seeds
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.commands import _sweep_study
 from sememekit.commands._program import app
-from sememekit.commands._sweep_space import Space, combinations_of, overrides_of, read_spaces
-from sememekit.commands._sweep_study import Study
 from sememekit.commands.sweep import _all_failed, sweep
+from sememekit.commands.sweeping.space import Space, combinations_of, overrides_of, read_spaces
+from sememekit.commands.sweeping.study import Study, number_of
 from sememekit.commands.train import train
 from sememekit.config import load_recipe
 from sememekit.data.prepared import PreparedData
@@ -191,7 +190,7 @@ def test_a_range_with_fractions_has_no_end() -> None:
 
 def test_a_trial_that_is_worse_than_the_median_is_pruned(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("sememekit.commands._side_by_side.Trainings.stop", lambda self, *names: asked.extend(names))
+    monkeypatch.setattr("sememekit.commands.trainings.processes.Trainings.stop", lambda self, *names: asked.extend(names))
     plan = {"schedule__epochs": 3}
     swept(place, tmp_path / "all", "optimizer.learning_rate=0.001..4.0", trials=8, plan=plan)
     assert asked, "a rate of a thousandth learns nothing"
@@ -200,7 +199,7 @@ def test_a_trial_that_is_worse_than_the_median_is_pruned(place: Place, tmp_path:
         for trial in swept(place, tmp_path / "all", "optimizer.learning_rate=0.001..4.0", trials=8, plan=plan).trials
     }
     assert stored == set(range(1, 9))
-    assert {_sweep_study.number_of(name) for name in asked} <= set(range(4, 8)), "the first four are never pruned"
+    assert {number_of(name) for name in asked} <= set(range(4, 8)), "the first four are never pruned"
     asked.clear()
     swept(place, tmp_path / "none", "optimizer.learning_rate=0.001..4.0", trials=6, plan=plan, pruning=False)
     assert asked == []

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from sememekit.commands import attack, train
 from sememekit.commands._program import app
-from sememekit.commands._tables import typed_table
+from sememekit.commands._typed_table import typed_table
 
 RECIPE = """# A recipe.
 [data]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands import _side_by_side
+from sememekit.commands.trainings.processes import Trainings
 from sememekit.engines import ENGINES
 from sememekit.engines.base import Engine
 from sememekit.engines.opening import open_engine
@@ -126,8 +126,8 @@ def test_less_than_one_worker_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_training_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the command would wait for it for ever, or leave it behind."""
-    monkeypatch.setattr(_side_by_side, "PATIENCE", 0.2)
-    with _side_by_side.Trainings() as trainings:
+    monkeypatch.setattr("sememekit.commands.trainings.processes.PATIENCE", 0.2)
+    with Trainings() as trainings:
         worker = trainings._context.Process(target=deaf, args=(tmp_path / "ready",), daemon=True)
         worker.start()
         trainings._workers["deaf"] = worker

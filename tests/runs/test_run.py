@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands._kinds import choose
+from sememekit.commands._run_kinds import choose
 from sememekit.commands.explain import WAYS
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sememekit.training.divergence import how_to_go_on, worse_than_guessing
-from sememekit.training.progress import Ending, TrainingState, ending_text
 from sememekit.training.settings import OptimizerSettings, ScheduleSettings
+from sememekit.training.state import Ending, TrainingState, ending_text
 
 UNIFORM = 1000.0
 

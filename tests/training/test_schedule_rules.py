@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sememekit.tasks.base import PrimaryMetric
-from sememekit.training.progress import Ending, TrainingState
 from sememekit.training.schedule import Schedule, Verdict, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
+from sememekit.training.state import Ending, TrainingState
 
 PERPLEXITY = PrimaryMetric("perplexity", lower_is_better=True)
 ACCURACY = PrimaryMetric("accuracy", lower_is_better=False)

@@ -11,7 +11,7 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands._tables import typed_table
+from sememekit.commands._typed_table import typed_table
 from sememekit.commands.train import PLACES, VARIANTS, train
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run

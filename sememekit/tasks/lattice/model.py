@@ -20,7 +20,7 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import ending_edges, evaluating, log_marginal, shared_dropout
 from sememekit.measure import Tally, unigram_tally
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, silent
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
 from sememekit.tasks.lattice.batch import LatticeBatch, make_batch
 from sememekit.tasks.lattice.composition import BatchVectors, Composition, batch_vectors
@@ -289,15 +289,14 @@ class Lattice(SentencePredictor):
         return np.diff(self.sentences(data, split)[1])
 
     def sentence_nats(
-        self, data: PreparedData, split: str, progress: OneStage | None = None
+        self, data: PreparedData, split: str, progress: OneStage = silent
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
         tokens, bounds = self.sentences(data, split)
         lengths, done = np.diff(bounds), 0
         for chosen, nats in self.nats([tokens[begin:end] for begin, end in pairwise(bounds)]):
             yield chosen, nats
             done += int(lengths[chosen].sum())
-            if progress is not None:
-                progress(done, len(tokens))
+            progress(done, len(tokens))
 
     def nats(
         self, sentences: Sequence[npt.NDArray[np.integer]]

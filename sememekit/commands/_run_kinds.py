@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
-    import typer
-
     from sememekit.runs.run import Run
     from sememekit.tasks.base import Kind
 
@@ -33,16 +31,6 @@ class Way(NamedTuple):
     options: frozenset[str]
     call: Callable[..., Any]
     instead: str = ""
-
-
-def others_typed(context: typer.Context, allowed: Collection[str]) -> list[str]:
-    """The options and arguments of a command line that are not among the ``allowed`` parameters, as they are typed."""
-    found = []
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if source is not None and source.name == "COMMANDLINE" and parameter.name not in allowed:
-            found.append(parameter.opts[0] if parameter.opts[0].startswith("-") else (parameter.name or "").upper())
-    return found
 
 
 def open_run(run: Path) -> Run:
@@ -74,10 +62,3 @@ def choose(command: str, run: Run, ways: Sequence[Way], options: Mapping[str, An
             advice = "put the whole text into quotes" if name == "other" else way.instead or "leave it out"
             raise ConfigError(f"{flag}: {command} takes it with {takers}, and {run} is {way.model}; {advice}")
     return way, typed
-
-
-def refuse(options: Mapping[str, Any], reason: str) -> None:
-    """Raise ConfigError for the first option that was typed and means nothing here."""
-    for name, value in options.items():
-        if value is not None and value is not False:
-            raise ConfigError(f"--{name}: {reason}")

@@ -11,7 +11,7 @@ import pytest
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.training import RunFolder, ScheduleSettings
-from sememekit.training.progress import Ending, TrainingState, ending_text
+from sememekit.training.state import Ending, TrainingState, ending_text
 from tests.small_run import Place
 
 SCHEDULE = ScheduleSettings(epochs=6, stop_after=3, minimum_rate=0.1, stop_non_monotone=5)

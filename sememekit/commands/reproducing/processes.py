@@ -92,7 +92,7 @@ def run_command(words: Sequence[str], environment: Mapping[str, str], asked_to_s
             "or WSL, or type the commands of 'sememekit reproduce show'; the next is: "
             f"{shlex.join(['sememekit', *words])}"
         )
-    command = [sys.executable, "-m", "sememekit.commands._with_parent", *words]
+    command = [sys.executable, "-m", "sememekit.commands.reproducing.with_parent", *words]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "env": dict(environment), "start_new_session": True}
     with (
         tempfile.TemporaryFile() as printed,

@@ -7,22 +7,27 @@ what a lost process left there counts.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sememekit.commands._options import WhichName
-
-if TYPE_CHECKING:
-    from sememekit.attack import Attack, AttackPlan, Example
-    from sememekit.corpora.examples.labelled import LabelledFile
-    from sememekit.runs.attacking import OpenAttack
-    from sememekit.runs.sentence_nats import SentenceNats
-    from sememekit.runs.victims import NamedVictim
+from sememekit.attack import Attack, AttackPlan, Example, check_parts, choose_examples, read_attack_plan, read_examples
+from sememekit.attack.folder import append_result, whole_results
+from sememekit.config import trusted_code, trusting_code
+from sememekit.corpora.examples.labelled import LabelledFile
+from sememekit.engines.opening import open_engine
+from sememekit.errors import DataError
+from sememekit.files import opening
+from sememekit.progress import Progress, silent
+from sememekit.runs.attacking import OpenAttack, check_cut, check_labels, prepare_attack
+from sememekit.runs.run import Which
+from sememekit.runs.sentence_nats import SentenceNats
+from sememekit.runs.victims import NamedVictim, open_victim
 
 PARTS: Final = ".parts"
 _STOP: Final = "stop"
@@ -53,24 +58,14 @@ class AttackCall(NamedTuple):
     labels: tuple[str, ...]
     logits: bool
     language_model: str
-    which: WhichName
+    which: Which
     device: str
     trust: bool
     trusted: frozenset[str] | None
     folder: str
 
-    def open(self, progress: Callable[[str, int, int | None], None] = lambda *told: None) -> Opened:
+    def open(self, progress: Progress = silent) -> Opened:
         """Open the victim, read the examples, and look substitutes up. Raises ConfigError, DataError, CheckpointError."""
-        import json
-
-        from sememekit.attack import check_parts, choose_examples, read_attack_plan, read_examples
-        from sememekit.config import trusting_code
-        from sememekit.errors import DataError
-        from sememekit.files import opening
-        from sememekit.runs.attacking import check_cut, check_labels, prepare_attack
-        from sememekit.runs.sentence_nats import SentenceNats
-        from sememekit.runs.victims import open_victim
-
         plan = read_attack_plan(json.loads(self.table), "the attack")
         check_parts(plan, language_model=bool(self.language_model))
         with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
@@ -110,9 +105,6 @@ class PartTask(NamedTuple):
 
         Raises DataError: the data are other ones than those of the command.
         """
-        from sememekit.attack.folder import append_result, whole_results
-        from sememekit.errors import DataError
-
         os.chdir(self.call.folder)
         opened = _opened(self.call)
         if opened.file.sha256 != self.sha256:
@@ -139,14 +131,12 @@ def run_parts(
     engine: str,
     workers: int,
     should_stop: Callable[[], bool],
-    progress: Callable[[str, int, int | None], None],
+    progress: Progress,
 ) -> bool:
     """Attack what is not finished yet, on an engine; whether a signal came in between.
 
     Raises EngineError: a process was lost; ``--resume`` goes on with what it left.
     """
-    from sememekit.engines.opening import open_engine
-
     folder = begun.folder.path / PARTS
     gather(begun, folder)
     folder.mkdir()
@@ -187,8 +177,6 @@ def run_parts(
 
 def gather(begun: OpenAttack, folder: Path) -> set[int]:
     """Take the results of all parts, also of an attack that was killed, into the folder of the attack; their numbers."""
-    from sememekit.attack.folder import whole_results
-
     taken: set[int] = set()
     if not folder.exists():
         return taken
@@ -208,9 +196,5 @@ def _num_lines(path: Path) -> int:
 
 def call_of(table: Mapping[str, Any], **values: Any) -> AttackCall:
     """An ``AttackCall`` with the table as text, from here, with the code that is trusted here."""
-    import json
-
-    from sememekit.config import trusted_code
-
     text = json.dumps(table, sort_keys=True)
     return AttackCall(table=text, trusted=trusted_code(), folder=os.getcwd(), **values)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sememekit.commands._explain_words import sememe_shares
-from sememekit.commands._render import print_table, result_console
+from sememekit.commands._printing import print_table, result_console
+from sememekit.commands.explaining.words import sememe_shares
 from sememekit.figures import percent
 
 if TYPE_CHECKING:

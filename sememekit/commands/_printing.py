@@ -1,23 +1,19 @@
-"""Results on stdout, human text and progress on stderr."""
+"""Results on stdout, human text on stderr."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sememekit.figures import percent
-from sememekit.progress import silent
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
-
-    from sememekit.progress import Progress as ProgressCallback
 
 PIPE_WIDTH = 160
 """Columns of a table that goes into a file or a pipe, where there is no terminal to measure."""
@@ -142,60 +138,6 @@ def format_value(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(format_value(item) for item in value)
     return str(value)
-
-
-class ProgressLines:
-    """Progress in a log file: the stages at hand in one line on stderr, every half a minute; none of what is quicker."""
-
-    EVERY: Final = 30.0
-    """Seconds between two lines at least."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now, self._told = now, now()
-        self._at_hand: dict[str, str] = {}
-
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if total is not None and done >= total:
-            self._at_hand.pop(stage, None)
-        else:
-            self._at_hand[stage] = f"{stage}: {done:,}" if total is None else f"{stage}: {percent(done / total, 0)}"
-        if self._at_hand and self._now() - self._told >= self.EVERY:
-            self._told = self._now()
-            remark("; ".join(self._at_hand.values()), quiet=False)
-
-
-@contextmanager
-def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
-    """A callback that draws one bar for each stage, with rate and time left; where stderr is no terminal, ``ProgressLines``."""
-    if quiet:
-        yield silent
-        return
-    if not sys.stderr.isatty():
-        yield ProgressLines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
-    from rich.progress import Task as Stage
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        """Units a second, once there is something to divide."""
-
-        def render(self, task: Stage) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
-
-    share = TextColumn("{task.percentage:>3.0f} %")
-    columns = (TextColumn("{task.description}"), BarColumn(), share, Rate(), TimeRemainingColumn())
-    stages: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
-
-        def show(stage: str, done: int, total: int | None) -> None:
-            if stage not in stages:
-                stages[stage] = progress.add_task(stage, total=total)
-            progress.update(stages[stage], completed=done, total=total)
-
-        yield show
 
 
 def remark_faults(report: dict[str, Any], quiet: bool) -> None:

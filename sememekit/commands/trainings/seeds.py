@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._render import print_table
+from sememekit.commands._printing import print_table
 from sememekit.errors import CheckpointError, SememekitError
 from sememekit.files import typed
 from sememekit.progress import Progress, silent
@@ -71,8 +71,8 @@ def train_seeds(
         TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
             checkpoints.
     """
-    from sememekit.commands._side_by_side import train_all
-    from sememekit.commands._trainings_elsewhere import open_trainings
+    from sememekit.commands.trainings.on_engine import open_trainings
+    from sememekit.commands.trainings.processes import train_all
     from sememekit.config import merge_tables
     from sememekit.engines.opening import engine_of
     from sememekit.files import read_object, replace_file

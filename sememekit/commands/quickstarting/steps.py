@@ -13,8 +13,8 @@ from sememekit.analysis.evaluate_ppl import PerplexityReport
 from sememekit.analysis.explain import Explanation, explain
 from sememekit.analysis.explain_lattice import explain_lattice
 from sememekit.analysis.segmentation import SegmentationRow, evaluate_segmentation
-from sememekit.commands._side_by_side import Trained
 from sememekit.commands.build_sememe_graph import build_sememe_graph
+from sememekit.commands.trainings.processes import Trained
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
@@ -81,6 +81,7 @@ def epochs_of(run: Path) -> list[EpochReport]:
 
 
 def model_row(name: str, trained: Trained, measured: PerplexityReport, epochs: Sequence[EpochReport]) -> ModelRow:
+    """The row of a trained model in the table that compares them."""
     seconds, report = sum(epoch.seconds for epoch in epochs), trained.report
     return ModelRow(
         name=name,

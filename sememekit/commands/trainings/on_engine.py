@@ -20,7 +20,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
-from sememekit.commands._side_by_side import PATIENCE, Failed, Message, Trained, Trainings, train_one
+from sememekit.commands.trainings.processes import PATIENCE, Failed, Message, Trained, Trainings, train_one
 from sememekit.engines.base import Engine
 from sememekit.engines.opening import open_engine
 from sememekit.errors import EngineError
@@ -31,15 +31,15 @@ _LOOK_EVERY: Final = 0.2
 """Seconds between two looks at the files of messages."""
 
 
-def open_trainings(engine: str, num_workers: int, out: Path) -> Trainings | TrainingsElsewhere:
+def open_trainings(engine: str, num_workers: int, out: Path) -> Trainings | TrainingsOnEngine:
     """Trainings in processes of this machine for ``local``, else on the engine. Raises ConfigError as ``open_engine``."""
     if engine == "local":
         return Trainings()
     (out / JOBS).mkdir(parents=True, exist_ok=True)
-    return TrainingsElsewhere(open_engine(engine, num_workers, out), out / JOBS)
+    return TrainingsOnEngine(open_engine(engine, num_workers, out), out / JOBS)
 
 
-class TrainingsElsewhere:
+class TrainingsOnEngine:
     """``Trainings`` on an engine. A training whose process was lost goes on from its last checkpoint where the engine gives it
     to another one; otherwise the same command does that."""
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sememekit.commands._side_by_side import Failed, Message, Trained, show_position
-from sememekit.commands._sweep_space import Space, Value, combinations_of, overrides_of
-from sememekit.commands._training_progress import Position
-from sememekit.commands._trainings_elsewhere import open_trainings
+from sememekit.commands.sweeping.space import Space, Value, combinations_of, overrides_of
+from sememekit.commands.trainings.on_engine import open_trainings
+from sememekit.commands.trainings.one_run import Position
+from sememekit.commands.trainings.processes import Failed, Message, Trained, show_position
 from sememekit.config import apply_overrides
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.files import read_object

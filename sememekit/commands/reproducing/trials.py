@@ -22,7 +22,7 @@ from sememekit import __version__
 from sememekit.analysis.signatures import of_text
 from sememekit.claims.chain import SHOWN_OUT, SHOWN_ROOT, TURNS, Step, Timing, Trial, folder_of, unpacked
 from sememekit.claims.results import Point, RunResult, UpdateTimes
-from sememekit.commands._reproduce_commands import call
+from sememekit.commands.reproducing.processes import call
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError, TrainingError
 from sememekit.files import read_object, replace_file, sole_writer
@@ -350,7 +350,7 @@ def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
 
 def _commit() -> str:
     """The commit of the source tree that this package lies in; its version where it is no working tree of git."""
-    tree = Path(__file__).resolve().parents[2]
+    tree = Path(__file__).resolve().parents[3]
     if not (tree / ".git").exists():
         return f"sememekit {__version__}"
     environment = {**os.environ, "LC_ALL": "C"}

@@ -6,32 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sememekit.commands._render import format_value, remark
+from sememekit.commands._printing import format_value, remark
+from sememekit.commands.trainings.one_run import Position
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-
-    from sememekit.tasks.base import PrimaryMetric
-
-
-class Position(NamedTuple):
-    """Where a training is.
-
-    Attributes:
-        epoch, batch: the current epoch, from 1, and finished batches of it; 0 also while the epoch before is validated.
-        num_batches: of the epoch; 0 where it is not known yet.
-        epochs: of the schedule, which may end earlier.
-        metric: what chooses the best weights.
-    """
-
-    epoch: int
-    batch: int
-    num_batches: int
-    epochs: int
-    metric: PrimaryMetric | None = None
 
 
 class TimeLeft:

@@ -12,8 +12,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, Final, Protocol, Self
 
-from sememekit.commands._training import train
-from sememekit.commands._training_progress import Position
+from sememekit.commands.trainings.one_run import Position, train
 from sememekit.config import trusted_code, trusting_code
 from sememekit.errors import SememekitError, TrainingError
 from sememekit.progress import Progress
@@ -54,7 +53,7 @@ Message = Report | Position | str | Trained | Failed
 
 
 class AnyTrainings(Protocol):
-    """What trains several models: ``Trainings``, or an engine (``_trainings_elsewhere``)."""
+    """What trains several models: ``Trainings``, or ``TrainingsOnEngine``."""
 
     @property
     def running(self) -> list[str]: ...

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sememekit.commands._render import print_json, remark
+from sememekit.commands._printing import print_json, remark
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

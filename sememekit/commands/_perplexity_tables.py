@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sememekit.commands._render import print_table, remark, say
+from sememekit.commands._printing import print_table, remark, say
 from sememekit.figures import percent
 
 if TYPE_CHECKING:

@@ -6,18 +6,35 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sememekit.commands._training_progress import Position
 from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.ranks import Ranks
     from sememekit.runs.train_report import TrainReport
+    from sememekit.tasks.base import PrimaryMetric
     from sememekit.training import Report
 
 PAGE_EVERY: Final = 10.0
 """Seconds that a page of the run stands before the next epoch replaces it; after the last epoch it is always written."""
+
+
+class Position(NamedTuple):
+    """Where a training is.
+
+    Attributes:
+        epoch, batch: the current epoch, from 1, and finished batches of it; 0 also while the epoch before is validated.
+        num_batches: of the epoch; 0 where it is not known yet.
+        epochs: of the schedule, which may end earlier.
+        metric: what chooses the best weights.
+    """
+
+    epoch: int
+    batch: int
+    num_batches: int
+    epochs: int
+    metric: PrimaryMetric | None = None
 
 
 def train(
@@ -57,7 +74,7 @@ def train(
     from sememekit.signals import stop_signals
     from sememekit.training import EpochReport, StopReport
     from sememekit.training.metrics import tokens_per_second
-    from sememekit.training.progress import ending_text
+    from sememekit.training.state import ending_text
     from sememekit.training.tracking import check_trackers, tracking
 
     out, ranks = Path(out), ranks or ALONE

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from sememekit.commands._quickstart_folder import forget_data
 from sememekit.commands.preprocess import preprocess
+from sememekit.commands.quickstarting.folder import forget_data
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
@@ -170,6 +170,7 @@ def prepare_words(out: Path, text: Path, sources: tuple[str, ...], asked: str, s
 
 
 def text_summary(text: Path, data: PreparedData, graph: SememeGraph) -> TextSummary:
+    """Sizes of a text, and how much of it is unknown or annotated."""
     splits = data.signature.splits
     counts = data.vocabulary.counts
     return TextSummary(

@@ -1,0 +1,1 @@
+"""What ``explain`` prints, one file for each kind of run."""

@@ -1,0 +1,1 @@
+"""The folder, the text and the steps of ``quickstart``."""

@@ -1,0 +1,1 @@
+"""How ``reproduce run`` runs the steps of a claim."""

@@ -1,0 +1,1 @@
+"""What ``sweep`` tries and how: the values of ``--over``, and the study of Optuna."""
