@@ -69,9 +69,11 @@ class AttackCall(NamedTuple):
         from sememekit.files import opening
         from sememekit.runs.attacking import check_cut, check_labels, prepare_attack
         from sememekit.runs.sentence_nats import SentenceNats
-        from sememekit.runs.victims import open_victim
+        from sememekit.runs.victims import check_kind, open_victim
 
         plan = read_attack_plan(json.loads(self.table), "the attack")
+        with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
+            check_kind(self.victim)  # a run that is no classifier needs no lexicon
         check_parts(plan, language_model=bool(self.language_model))
         with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
             os.stat(self.data)
