@@ -17,7 +17,7 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
-from sememekit.errors import CheckpointError, ConfigError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import typed
 from sememekit.layers import training_counters, whole_size
 from sememekit.ranks import ALONE, Ranks
@@ -196,6 +196,13 @@ def _fresh_sources(plan: Plan) -> _Sources:
 
 
 def _resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> _Sources:
+    where = Path(plan.data.path)
+    if "path" not in table.get("data", {}) and not where.is_dir():
+        here = "" if where.is_absolute() else f" (looked for in {Path.cwd()})"
+        again = typed("sememekit", "train", "--out", folder.path, "--resume", "--data", "DIR")
+        raise DataError(
+            f"{folder.path} was begun with the data in {where}, which are not there{here}; say where they are: {again}"
+        )
     data, vocabulary = data_of(plan), vocabulary_of_run(folder)
     graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
     _check_data(folder, data, vocabulary)
