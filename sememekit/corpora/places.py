@@ -178,9 +178,8 @@ def _without_text(place: str) -> str:
         f"give a folder inside it, such as {typed(below)}" if below else f"give a file itself: {typed(Path(place) / 'FILE')}"
     )
     return (
-        f"{place}: no file of this folder is read as text ({has}); "
-        f"names must end in {', '.join(ENDINGS)} (compressed: and {', '.join(PACKED)}), and train, valid or test in a name makes "
-        f"the file that split; rename the files, or {remedy}"
+        f"{place}: no file of this folder is read as text ({has}); names must end in {', '.join(ENDINGS)} (compressed: and "
+        f"{', '.join(PACKED)}), and train, valid or test in a name makes the file that split; rename the files, or {remedy}"
     )
 
 
