@@ -17,6 +17,7 @@ from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_over
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explain import OverlayExplanation, explain
 from sememekit.analysis.explain_sememes import SememeReader
+from sememekit.analysis.score import OverlaidToken, score, score_overlay
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.decoders.sdlm import SDLM
@@ -292,6 +293,42 @@ def test_explain_of_a_layer_without_senses_compares_words_alone(place: Place, ov
     assert {(one.share_before, one.share_after) for one in found.changes} == {(None, None)}
     assert all(one.before.probability != one.after.probability for one in found.changed_words), "it read another sum"
     assert [table.title for table in compared(found)] == ["Probability of changed words"]
+
+
+@pytest.mark.parametrize("carry", [False, True])
+def test_scores_before_and_after_are_those_of_the_two_models(sdlm: Path, overlay: Path, carry: bool) -> None:
+    lines = ["我 买 苹果 。", "", *["人 吃 梨 。"] * 40]
+    before, after = ([*score(opened(sdlm, one), lines, carry=carry)] for one in (None, overlay))
+    found = [*score_overlay(opened(sdlm), iter(lines), overlay, carry=carry)]
+    assert [row.model_dump(exclude={"nats_overlay"}) for row in found] == [row.model_dump() for row in before]
+    assert [row.nats_overlay for row in found] == [row.nats for row in after]
+    assert [row.nats for row in before] != [row.nats for row in after]
+
+
+def test_score_shows_a_column_more_and_both_sums(sdlm: Path, softmax: Path, overlay: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("我 买 苹果 。\n", encoding="utf-8")
+    rows = [*score_overlay(opened(sdlm), ["我 买 苹果 。"], overlay)]
+    arguments = ["score", str(sdlm), str(text), "--overlay", str(overlay), "--device", "cpu"]
+    shown = CliRunner().invoke(app, arguments)
+    header, _, *lines = (line.split("\t") for line in shown.stdout.splitlines())
+    assert (header[3], header[-1]) == ("nats", "nats_overlay")
+    assert [(float(line[3]), float(line[-1])) for line in lines] == [
+        (pytest.approx(row.nats, abs=1e-6), pytest.approx(row.nats_overlay, abs=1e-6)) for row in rows[1:]
+    ]
+    before, after = (-sum(one for one in column if one is not None) for column in zip(*_nats(rows), strict=True))
+    assert f"log-probability of all words: {before:.4f} as trained, {after:.4f} with {overlay} (" in shown.stderr
+    report = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    assert (report["overlay"], report["tokens"]) == (str(overlay), [row.model_dump() for row in rows])
+    refused = CliRunner().invoke(app, ["score", str(softmax), str(text), "--overlay", str(overlay), "--device", "cpu"])
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "has no sememe graph to change" in refused.stderr
+    elsewhere = CliRunner().invoke(app, ["generate", str(sdlm), "我", "--overlay", str(overlay)])
+    assert "--overlay is no option of generate: what a changed annotation does is measured by score" in elsewhere.stderr
+
+
+def _nats(rows: list[OverlaidToken]) -> list[tuple[float | None, float | None]]:
+    return [(row.nats, row.nats_overlay) for row in rows]
 
 
 def test_words_that_are_rare_or_absent_are_pointed_out(sdlm: Path, overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
