@@ -56,7 +56,7 @@ def compared(explanation: OverlayExplanation) -> list[Compared]:
     ]
     sememes = [(one.after.name, _level(one.before), _level(one.after), *_ranks(one)) for one in explanation.changed_sememes]
     by = "rise" if any(one.after.mass is not None for one in explanation.changed_sememes) else "gate"
-    sides = ("as trained", "with overlay", "rank as trained", "with overlay")
+    sides = ("as trained", "with overlay", "rank as trained", "rank with overlay")
     found = [
         ("Probability of changed words", ("next word", *sides), words, 4),
         (
