@@ -247,7 +247,7 @@ def test_a_broken_list(tmp_path: Path, text: str, message: str) -> None:
         ("水果 、 食物", "has '、', which is read as one sememe; blanks stand between sememes, and no marks$"),
         ("fruit|水果,food|食物;", r"has 'fruit\|水果,food\|食物;', which .*: write 'fruit\|水果 food\|食物'$"),
         ("食物 fruit|", r"has the sememe 'fruit\|' with an empty side; write a name, or two as in human\|人$"),
-        ("", "has no sememes here; a graph leaves such a sense out$"),
+        ("", "has no sememes here, so graphs and attacks leave this sense out$"),
     ],
 )
 def test_sememes_that_were_hardly_meant_are_told(tmp_path: Path, sememes: str, told: str) -> None:

@@ -56,7 +56,7 @@ _DIVIDING = re.compile("[，、；,;]+")
 def _doubt_of(sense: Sense) -> str:
     """What to say of a sense whose sememes are hardly what was meant; else nothing."""
     if not sense.sememes:
-        return f"{sense.word[:40]!r} has no sememes here; a graph leaves such a sense out"
+        return f"{sense.word[:40]!r} has no sememes here, so graphs and attacks leave this sense out"
     for name in sense.sememes:
         if _DIVIDING.search(name):
             parts = " ".join(_DIVIDING.sub(" ", name).split())
