@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import torch
+from torch import Tensor
 
 from sememekit.analysis.explain_sememes import (
     ContextSememe,
@@ -15,6 +17,7 @@ from sememekit.analysis.explain_sememes import (
     SememeViews,
     SenseShare,
     check_numbers,
+    ranked,
     senses_of,
     views,
 )
@@ -22,9 +25,10 @@ from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import DataError
-from sememekit.progress import Progress, silent
+from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.sememes import SememeGraph
+from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.scripts import HAN
@@ -65,6 +69,31 @@ class PredictedWord(Record):
     senses: tuple[SenseShare, ...] = ()
 
 
+class SenseChange(ChangedSense):
+    """A sense that an overlay changes, with its share of the word's probability; None for models without senses."""
+
+    share_before: float | None
+    share_after: float | None
+
+
+class ChangedWord(Record):
+    """A word with changed senses as the next word, before and after; ranks are among all words, from 1."""
+
+    before: PredictedWord
+    after: PredictedWord
+    rank_before: int
+    rank_after: int
+
+
+class ChangedSememe(Record):
+    """A sememe of changed senses, before and after; ranks are among all sememes by rise, or by gate where there is none."""
+
+    before: ContextSememe
+    after: ContextSememe
+    rank_before: int
+    rank_after: int
+
+
 class Explanation(OfRun, SememeViews):
     """What a model expects after a context, and why; without sememes for models without senses.
 
@@ -93,6 +122,47 @@ class Explanation(OfRun, SememeViews):
         return tuple(dict.fromkeys(word.word for word in self.context if not word.known))
 
 
+class OverlayExplanation(Explanation):
+    """An explanation with an overlay, and what is other without it.
+
+    Attributes:
+        before: the explanation of the run as it was trained.
+        changes: the senses that differ.
+        changed_words: their words, by falling difference of their probabilities.
+        changed_sememes: sememes that a changed sense has before or after, by falling difference of their probabilities, or of
+            their gates where there are none; empty for models without senses.
+    """
+
+    overlay: str
+    before: Explanation
+    changes: tuple[SenseChange, ...]
+    changed_words: tuple[ChangedWord, ...]
+    changed_sememes: tuple[ChangedSememe, ...]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a run says after a context.
+
+    Attributes:
+        log_probs_V: of all words.
+        best: ids of the most probable words.
+        predicted: id -> word, for the best and for those that were asked for.
+        shares: number of a sense -> its share, for these words.
+        sememes: all, in the order of the graph; None for models without senses.
+    """
+
+    run: Run
+    context: tuple[ContextWord, ...]
+    segmentation: str
+    log_probs_V: Tensor
+    best: list[int]
+    predicted: dict[int, PredictedWord]
+    shares: dict[int, float]
+    sememes: list[ContextSememe] | None
+    mean: str | None
+
+
 def explain(
     run: Path | Run,
     context: str,
@@ -107,7 +177,8 @@ def explain(
     overlay: Path | None = None,
     progress: Progress = silent,
 ) -> Explanation:
-    """Say which words a model expects after a context, and through which senses and sememes.
+    """Say which words a model expects after a context, and through which senses and sememes; with an ``overlay`` an
+    ``OverlayExplanation``, which has the words, senses and sememes of its changes before and after.
 
     The state is zero before the first word. Words stand between blanks; Chinese without any blank is segmented as the data of
     the run were, or, where blanks cut these, by greedy longest match over the run's own vocabulary. For the
@@ -118,46 +189,111 @@ def explain(
     ``data`` is read.
 
     Raises:
-        ConfigError: ``top`` or ``top_sememes`` below 1, a split that is none, or a task that predicts no words.
-        DataError: an empty context, one of unknown words alone, or a word that a vocabulary without ``<unk>`` lacks; or the
-            data of the split are absent.
+        ConfigError: ``top`` or ``top_sememes`` below 1, a split that is none, a task that predicts no words, or an overlay that
+            does not fit the run.
+        GraphError: the same, of words and sememes of the overlay.
+        DataError: an empty context, one of unknown words alone, or a word that a vocabulary without ``<unk>`` lacks; the
+            data of the split are absent; or the overlay is none.
     """
     check_numbers(top=top, top_sememes=top_sememes, min_count=min_count)
-    loaded = Run.open(run, which=which, device=device, overlay=overlay)
+    show = partial(progress, "mean")
+    loaded = Run.open(run, which=which, device=device)
+    if overlay is None:
+        return _explanation(_reading(loaded, context, top, (), mean, data, show), str(run), top_sememes, min_count)
+    changed = loaded.with_overlay(overlay)
+    asked = [loaded.vocabulary.id(word) for word in dict.fromkeys(sense.word for sense in changed.changed_senses)]
+    after, before = (_reading(one, context, top, asked, mean, data, show) for one in (changed, loaded))
+    return OverlayExplanation(
+        **dict(_explanation(after, f"{run} with {overlay}", top_sememes, min_count)),
+        overlay=str(overlay),
+        before=_explanation(before, str(run), top_sememes, min_count),
+        changes=tuple(_sense_change(sense, before, after) for sense in changed.changed_senses),
+        changed_words=_changed_words(asked, before, after),
+        changed_sememes=_changed_sememes(changed.changed_senses, before, after),
+    )
+
+
+def _reading(
+    loaded: Run,
+    context: str,
+    top: int,
+    asked: Sequence[int],
+    mean: str,
+    data: Path | None,
+    progress: OneStage,
+) -> _Reading:
+    """What a run says after a context, of its ``top`` most probable words and of those ``asked`` for; errors as ``explain``."""
     task = require(loaded.task, WordPredictor, "explain")
     words, segmentation = _read(loaded, context)
     ids = torch.from_numpy(loaded.vocabulary.encode(word.read_as for word in words))
     with torch.no_grad():
         hidden = task.contexts(ids[:, None].to(task.device), task.encoder.start(1))[0][-1, 0]
         log_probs = task.decoder.log_probs(hidden).double().cpu()
-        best = log_probs.topk(min(top, len(log_probs)))
-        attribution = task.decoder.sense_attribution(hidden, best.indices.to(task.device))
-    probabilities = [(index, value) for index, value in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)]
-    decoder, found, over = loaded.plan.decoder.name if loaded.plan.decoder else "", SememeViews(), None
+        best = log_probs.topk(min(top, len(log_probs))).indices.tolist()
+        shown = list(dict.fromkeys([*best, *asked]))
+        attribution = task.decoder.sense_attribution(hidden, torch.tensor(shown, device=task.device))
+    probabilities = list(zip(shown, log_probs[shown].exp().tolist(), strict=True))
+    shares, sememes, over = dict[int, float](), None, None
     if attribution is None or loaded.graph is None:
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
+    else:
+        reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, progress)
+        sememes, over = reader.read(hidden, attribution), reader.mean
+        predicted = _with_senses(loaded.graph, probabilities, attribution, sememes)
+        shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
+    return _Reading(
+        loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
+    )
+
+
+def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) -> Explanation:
+    loaded, found, reason = reading.run, SememeViews(), None
+    decoder = loaded.plan.decoder.name if loaded.plan.decoder else ""
+    if reading.sememes is None:
         reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
     else:
-        reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, partial(progress, "mean"))
-        sememes = reader.read(hidden, attribution)
-        predicted, found, over = (
-            _with_senses(loaded.graph, probabilities, attribution, sememes),
-            views(sememes, top_sememes),
-            reader.mean,
-        )
-        reason = None
+        found = views(reading.sememes, top_sememes)
     return Explanation(
         **dict(found),
-        run=str(run) if overlay is None else f"{run} with {overlay}",
+        run=run,
         checkpoint=loaded.snapshot,
         decoder=decoder,
-        context=tuple(words),
-        segmentation=segmentation,
-        words=tuple(predicted),
-        mean=over,
+        context=reading.context,
+        segmentation=reading.segmentation,
+        words=tuple(reading.predicted[word] for word in reading.best),
+        mean=reading.mean,
         min_count=min_count,
         no_senses=reason,
     )
+
+
+def _sense_change(sense: ChangedSense, before: _Reading, after: _Reading) -> SenseChange:
+    """A changed sense with its shares; senses keep their numbers."""
+    graph = after.run.graph
+    assert graph is not None
+    number = int(graph.sense_offsets[after.run.vocabulary.id(sense.word)]) + sense.sense - 1
+    return SenseChange(**dict(sense), share_before=before.shares.get(number), share_after=after.shares.get(number))
+
+
+def _changed_words(asked: Sequence[int], before: _Reading, after: _Reading) -> tuple[ChangedWord, ...]:
+    found = []
+    for word in asked:
+        ranks = [1 + int((one.log_probs_V > one.log_probs_V[word]).sum()) for one in (before, after)]
+        pair = before.predicted[word], after.predicted[word]
+        found.append(ChangedWord(before=pair[0], after=pair[1], rank_before=ranks[0], rank_after=ranks[1]))
+    return tuple(sorted(found, key=lambda one: -abs(one.after.probability - one.before.probability)))
+
+
+def _changed_sememes(changes: Sequence[ChangedSense], before: _Reading, after: _Reading) -> tuple[ChangedSememe, ...]:
+    if before.sememes is None or after.sememes is None:
+        return ()
+    names = dict.fromkeys(name for sense in changes for name in (*sense.before, *sense.after))
+    first, second = ({item.name: (rank, item) for rank, item in ranked(one)} for one in (before.sememes, after.sememes))
+    found = [
+        ChangedSememe(before=first[name][1], after=second[name][1], rank_before=first[name][0], rank_after=second[name][0])
+        for name in names
+    ]
+    return tuple(sorted(found, key=lambda one: -abs(one.after.level - one.before.level)))
 
 
 def _with_senses(

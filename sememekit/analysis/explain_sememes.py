@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import final
 
@@ -41,6 +41,11 @@ class ContextSememe(Record):
     rise: float | None = None
     lift: float | None = None
     count: int | None = None
+
+    @property
+    def level(self) -> float:
+        """Its mass, or its gate where there is none."""
+        return self.gate if self.mass is None else self.mass
 
 
 class SenseShare(Record):
@@ -150,6 +155,11 @@ def views(sememes: Sequence[ContextSememe], top: int) -> SememeViews:
         sememes=tuple(sorted(sememes, key=lambda item: (-item.gate, item.name))[:top]),
         raised=tuple(sorted(sememes, key=lambda item: (item.at_rest - item.gate, item.name))[:top]),
     )
+
+
+def ranked(sememes: Sequence[ContextSememe]) -> Iterator[tuple[int, ContextSememe]]:
+    """(rank, sememe) from 1 on, by falling rise, or by falling gate where there is none."""
+    return enumerate(sorted(sememes, key=_by_rise), start=1)
 
 
 def senses_of(

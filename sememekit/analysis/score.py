@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
@@ -37,10 +37,23 @@ class ScoredToken(Record):
     nats: float | None
 
 
+class OverlaidToken(ScoredToken):
+    """The same, with its nats under the model with an overlay."""
+
+    nats_overlay: float | None
+
+
 class ScoreReport(OfRun):
     """All words of a text."""
 
     tokens: tuple[ScoredToken, ...]
+
+
+class OverlaidScoreReport(OfRun):
+    """The same with an overlay: nats before and after."""
+
+    overlay: str
+    tokens: tuple[OverlaidToken, ...]
 
 
 class _Line(NamedTuple):
@@ -85,6 +98,23 @@ def score(
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form(), name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
+
+
+def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **options: Any) -> Iterator[OverlaidToken]:
+    """The same words scored by the run as it was trained, and with the changes of an overlay, side by side.
+
+    Args:
+        run, lines, options: as ``score`` takes them.
+        overlay: a file that ``lookup --change`` wrote.
+
+    Raises:
+        ConfigError, DataError, GraphError: as ``score``, or the overlay does not fit the run.
+    """
+    before = Run.open(run, which=options.get("which", "best"), device=options.get("device", "auto"))
+    after = before.with_overlay(overlay).load()
+    first, second = tee(lines)
+    rows = zip(score(before, first, **options), score(after, second, **{**options, "remark": None}), strict=True)
+    return (OverlaidToken(**dict(row), nats_overlay=changed.nats) for row, changed in rows)
 
 
 def _read(

@@ -26,6 +26,7 @@ from typer.core import TyperCommand, TyperGroup
 from sememekit import __version__
 from sememekit.commands._completion import words_of_bash
 from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
+from sememekit.commands._extra_argument import instead_of_extra
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._printing import leave_the_pipe, remark, say, shown
 from sememekit.errors import SememekitError
@@ -135,7 +136,8 @@ class _Subcommands(Mapping[str, Any]):
                 told, shown_lines = paragraphs(module.command.__doc__), example(*module.EXAMPLES)
                 app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel)(module.command)
                 self._made[name] = typer.main.get_command(app)
-                self._made[name].former = getattr(module, "FORMER", {})
+                settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
+                self._made[name].former = {**settings, **getattr(module, "NO_OPTIONS", {})}
             _add_options(self._made[name], trusting=name in TRUSTING)
         return self._made[name]
 
@@ -277,8 +279,11 @@ def _usage_message(error: typer.TyperException, arguments: Sequence[str]) -> str
     given = arguments[0] if arguments and arguments[0] in PANELS else ""  # an error of the parser has no context
     command = context.command_path if context is not None else f"sememekit {given}".rstrip()
     former = getattr(context.command, "former", {}) if context is not None else {}
-    if (setting := former.get(getattr(error, "option_name", ""))) is not None:
-        message = f"{error.option_name} is a setting: --set {setting}=VALUE"  # type: ignore[attr-defined]
+    if (told := former.get(getattr(error, "option_name", ""))) is not None:
+        message = f"{error.option_name} {told}"  # type: ignore[attr-defined]
+    extra = re.fullmatch(r"Got unexpected extra argument\(s\) \((.*)\)", message)
+    if extra and context is not None and (told := instead_of_extra(context.command, extra[1], arguments)):
+        message = f"got unexpected extra argument(s) ({extra[1]}); {told}"
     return f"{message[:1].lower()}{message[1:].rstrip('.')}; see '{command} --help'"
 
 

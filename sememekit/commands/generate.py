@@ -22,6 +22,9 @@ EXAMPLES = (
     "sememekit generate runs/headlines --input articles.txt --json",
 )
 
+NO_OPTIONS = {"--overlay": "is no option of generate: what a changed annotation does is measured by score and explain"}
+"""What is typed as an option and is none, and what to do."""
+
 
 def command(
     run: shared.Run,

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._input import input_name, lines_of
-from sememekit.commands._options import Device, Errors, Json, Run, Which, option, refuse
+from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option, refuse
 from sememekit.commands._printing import print_json, remark, remark_uncut, say
 
 if TYPE_CHECKING:
     from sememekit.analysis.score import ScoredToken
 
-EXAMPLES = ("echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm", "sememekit score runs/sdlm words.txt --json")
+EXAMPLES = (
+    "echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",
+    "sememekit score runs/sdlm words.txt --json",
+    "sememekit score runs/sdlm words.txt --overlay overlay.txt",
+)
 
 COLUMNS = ("sentence", "position", "token", "nats", "read_as")
 
@@ -37,6 +41,7 @@ def command(
         str | None,
         option("--lexicon", "Words that this segmenter knows, for a run without lexicon.txt.", metavar="FORMAT:PATH"),
     ] = None,
+    overlay: Overlay = None,
     which: Which = "best",
     errors: Errors = "strict",
     device: Device = "auto",
@@ -45,9 +50,10 @@ def command(
     """Loss (surprisal, nats) of every word, TAB between; the first line names the columns, read_as is the word as read.
 
     Nats are empty where there is nothing to predict the word from. A model of headlines or dialogue scores the words of the
-    target and its end, given the source.
+    target and its end, given the source. With --overlay a last column has the nats with changed annotation, and the sums of
+    both are told on stderr.
     """
-    from sememekit.analysis.score import ScoreReport, score
+    from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, ScoreReport, score, score_overlay
     from sememekit.runs.run import Run as LoadedRun
 
     if not segment:
@@ -55,20 +61,37 @@ def command(
     lines, line = lines_of(file, errors), f"{input_name(file)}, line"
     loaded = LoadedRun.open(run, which=which, device=device)
     options: dict[str, Any] = {"carry": carry, "segment": segment, "lexicon": lexicon, "which": which, "device": device}
-    rows = score(loaded, lines, **options, name=line, remark=partial(remark, quiet=False))
+    options |= {"name": line, "remark": partial(remark, quiet=False)}
+    if overlay is None:
+        rows: Iterable[ScoredToken] = score(loaded, lines, **options)
+    else:
+        rows = score_overlay(loaded, lines, overlay, **options)
     if not segment:
         rows = _remarking_uncut(rows)
+    rows = iter(rows)
     first = next(rows, None)  # the first lines are read before anything is written
     if first is None:
         remark(f"no words in {input_name(file)}, so nothing is scored", quiet=False)
     rows = rows if first is None else chain([first], rows)
     if json:
-        print_json(ScoreReport(tokens=tuple(rows), run=str(run), checkpoint=loaded.snapshot))
+        of_run: dict[str, Any] = {"tokens": tuple(rows), "run": str(run), "checkpoint": loaded.snapshot}
+        print_json(ScoreReport(**of_run) if overlay is None else OverlaidScoreReport(**of_run, overlay=str(overlay)))
         return
-    say(*COLUMNS, sep="\t")
+    say(*COLUMNS, *([] if overlay is None else ["nats_overlay"]), sep="\t")
+    before = after = 0.0
     for row in rows:
-        nats = "" if row.nats is None else f"{row.nats:.6f}"
-        say(row.sentence, row.position, row.token, nats, row.read_as, sep="\t")
+        more = []
+        if isinstance(row, OverlaidToken):
+            more = [_nats(row.nats_overlay)]
+            before, after = before + (row.nats or 0.0), after + (row.nats_overlay or 0.0)
+        say(row.sentence, row.position, row.token, _nats(row.nats), row.read_as, *more, sep="\t")
+    if overlay is not None and first is not None:
+        told = f"log-probability of all words: {-before:.4f} as trained, {-after:.4f} with {overlay}"
+        remark(f"{told} ({before - after:+.4f})", quiet=False)
+
+
+def _nats(value: float | None) -> str:
+    return "" if value is None else f"{value:.6f}"
 
 
 def _remarking_uncut(rows: Iterable[ScoredToken]) -> Iterator[ScoredToken]:

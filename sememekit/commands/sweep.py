@@ -23,6 +23,9 @@ from sememekit.progress import Progress, silent
 if TYPE_CHECKING:
     from sememekit.runs.train_report import SweepReport, TrialReport
 
+NO_OPTIONS = {"--resume": "is no option of sweep: the same command goes on with the sweep in --out"}
+"""What is typed as an option and is none, and what to do."""
+
 EXAMPLES = (
     "sememekit sweep --data data/pd --out s --over encoder.dropout=0.1,0.3 --trials 2",
     "sememekit sweep --data d --out t --over optimizer.clip=0.1..2.0 --cpu-minutes 9",

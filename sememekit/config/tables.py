@@ -61,6 +61,31 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     return merged
 
 
+_MOST_DIFFERENCES = 6
+"""So many differences of two tables are told."""
+
+
+def differences(there: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """What differs between two tables, as ``encoder.hidden_size is 32 there, given 64``; "" where nothing does.
+
+    Other variants come first; of such a slot the name is told alone, because other keys belong to it. How data were prepared
+    (``prepare``) changes nothing.
+    """
+    slots = dict.fromkeys((*there, *given))
+    other = {slot for slot in slots if there.get(slot, {}).get("name") != given.get(slot, {}).get("name")}
+    found = []
+    for slot in sorted(slots, key=lambda slot: slot not in other):
+        one, two = there.get(slot, {}), given.get(slot, {})
+        for key in ["name"] if slot in other else dict.fromkeys((*one, *two)):
+            if key == "prepare":
+                continue
+            first, second = (repr(keys[key]) if key in keys else "not set" for keys in (one, two))
+            if first != second:
+                found.append(f"{slot}.{key} is {first:.80} there, {'given ' if key in two else 'and here '}{second:.80}")
+    more = f", and {len(found) - _MOST_DIFFERENCES} more" if len(found) > _MOST_DIFFERENCES else ""
+    return "; ".join(found[:_MOST_DIFFERENCES]) + more
+
+
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:
     """The table with each ``slot.key=value`` applied; the given table stays as it is.
 

@@ -17,6 +17,9 @@ from sememekit.files import PACKED, RunWarning, packing_of, typed, unpacked_name
 ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
 """What the names of the files of a folder end in, compressed or not, in either case."""
 
+_SHOWN = 5
+"""Names of a folder that a message lists."""
+
 
 class RemoteFile(NamedTuple):
     """A file behind fsspec, with those attributes of a ``Path`` that reading a corpus needs; ``str`` is its URL."""
@@ -93,8 +96,7 @@ def files_of_place(place: str) -> list[Source]:
     elif Path(place).is_file():
         found = [Path(place)]
     if not found:
-        wanted = f"a file, a pattern such as 'part-*.txt', a URL, or a folder of {', '.join(ENDINGS)} files is needed"
-        raise DataError(f"{place}: no such file, and no file that fits; {wanted}")
+        raise DataError(_without_text(place))
     return without_twins(found)
 
 
@@ -160,6 +162,25 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
             f"{others[0].name}; {remedy}"
         )
     return found
+
+
+def _without_text(place: str) -> str:
+    """What to say of a place that has no file; of a folder, what is in it and which names are looked for."""
+    if not Path(place).is_dir():
+        wanted = f"a file, a pattern such as 'part-*.txt', a URL, or a folder of {', '.join(ENDINGS)} files is needed"
+        return f"{place}: no such file, and no file that fits; {wanted}"
+    inside = sorted(Path(place).iterdir())
+    names = [f"{path.name}/" if path.is_dir() else path.name for path in inside]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    has = f"it has {', '.join(names[:_SHOWN])}{more}" if names else "it is empty"
+    below = next((path for path in inside if path.is_dir()), None)
+    remedy = (
+        f"give a folder inside it, such as {typed(below)}" if below else f"give a file itself: {typed(Path(place) / 'FILE')}"
+    )
+    return (
+        f"{place}: no file of this folder is read as text ({has}); names must end in {', '.join(ENDINGS)} (compressed: and "
+        f"{', '.join(PACKED)}), and train, valid or test in a name makes the file that split; rename the files, or {remedy}"
+    )
 
 
 def _is_text(name: str) -> bool:

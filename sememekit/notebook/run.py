@@ -66,10 +66,10 @@ class Run(OpenRun):
             DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand.
         """
         if "lattices" in self.kinds:
-            total = self._reader("perplexity").tally(_lines(text))
+            total = self._reader("perplexity").tally(_lines("perplexity", text))
         else:
             self._kind("perplexity", "words", "texts")
-            nats = [row.nats for row in self._scored(text) if row.nats is not None]
+            nats = [row.nats for row in self._scored("perplexity", text) if row.nats is not None]
             total = Tally(sum(nats), len(nats))
         if not total.count:
             raise DataError(
@@ -81,7 +81,7 @@ class Run(OpenRun):
         """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
         for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``."""
         self._kind("score", "words", "texts")
-        rows = [(row.sentence, row.position, row.token, row.read_as, row.nats) for row in self._scored(text)]
+        rows = [(row.sentence, row.position, row.token, row.read_as, row.nats) for row in self._scored("score", text)]
         return Table(("line", "position", "word", "read as", "nats"), rows)
 
     def next_words(self, context: str, top: int = 10) -> Table:
@@ -90,6 +90,7 @@ class Run(OpenRun):
         from sememekit.analysis.explain import explain
 
         self._kind("next_words", "words")
+        _check_texts("next_words", "a string, the words of a context", context)
         found = explain(self, context, top=top, which=self._which, device=self.settings.device)
         with_senses = any(word.senses for word in found.words)
         rows = []
@@ -119,6 +120,7 @@ class Run(OpenRun):
 
         given = {"which": self._which, "device": self.settings.device, **options}
         kind = self._kind("explain", *_KINDS)
+        _check_texts("explain", "a string for each text", text, *others)
         if kind == "labels":
             return Shown(explain_label(self, [text, *others], **given), label_explanation.explanation_page)
         if others:
@@ -137,7 +139,8 @@ class Run(OpenRun):
         from sememekit.runs.lattices import segment_lines
 
         self._kind("segment", "lattices")
-        found = list(segment_lines(self._reader("segment"), [text] if isinstance(text, str) else text, decoding))
+        lines = [text] if isinstance(text, str) else _lines("segment", text)
+        found = list(segment_lines(self._reader("segment"), lines, decoding))
         return found[0] if isinstance(text, str) else found
 
     def generate(self, prompt: str = "", **options: Any) -> Generated:
@@ -153,6 +156,7 @@ class Run(OpenRun):
         from sememekit.runs.writing import load_writer, search_of, write_texts
 
         kind = self._kind("generate", "texts", "words")
+        _check_texts("generate", "a string, the prompt or the source text", prompt)
         if kind == "words":
             report = generate(self, prompt, which=self._which, device=self.settings.device, **options)
             return Generated(report.text, report)
@@ -172,6 +176,8 @@ class Run(OpenRun):
             texts: a string for each example, or a tuple of strings where an example has several.
         """
         self._kind("predict", "labels")
+        if isinstance(texts, str):  # else each character would be an example
+            raise TypeError(f"run.predict takes a list of texts, given a string; for one text: run.predict([{texts[:40]!r}])")
         classifier = load_classifier(self, which=self._which, device=self.settings.device)
         rows = [
             (text if isinstance(text, str) else " / ".join(text), classifier.labels[int(values.argmax())], *values.tolist())
@@ -193,13 +199,13 @@ class Run(OpenRun):
             raise ConfigError(f"run.{method} needs {wanted}, and {self.path} is {own}; what it can be asked: {can}")
         return found
 
-    def _scored(self, text: Lines) -> list[ScoredToken]:
-        """Rows of ``score``; raw Chinese is cut as the data were.
+    def _scored(self, method: str, text: Lines) -> list[ScoredToken]:
+        """Rows of ``score`` for a method; raw Chinese is cut as the data were.
 
         Raises:
             DataError: raw Chinese, and the data were cut by hand.
         """
-        lines = _lines(text)
+        lines = _lines(method, text)
         raw = long_run(tuple(lines))
         if raw and self.signature.options.get("segmenter") == "none":
             raise DataError(
@@ -249,8 +255,20 @@ def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) 
     return (run if isinstance(run, Run) else Run.open(run)).explain(text, *others, **options)
 
 
-def _lines(text: Lines) -> list[str]:
-    return text.splitlines() if isinstance(text, str) else list(text)
+def _lines(method: str, text: Lines) -> list[str]:
+    """The lines of a text. Raises TypeError: it is none, such as a number, bytes or the path of a file."""
+    if isinstance(text, str):
+        return text.splitlines()
+    lines = list(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else [text]
+    _check_texts(method, "a string with a sentence a line, or a list of strings", *lines)
+    return lines
+
+
+def _check_texts(method: str, wanted: str, *texts: object) -> None:
+    """Raise TypeError for the first that is no string."""
+    other = next((text for text in texts if not isinstance(text, str)), "")
+    if not isinstance(other, str):
+        raise TypeError(f"run.{method} takes {wanted}, given {other!r:.80} ({type(other).__name__})")
 
 
 def _lattice_page(explanation: Any) -> str:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final, NamedTuple
 
-from sememekit.analysis.explain import BLANKS, Explanation
+from sememekit.analysis.explain import BLANKS, ChangedSememe, ChangedWord, Explanation, OverlayExplanation
+from sememekit.analysis.explain_sememes import ContextSememe
+from sememekit.figures import percent
 from sememekit.reports import pages
+
+SHOWN: Final = 12
+"""Rows of what an overlay changes that are shown; --json has all."""
 
 
 def write_page(explanation: Explanation, path: Path) -> None:
@@ -15,7 +22,69 @@ def write_page(explanation: Explanation, path: Path) -> None:
 
 def explanation_page(explanation: Explanation) -> str:
     """A whole page for one explanation."""
-    return pages.render("explanation", explanation=explanation, remarks=remarks(explanation))
+    tables = compared(explanation) if isinstance(explanation, OverlayExplanation) else []
+    return pages.render("explanation", explanation=explanation, remarks=remarks(explanation), tables=tables)
+
+
+class Compared(NamedTuple):
+    """A table of what an overlay changes: the last ``numbers`` columns are numbers, and ``left`` rows are not in it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    numbers: int
+    left: int
+
+
+def compared(explanation: OverlayExplanation) -> list[Compared]:
+    """Words, senses and sememes whose annotation an overlay changes, as trained and with it; the largest changes first."""
+    words = [
+        (one.after.word, _probability(one.before.probability), _probability(one.after.probability), *_ranks(one))
+        for one in explanation.changed_words
+    ]
+    order = {one.after.word: number for number, one in enumerate(explanation.changed_words)}
+    senses = [
+        (
+            f"{one.word}#{one.sense}",
+            " ".join(one.before),
+            " ".join(one.after),
+            percent(one.share_before),
+            percent(one.share_after),
+        )
+        for one in sorted(explanation.changes, key=lambda one: order[one.word])
+        if one.share_before is not None
+    ]
+    sememes = [(one.after.name, _level(one.before), _level(one.after), *_ranks(one)) for one in explanation.changed_sememes]
+    by = "rise" if any(one.after.mass is not None for one in explanation.changed_sememes) else "gate"
+    sides = ("as trained", "with overlay", "rank as trained", "rank with overlay")
+    found = [
+        ("Probability of changed words", ("next word", *sides), words, 4),
+        (
+            "Their changed senses",
+            ("sense", "sememes as trained", "with overlay", "share as trained", "with overlay"),
+            senses,
+            2,
+        ),
+        (f"Sememes of these senses, ranked by {by}", ("sememe", *sides), sememes, 4),
+    ]
+    return [
+        Compared(title, columns, rows[:SHOWN], numbers, max(0, len(rows) - SHOWN))
+        for title, columns, rows, numbers in found
+        if rows
+    ]
+
+
+def _probability(value: float) -> str:
+    """With three digits, however small: that of one word seldom is a tenth of a per cent."""
+    return f"{100 * value:.3g} %"
+
+
+def _ranks(one: ChangedWord | ChangedSememe) -> tuple[str, str]:
+    return f"{one.rank_before:,}", f"{one.rank_after:,}"
+
+
+def _level(item: ContextSememe) -> str:
+    return f"{item.gate:.2f}" if item.mass is None else _probability(item.mass)
 
 
 def remarks(explanation: Explanation) -> list[str]:

@@ -27,7 +27,7 @@ from sememekit.progress import Progress, silent
 from sememekit.runs.attacking import OpenAttack, check_cut, check_labels, prepare_attack
 from sememekit.runs.run import Which
 from sememekit.runs.sentence_nats import SentenceNats
-from sememekit.runs.victims import NamedVictim, open_victim
+from sememekit.runs.victims import NamedVictim, check_kind, open_victim
 
 PARTS: Final = ".parts"
 _STOP: Final = "stop"
@@ -67,6 +67,8 @@ class AttackCall(NamedTuple):
     def open(self, progress: Progress = silent) -> Opened:
         """Open the victim, read the examples, and look substitutes up. Raises ConfigError, DataError, CheckpointError."""
         plan = read_attack_plan(json.loads(self.table), "the attack")
+        with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
+            check_kind(self.victim)  # a run that is no classifier needs no lexicon
         check_parts(plan, language_model=bool(self.language_model))
         with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
             os.stat(self.data)

@@ -14,6 +14,7 @@ from sememekit.corpora.examples.labelled import read_labelled, read_records, set
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
+from sememekit.files import typed
 
 FILE = "augment.jsonl"
 """The copy in the run folder, for ``--resume``."""
@@ -41,6 +42,12 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
     def ids(texts: Sequence[str]) -> list[list[int]]:
         return [data.vocabulary.encode(segmenter.segment(text)).tolist() for text in texts]
 
+    if path.is_dir():
+        if (results := path / "examples.jsonl").is_file():
+            wanted = f"the results of the attack are in --augment {typed(results)}"
+        else:
+            wanted = "give examples.jsonl of an attack on training examples, or a file of texts and labels"
+        raise DataError(f"--augment {path}: a folder, where a file is needed; {wanted}")
     held_out = {key for split in data.splits if split != "train" for key in _keys(data.examples(split))} - set(_keys(train))
     found, labels = [], []
     for place, fields, label, origin in _lines(path, kind):

@@ -86,7 +86,11 @@ class Plan(Settings):
     @property
     def kinds(self) -> frozenset[Kind]:
         """What commands can ask of the task: see ``Task.kinds``."""
-        return cast(type[Task], variant("task", self.task.name)).kinds
+        return self.task_class.kinds
+
+    @property
+    def task_class(self) -> type[Task]:
+        return cast(type[Task], variant("task", self.task.name))
 
     def table(self) -> dict[str, Any]:
         """The plan as plain tables, as a recipe would write it with nothing left to default."""

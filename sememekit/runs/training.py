@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.config import trusting_code
+from sememekit.config import differences, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
-from sememekit.errors import CheckpointError, ConfigError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import typed
 from sememekit.layers import training_counters, whole_size
 from sememekit.ranks import ALONE, Ranks
@@ -134,7 +134,7 @@ def open_training(
         task = build_task(plan, sources.vocabulary, sources.graph, sources.clusters, labels, sources.chunks, sources.kept)
         begun = folder is not None and bool(folder.pointer())
         if plan.run.start_from and not begun:
-            _start_from(Path(plan.run.start_from), task, sources.vocabulary)
+            _start_from(Path(plan.run.start_from), plan, task, sources.vocabulary)
         elif not begun:
             for part in task.modules():
                 if isinstance(part, Encoder):
@@ -196,6 +196,13 @@ def _fresh_sources(plan: Plan) -> _Sources:
 
 
 def _resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> _Sources:
+    where = Path(plan.data.path)
+    if "path" not in table.get("data", {}) and not where.is_dir():
+        here = "" if where.is_absolute() else f" (looked for in {Path.cwd()})"
+        again = typed("sememekit", "train", "--out", folder.path, "--resume", "--data", "DIR")
+        raise DataError(
+            f"{folder.path} was begun with the data in {where}, which are not there{here}; say where they are: {again}"
+        )
     data, vocabulary = data_of(plan), vocabulary_of_run(folder)
     graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
     _check_data(folder, data, vocabulary)
@@ -245,9 +252,13 @@ def table_of_run(path: Path) -> dict[str, Any]:
     return table
 
 
-def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
-    """Put the best weights of another run into a model, which keeps its own ``training_counters``; CheckpointError where they
-    are of other words or sizes."""
+_OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")
+"""Slots that decide which weights a model has, and their sizes."""
+
+
+def _start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary) -> None:
+    """Put the best weights of another run into the model of a plan, which keeps its own ``training_counters``; CheckpointError
+    where they are of other words or sizes."""
     folder = RunFolder.open(path)
     words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:
@@ -256,7 +267,16 @@ def _start_from(path: Path, task: Task, vocabulary: Vocabulary) -> None:
             f"{vocabulary.fingerprint} ({len(vocabulary):,} words); give data of the same vocabulary with --data DIR"
         )
     weights = {**folder.load("best", with_trainer=False).weights, **training_counters(task)}
-    load_weights(task, weights, path, "keep task, encoder and decoder as that run has them, and change how it is trained only")
+    there, here = ({slot: table[slot] for slot in _OF_WEIGHTS if slot in table} for table in (table_of_run(path), plan.table()))
+    try:
+        load_weights(task, weights, path, "keep task, encoder and decoder as that run has them")
+    except CheckpointError as error:
+        if not (told := differences(there, here)):
+            raise
+        raise CheckpointError(
+            f"--from {path}: its weights do not fit this model: {told}; leave out the recipe, options and settings that change "
+            "layers or their sizes, or leave out --from and train this model from the beginning"
+        ) from error
 
 
 def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:

@@ -18,8 +18,9 @@ from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
 from sememekit.runs.adapters import Adapted, adapted, is_pickle, model_folder, pickled
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.run import Which
+from sememekit.runs.run import Run, Which
 from sememekit.runs.run_cutter import CUTS_WORDS, run_cutter
+from sememekit.tasks.base import LabelPredictor, check_declares
 from sememekit.text.huggingface import PREFIX
 
 
@@ -100,6 +101,13 @@ def open_victim(
     else:
         cut, cut_by = _cutter(segmenter, lexicon)
     return NamedVictim(victim, identity, kind, cut, cut_by, blanks=own == "none")
+
+
+def check_kind(name: str) -> None:
+    """Refuse a victim that is a run without labels, by its plan alone; other victims are left to ``open_victim``. Raises
+    ConfigError."""
+    if (Path(name) / "plan.json").is_file():
+        check_declares(Run.open(name).plan.task_class, LabelPredictor, "attack")
 
 
 def wrap(

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar, cast
 
 import numpy as np
 import torch
@@ -364,12 +364,18 @@ def declares(task: Task, kind: type[P]) -> TypeIs[P]:
 
 
 def require(task: Task, kind: type[P], command: str) -> P:
-    """The task, where it declares what ``kind`` promises; ConfigError for ``command`` says what there is for this one."""
-    if not declares(task, kind):
+    """The task, where it declares what ``kind`` promises; ConfigError as ``check_declares``."""
+    check_declares(type(task), kind, command)
+    return cast(P, task)
+
+
+def check_declares(task: type[Task], kind: type[Task], command: str) -> None:
+    """Refuse a class of tasks that does not declare what ``kind`` promises; ConfigError for ``command`` says what there is for
+    it."""
+    if kind.kind not in task.kinds:
         known = [f"'sememekit {usage}'" for own, commands in _OTHER_COMMANDS.items() if own in task.kinds for usage in commands]
         others = f"{', '.join(known)} and " if known else ""
         raise ConfigError(
-            f"{command} needs {kind.summary}, and this run is a {type(task).__name__}; train one with "
+            f"{command} needs {kind.summary}, and this run is a {task.__name__}; train one with "
             f"'sememekit train --task {kind.trained_by}', or see {others}'sememekit eval RUN' for this one"
         )
-    return task

@@ -28,7 +28,7 @@ from typing import Any, Literal, final
 
 from torch import nn
 
-from sememekit.data.signature import Signature
+from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import CheckpointError
 from sememekit.files import RunWarning, replace_file, sole_writer, to_json, typed, write_bytes
 from sememekit.ranks import ALONE, Ranks
@@ -126,6 +126,8 @@ class RunFolder:
             if below:
                 more = f" and {len(below) - 3} more" if len(below) > 3 else ""
                 raise CheckpointError(f"{path} is no run; name one of those in it: {', '.join(below[:3])}{more}")
+            if (path / SIGNATURE).is_file():
+                what = f"is no run folder but prepared data, which are given with {typed('--data', path)}"
             raise CheckpointError(f"{path} {what}; give a folder that 'sememekit train --out' wrote")
         versions = read_json(path / "versions.json")
         written = versions.get("format")

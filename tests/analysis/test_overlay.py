@@ -15,13 +15,15 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.explain import explain
+from sememekit.analysis.explain import OverlayExplanation, explain
 from sememekit.analysis.explain_sememes import SememeReader
+from sememekit.analysis.score import OverlaidToken, score, score_overlay
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.decoders.sdlm import SDLM
 from sememekit.decoders.sense_logits import sense_logits
 from sememekit.errors import ConfigError, GraphError
+from sememekit.reports.explanation import compared
 from sememekit.runs.overlay import overlaid
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
@@ -221,6 +223,112 @@ def test_explain_shows_the_changed_senses(sdlm: Path, overlay: Path) -> None:
     assert (lost.mass, lost.mean, lost.lift) == (0, 0, None), "no sense has it any more"
     shown = CliRunner().invoke(app, ["explain", str(sdlm), "我 买", "--overlay", str(overlay), "--device", "cpu", "--json"])
     assert json.loads(shown.stdout)["run"] == after.run
+
+
+def test_explain_has_changed_words_senses_and_sememes_before_and_after(sdlm: Path, overlay: Path) -> None:
+    """Each figure is that of an explanation of every word and sememe by one of the two models."""
+    whole = [explain(opened(sdlm, one), "我 买", top=100, top_sememes=100) for one in (None, overlay)]
+    found = explain(sdlm, "我 买", top=2, top_sememes=2, overlay=overlay, device="cpu")
+    assert isinstance(found, OverlayExplanation)
+    assert len(found.words) == len(found.before.words) == len(found.sememes) == 2
+    assert found.before == explain(sdlm, "我 买", top=2, top_sememes=2, device="cpu")
+    words = [{word.word: (rank, word) for rank, word in enumerate(one.words, start=1)} for one in whole]
+    assert {one.after.word for one in found.changed_words} == {"苹果", "无名"}
+    for one in found.changed_words:
+        name = one.after.word
+        assert [(one.rank_before, one.before), (one.rank_after, one.after)] == [words[0][name], words[1][name]]
+    moved = [abs(one.after.probability - one.before.probability) for one in found.changed_words]
+    assert moved == sorted(moved, reverse=True)
+    sense, nameless = found.changes
+    assert (sense.word, sense.sense, sense.before, sense.after) == ("苹果", 2, ("品牌", "电脑"), ("机器", "电脑"))
+    for share, (_, word), names in zip(
+        (sense.share_before, sense.share_after), (one["苹果"] for one in words), (sense.before, sense.after), strict=True
+    ):
+        assert share == next(one.share for one in word.senses if {item.name for item in one.sememes} == set(names))
+    assert (nameless.share_before, nameless.share_after) == (1, 1)
+    assert {one.after.name for one in found.changed_sememes} == {"品牌", "电脑", "机器", "<unk>"}
+    gates = [{item.name: item for item in one.sememes} for one in whole]
+    for pair in found.changed_sememes:
+        assert (pair.before, pair.after) == (gates[0][pair.after.name], gates[1][pair.after.name])
+        for item, rank, side in ((pair.before, pair.rank_before, gates[0]), (pair.after, pair.rank_after, gates[1])):
+            order = sorted(side.values(), key=lambda one: (-one.rise, -one.gate, one.name))
+            assert order[rank - 1] == item
+    lost = next(one for one in found.changed_sememes if one.after.name == "品牌")
+    assert lost.after.mass == 0 < lost.before.mass  # type: ignore[operator]
+
+
+def test_explain_shows_before_and_after_and_counts_what_it_leaves_out(
+    sdlm: Path, overlay: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [
+        "explain",
+        str(sdlm),
+        "我 买",
+        "--overlay",
+        str(overlay),
+        "--device",
+        "cpu",
+        "--html",
+        str(tmp_path / "why.html"),
+    ]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0, shown.stderr
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    for title in ("Probability of changed words", "Their changed senses", "Sememes of these senses, ranked by rise"):
+        assert title in shown.stdout
+        assert title in page
+    assert "苹果#2" in shown.stdout
+    assert f"with {overlay}:" in shown.stdout.replace("\n", "")
+    assert "more have smaller changes" not in shown.stdout + page
+    monkeypatch.setattr("sememekit.reports.explanation.SHOWN", 1)
+    assert "3 more have smaller changes: --json has them all" in CliRunner().invoke(app, arguments).stdout
+    assert "3 more have smaller changes" in (tmp_path / "why.html").read_text(encoding="utf-8")
+
+
+def test_explain_of_a_layer_without_senses_compares_words_alone(place: Place, overlay: Path, tmp_path: Path) -> None:
+    train(place.table(encoder__injection="cell", graph__path=str(place.graph), schedule__epochs=1), tmp_path / "cell")
+    found = explain(tmp_path / "cell", "我 买 苹果", overlay=overlay, device="cpu")
+    assert isinstance(found, OverlayExplanation)
+    assert found.changed_sememes == ()
+    assert {(one.share_before, one.share_after) for one in found.changes} == {(None, None)}
+    assert all(one.before.probability != one.after.probability for one in found.changed_words), "it read another sum"
+    assert [table.title for table in compared(found)] == ["Probability of changed words"]
+
+
+@pytest.mark.parametrize("carry", [False, True])
+def test_scores_before_and_after_are_those_of_the_two_models(sdlm: Path, overlay: Path, carry: bool) -> None:
+    lines = ["我 买 苹果 。", "", *["人 吃 梨 。"] * 40]
+    before, after = ([*score(opened(sdlm, one), lines, carry=carry)] for one in (None, overlay))
+    found = [*score_overlay(opened(sdlm), iter(lines), overlay, carry=carry)]
+    assert [row.model_dump(exclude={"nats_overlay"}) for row in found] == [row.model_dump() for row in before]
+    assert [row.nats_overlay for row in found] == [row.nats for row in after]
+    assert [row.nats for row in before] != [row.nats for row in after]
+
+
+def test_score_shows_a_column_more_and_both_sums(sdlm: Path, softmax: Path, overlay: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("我 买 苹果 。\n", encoding="utf-8")
+    rows = [*score_overlay(opened(sdlm), ["我 买 苹果 。"], overlay)]
+    arguments = ["score", str(sdlm), str(text), "--overlay", str(overlay), "--device", "cpu"]
+    shown = CliRunner().invoke(app, arguments)
+    header, _, *lines = (line.split("\t") for line in shown.stdout.splitlines())
+    assert (header[3], header[-1]) == ("nats", "nats_overlay")
+    assert [(float(line[3]), float(line[-1])) for line in lines] == [
+        (pytest.approx(row.nats, abs=1e-6), pytest.approx(row.nats_overlay, abs=1e-6)) for row in rows[1:]
+    ]
+    before, after = (-sum(one for one in column if one is not None) for column in zip(*_nats(rows), strict=True))
+    assert f"log-probability of all words: {before:.4f} as trained, {after:.4f} with {overlay} (" in shown.stderr
+    report = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    assert (report["overlay"], report["tokens"]) == (str(overlay), [row.model_dump() for row in rows])
+    refused = CliRunner().invoke(app, ["score", str(softmax), str(text), "--overlay", str(overlay), "--device", "cpu"])
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "has no sememe graph to change" in refused.stderr
+    elsewhere = CliRunner().invoke(app, ["generate", str(sdlm), "我", "--overlay", str(overlay)])
+    assert "--overlay is no option of generate: what a changed annotation does is measured by score" in elsewhere.stderr
+
+
+def _nats(rows: list[OverlaidToken]) -> list[tuple[float | None, float | None]]:
+    return [(row.nats, row.nats_overlay) for row in rows]
 
 
 def test_words_that_are_rare_or_absent_are_pointed_out(sdlm: Path, overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,7 @@ def test_distances_equal_the_plain_ones() -> None:
     assert (squared_distances(first, first) >= 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:.* 'empty' has no sememes here, so graphs:sememekit.files.RunWarning")
 def test_sememe_candidates(tmp_path: Path) -> None:
     (tmp_path / "lexicon.tsv").write_text(
         "word\tpos\tsememes\nwalk\tv\tgo foot\nrun\tv\tfoot go\nstroll\tn\tgo foot\nfly\tv\tgo\nhike\t\tgo foot\n"

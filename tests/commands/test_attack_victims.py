@@ -30,6 +30,13 @@ def test_victims_that_cannot_be_used(files: dict[str, Path]) -> None:
     assert not files["out"].exists(), "nothing is written before everything can be used"
 
 
+def test_a_run_that_is_no_classifier_is_told_before_a_lexicon_is_asked_for(files: dict[str, Path], sdlm: Path) -> None:
+    with pytest.raises(ConfigError, match="attack needs a model that predicts labels, and this run is a LanguageModel"):
+        attack(str(sdlm), files["data"], files["out"])  # the usual candidates need a lexicon
+    with pytest.raises(ConfigError, match="name a lexicon with --source"):
+        attack(VICTIM, files["data"], files["out"], labels=LABELS)
+
+
 def test_a_function_of_other_labels_is_told_how_to_name_those_of_the_data(files: dict[str, Path]) -> None:
     with pytest.raises(DataError, match=r"its labels are no, perhaps, yes, and none is .*: negative, positive; .*--labels A,B"):
         attack(VICTIM, files["data"], files["out"], table=table_of(files), labels=("negative", "positive"))

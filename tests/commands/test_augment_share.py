@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands.train import train
+from sememekit.errors import DataError
 from sememekit.training import EpochReport, Report
 from tests.small_examples import ExamplePlace
 
@@ -21,3 +22,13 @@ def test_a_run_learns_from_the_share_that_was_asked_for(tmp_path: Path, share: f
     train(table, tmp_path / "run", on_report=reports.append)
     (epoch,) = [report for report in reports if isinstance(report, EpochReport)]
     assert round(epoch.seconds * epoch.tokens_per_second) == len(place.pairs.examples("train")) + added
+
+
+def test_a_folder_of_an_attack_is_told_which_file_of_it_is_learned_from(tmp_path: Path) -> None:
+    table = ExamplePlace(tmp_path / "place").table(data__augment=str(tmp_path))
+    with pytest.raises(DataError, match=r"--augment .*: a folder, where a file is needed; give examples.jsonl of an attack"):
+        train(table, tmp_path / "run")
+    (tmp_path / "examples.jsonl").touch()
+    with pytest.raises(DataError, match=rf"are in --augment {tmp_path}/examples.jsonl$"):
+        train(table, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -142,6 +143,33 @@ def test_a_wrong_command_line_exits_with_2_and_says_where_help_is(arguments: lis
     assert fragment in one_line(result)
     assert "--help'" in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("train --resume run", "what is resumed is named by --out: sememekit train --out run --resume"),
+        ("train run", "run is a run, which is named by an option: --out run --resume or --from run"),
+        ("train data --out x", "data is prepared data, which is named by an option: --data data"),
+        ("eval run data", "data is prepared data, which is named by an option: --data data"),
+        ("sweep sweep", "sweep is a sweep, which is named by an option: --out sweep"),
+        ("train pd.graph run", "pd.graph is a sememe graph, which is named by an option: --graph pd.graph"),
+        ("quickstart novel.txt", "novel.txt is a text, which is named by an option: --text novel.txt"),
+        ("eval run novel.txt", "got unexpected extra argument(s) (novel.txt); see 'sememekit eval --help'"),
+        ("sweep --resume --out s", "--resume is no option of sweep: the same command goes on with the sweep in --out"),
+    ],
+)
+def test_a_folder_without_its_option_is_told_the_option(
+    arguments: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("run/plan.json", "data/signature.json", "sweep/sweep.json", "novel.txt"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).touch()
+    Path("pd.graph").write_text('{"format": "sememekit sememe graph"')
+    result = runner.invoke(app, arguments.split())
+    assert result.exit_code == 2
+    assert told in one_line(result)
 
 
 def test_no_arguments_show_help_and_exit_with_2() -> None:

@@ -146,11 +146,21 @@ def test_an_interrupted_sweep_goes_on_and_proposes_the_same(place: Place, tmp_pa
     more = swept(place, tmp_path / "parts", trials=7, pruning=False)
     assert (more.budget, len(more.trials)) == ("7 trials", 7)
     assert len(swept(place, tmp_path / "parts", trials=5, pruning=False).trials) == 7, "nothing is taken away"
-    with pytest.raises(ConfigError, match="its seed is 1, given 2; choose another --out, or type the command as before"):
+    stored = json.loads((tmp_path / "parts" / "sweep.json").read_text(encoding="utf-8"))
+    with pytest.raises(ConfigError, match="--seed is 1 there, given 2; choose another --out, or type the command as before"):
         swept(place, tmp_path / "parts", seed=2, pruning=False)
-    with pytest.raises(ConfigError, match=r"its over is \['optimizer"):
+    with pytest.raises(ConfigError, match=r"settings: --over is optimizer\.\S+ there, given encoder.hidden_size=4,6; choose"):
         swept(place, tmp_path / "parts", "encoder.hidden_size=4,6", pruning=False)
-    for content, message in (("[1]", "holds no JSON object; choose another --out"), ('{"table": {}}', "says no over, seed")):
+    other = {"encoder": {**place.table()["encoder"], "hidden_size": 8}, "decoder": {"name": "mos", "num_components": 2}}
+    (tmp_path / "parts" / "sweep.json").write_text(json.dumps({**stored, "table": {**stored["table"], **other}}))
+    told = r"other settings: decoder.name is 'mos' there, given 'softmax'; encoder.hidden_size is 8 there, given 6; choose"
+    with pytest.raises(ConfigError, match=told):
+        swept(place, tmp_path / "parts", pruning=False)
+    for content, message in (
+        ("[1]", "holds no JSON object; choose another --out"),
+        ('{"table": {}}', "says no over, seed"),
+        (json.dumps({**stored, "table": 3}), "has no table of settings"),
+    ):
         (tmp_path / "parts" / "sweep.json").write_text(content)
         with pytest.raises(DataError, match=message):
             swept(place, tmp_path / "parts")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sememekit.config import Settings, nearest, read_settings
+from sememekit.config import Settings, differences, nearest, read_settings
 from sememekit.errors import ConfigError
 
 
@@ -24,3 +24,19 @@ def test_a_key_that_holds_the_word_is_nearer_than_one_spelled_alike() -> None:
     assert nearest("rate", ["learning_rate", "dropout_rate", "rat"]) == " (did you mean 'rat'?)"
     assert nearest("zzz", ["name", "learning_rate"]) == ""
     assert nearest("lambda", ["rate", "decay"]) == " (did you mean 'decay'?)", "papers call it so"
+
+
+def test_differences_of_two_tables_name_other_variants_first_and_few_settings() -> None:
+    there = {
+        "encoder": {"hidden_size": 4, "dropout": 0.5},
+        "decoder": {"name": "mos", "num_components": 3},
+        "data": {"prepare": "a"},
+    }
+    given = {"encoder": {"hidden_size": 8, "num_layers": 2}, "decoder": {"name": "sdlm"}, "data": {"prepare": "b"}}
+    assert differences(there, given) == (
+        "decoder.name is 'mos' there, given 'sdlm'; encoder.hidden_size is 4 there, given 8; "
+        "encoder.dropout is 0.5 there, and here not set; encoder.num_layers is not set there, given 2"
+    )
+    assert differences(there, there) == ""
+    many = {"task": {f"key{number}": number for number in range(9)}}
+    assert differences({}, many).endswith("task.key5 is not set there, given 5, and 3 more")

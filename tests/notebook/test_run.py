@@ -186,6 +186,24 @@ def test_what_a_run_cannot_be_asked_is_told_before_weights_are_read(folders: Pat
     assert repr(load_run(folders / "sdlm")).endswith("sdlm': a model that predicts words, 10 words)")
 
 
+def test_what_is_no_text_is_told_with_what_is_taken(run: Run, folders: Path) -> None:
+    """Python's own errors speak of something that is not iterable, or has no method of strings."""
+    lattice = load_run(folders / "characters" / "lattice", device="cpu")
+    for asked, told in (
+        (lambda: run.score(5), r"run.score takes a string with a sentence a line, or a list of strings, given 5 \(int\)"),
+        (lambda: run.score(["我", 5]), r"run.score takes .*, given 5 \(int\)"),
+        (lambda: run.perplexity("我 吃".encode()), r"run.perplexity takes .* \(bytes\)"),
+        (lambda: lattice.perplexity(Path("text.txt")), r"run.perplexity takes .*, given PosixPath\('text.txt'\)"),
+        (lambda: lattice.segment(5), r"run.segment takes .*, given 5 \(int\)"),
+        (lambda: run.next_words(["我"]), r"run.next_words takes a string, .*, given \['我'\] \(list\)"),
+        (lambda: run.explain("我", 5), r"run.explain takes a string for each text, given 5 \(int\)"),
+        (lambda: run.generate(5), r"run.generate takes a string, the prompt .*, given 5 \(int\)"),
+        (lambda: load_run(folders / "reviews").predict("我 吃"), r"given a string; for one text: run.predict\(\['我 吃'\]\)"),
+    ):
+        with pytest.raises(TypeError, match=told):
+            asked()
+
+
 def test_tables_are_sequences_that_show_themselves() -> None:
     table = Table(("word", "p"), [("苹果", 0.5), ("a<b", None)], "next")
     assert list(table) == table.to_dicts() == [{"word": "苹果", "p": 0.5}, {"word": "a<b", "p": None}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,28 @@ def test_places_without_files_are_told(place: str, message: str, tmp_path: Path)
     with pytest.raises(DataError, match=message):
         preprocess("plain", place, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ((), r"\(it is empty\); .* or give a file itself: .*/folder/FILE"),
+        (
+            ("b.doc", "a.pdf"),
+            r"\(it has a.pdf, b.doc\); names must end in .txt, .jsonl, .*\.gz, .*train, valid or test in a name",
+        ),
+        (("inner/text.txt",), r"\(it has inner/\); .* or give a folder inside it, such as .*/folder/inner"),
+        ([f"{number}.md" for number in range(7)], "it has 0.md, 1.md, 2.md, 3.md, 4.md and 2 more"),
+    ],
+)
+def test_a_folder_without_text_says_which_names_are_looked_for(names: Sequence[str], told: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    with pytest.raises(DataError, match=told):
+        preprocess("plain", folder, tmp_path / "out")
 
 
 class StoreError(Exception):

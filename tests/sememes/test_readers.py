@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError, SememekitError
+from sememekit.files import RunWarning
 from sememekit.sememes import LEXICON_FORMATS, LexiconReader, build_graph, lexicon_reader, open_lexicon, open_lexicons
 from sememekit.text.vocabulary import Vocabulary
 
@@ -103,6 +104,7 @@ def test_not_utf8(name: str, tmp_path: Path) -> None:
         open_lexicon(f"{name}:{path}")
 
 
+@pytest.mark.filterwarnings("ignore::sememekit.files.RunWarning")  # of sememes that were hardly meant
 @pytest.mark.parametrize("name", sorted(set(LEXICON_FORMATS) - {"open"}))
 @given(data=st.binary(min_size=1, max_size=200))
 def test_random_bytes_give_a_lexicon_or_our_error(name: str, data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -201,6 +203,7 @@ def test_hownet2000_under_another_name(name: str, text: str, tmp_path: Path) -> 
     assert list(open_lexicon(f"hownet2000:{path}").words)[:2] == ["教师", "吃"]
 
 
+@pytest.mark.filterwarnings("ignore::sememekit.files.RunWarning")
 @pytest.mark.parametrize(
     "text",
     [
@@ -235,6 +238,28 @@ def test_list_with_bom_tabs_and_blanks(tmp_path: Path) -> None:
 def test_a_broken_list(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         open_lexicon(f"list:{write(tmp_path / 'list.txt', text)}")
+
+
+@pytest.mark.parametrize(
+    ("sememes", "told"),
+    [
+        ("水果，食物", "has '水果，食物', which is read as one sememe; blanks stand between sememes: write '水果 食物'$"),
+        ("水果 、 食物", "has '、', which is read as one sememe; blanks stand between sememes, and no marks$"),
+        ("fruit|水果,food|食物;", r"has 'fruit\|水果,food\|食物;', which .*: write 'fruit\|水果 food\|食物'$"),
+        ("食物 fruit|", r"has the sememe 'fruit\|' with an empty side; write a name, or two as in human\|人$"),
+        ("", "has no sememes here, so graphs and attacks leave this sense out$"),
+    ],
+)
+def test_sememes_that_were_hardly_meant_are_told(tmp_path: Path, sememes: str, told: str) -> None:
+    """They were read as one sememe of a strange name, or as none."""
+    lines = f"红\n颜色\n苹果\n{sememes}\n"
+    with pytest.warns(RunWarning, match=rf"list\.txt:3: '苹果' {told}"):
+        open_lexicon(f"list:{write(tmp_path / 'list.txt', lines)}")
+    with pytest.warns(RunWarning, match=rf"list\.txt:3: '苹果' {told[:-1]}; 2 more in this file$"):
+        open_lexicon(f"list:{write(tmp_path / 'list.txt', lines + '桃' + chr(10) + '，' + chr(10) + '梨' + chr(10) * 2)}")
+    for header, row in (("", "苹果\t颜色\t{}\t水果\n"), ("word\tpos\tsememes\n", "苹果\tn\t{}\n")):
+        with pytest.warns(RunWarning, match=rf"kb\.tsv:{1 + bool(header)}: '苹果' {told}"):
+            open_lexicon(f"table:{write(tmp_path / 'kb.tsv', header + row.format(sememes))}")
 
 
 TABLE = "word\tpos\tdef\tsememes\nbank\tn\t{institution|机构}\tinstitution|机构 money|钱\nbank\tn\t\tland|地 side|边\n"

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
 from sememekit.sememes import open_lexicon
 from sememekit.sememes.searching import diff_lexicons, dump_lexicons, similar_words, words_with
 
@@ -117,7 +118,7 @@ def test_names_with_blanks_and_tabs_stay_one_name_in_a_column(tmp_path: Path) ->
 
 def test_a_lexicon_without_sememes_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("词\t\n", encoding="utf-8")
-    with pytest.raises(DataError, match="nothing was written"):
+    with pytest.raises(DataError, match="nothing was written"), pytest.warns(RunWarning, match="'词' has no sememes here"):
         dump_lexicons(tmp_path / "out.tsv", [f"table:{tmp_path / 'empty.txt'}"])
     assert not (tmp_path / "out.tsv").exists()
 

@@ -361,6 +361,9 @@ def test_a_file_or_an_empty_folder_is_no_run(tmp_path: Path) -> None:
         Run.open(tmp_path)
     with pytest.raises(CheckpointError, match="does not exist"):
         Run.open(tmp_path / "nowhere")
+    (tmp_path / "signature.json").touch()
+    with pytest.raises(CheckpointError, match=rf"but prepared data, which are given with --data {tmp_path}; give a folder"):
+        Run.open(tmp_path)
 
 
 def test_only_what_a_checkpoint_can_hold_is_taken(folder: RunFolder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from sememekit.commands.train import train
-from sememekit.errors import CheckpointError, ConfigError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.run import Run, stored_clusters
 from sememekit.training import EpochReport, Report, RunFolder, Snapshot, StepReport, StopReport, Trainer
 from sememekit.word_classes.file import write_clusters
@@ -282,6 +283,25 @@ def test_other_words_are_refused(finished: Path, tmp_path: Path) -> None:
     other = Place(tmp_path / "other", max_vocabulary=5)
     with pytest.raises(CheckpointError, match=r"vocabulary.*--data"):
         train({"data": {"path": str(other.data.folder)}}, finished, resume=True)
+
+
+def test_data_that_have_moved_are_told_with_how_to_say_where(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(place.data.folder, "data")
+    train(place.table(data__path="data", schedule__epochs=1), Path("run"))
+    Path("data").rename("moved")
+    with pytest.raises(
+        DataError,
+        match=rf"run was begun with the data in data, which are not there \(looked for in {tmp_path}\); "
+        "say where they are: sememekit train --out run --resume --data DIR",
+    ):
+        train({}, Path("run"), resume=True)
+    with pytest.raises(DataError, match="elsewhere: no such folder"):
+        train({"data": {"path": "elsewhere"}}, Path("run"), resume=True)
+    again = train({"data": {"path": "moved"}, "schedule": {"epochs": 2}}, Path("run"), resume=True)
+    assert again.epochs == 2
 
 
 def test_the_folder_of_another_run_is_not_written_into(place: Place, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from sememekit.commands.train import PLACES, VARIANTS, train
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
 from sememekit.runs.training import open_training, table_of_run
+from sememekit.sememes import build_graph, open_lexicon
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
 from tests.small_run import Place
@@ -103,8 +104,22 @@ def test_a_run_killed_before_its_first_checkpoint_begins_with_those_weights_agai
 
 
 def test_what_does_not_fit_is_said_before_anything_is_written(place: Place, first: Path, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"first: the weights do not fit.*keep task, encoder and decoder as that run"):
-        train(tuning(first, "encoder.hidden_size=8", "encoder.output_size=6"), tmp_path / "tuned")
+    (tmp_path / "list.txt").write_text("苹果\n水果\n", encoding="utf-8")
+    other_graph = tmp_path / "other.graph"
+    build_graph(place.data.vocabulary, [open_lexicon(f"list:{tmp_path / 'list.txt'}")]).save(other_graph)
+    for changes, told in (
+        (
+            ("encoder.hidden_size=8", "encoder.output_size=6"),
+            r"encoder.hidden_size is 6 there, given 8; encoder.output_size is ",
+        ),
+        (("encoder.name=gru", "encoder.hidden_size=6"), r"encoder.name is 'lstm' there, given 'gru'; leave out the recipe"),
+        (
+            ("graph.path=" + str(tmp_path / "other.graph"),),
+            r"graph.path is '.*first/graph.json' there, given '.*other.graph'; ",
+        ),
+    ):
+        with pytest.raises(CheckpointError, match=rf"--from .*first: its weights do not fit this model: {told}"):
+            train(tuning(first, *changes), tmp_path / "tuned")
     other = Place(tmp_path / "other", max_vocabulary=5)
     with pytest.raises(
         CheckpointError, match=r"--from .*first: it was trained on vocabulary .*\(10 words\).*\(5 words\).*--data"

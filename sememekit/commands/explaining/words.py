@@ -17,16 +17,27 @@ BAR_WIDTH = 12
 
 
 def print_words(explanation: Explanation) -> None:
-    """The context as it was read, the next words with senses and sememes, and the largest gates, on stdout."""
+    """The context as it was read, what an overlay changes, the next words with senses and sememes, and the largest gates, on
+    stdout."""
     from rich.markup import escape
 
-    from sememekit.reports.explanation import remarks
+    from sememekit.analysis.explain import OverlayExplanation
+    from sememekit.reports.explanation import compared, remarks
 
     console = result_console()
     context = " ".join(escape(word.word) if word.known else f"[red]{escape(word.word)}[/]" for word in explanation.context)
     console.print(f"{context} …", soft_wrap=True)
     for line in remarks(explanation):
         console.print(escape(line), style="dim", soft_wrap=True)
+    if isinstance(explanation, OverlayExplanation):
+        for title, columns, rows, numbers, left in compared(explanation):
+            table = _table(title, columns, right=set(range(len(columns) - numbers, len(columns))))
+            for row in rows:
+                table.add_row(*map(escape, row))
+            console.print(table)
+            if left:
+                console.print(f"{left:,} more have smaller changes: --json has them all", style="dim", soft_wrap=True)
+        console.print(f"with {escape(explanation.overlay)}:", soft_wrap=True)
     if explanation.no_senses is not None:
         console.print(_words(explanation))
         return

@@ -13,7 +13,7 @@ from sememekit.commands.sweeping.space import Space, Value, combinations_of, ove
 from sememekit.commands.trainings.on_engine import open_trainings
 from sememekit.commands.trainings.one_run import Position
 from sememekit.commands.trainings.processes import Failed, Message, Trained, show_position
-from sememekit.config import apply_overrides
+from sememekit.config import apply_overrides, differences
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.files import read_object
 from sememekit.progress import Progress
@@ -354,10 +354,15 @@ def check_same(out: Path, said: Mapping[str, Any], file: str) -> None:
     stored = read_object(path, lambda why: DataError(f"{why}; choose another --out, or delete {out}"))
     if lacking := [key for key in said if key not in stored]:
         raise DataError(f"{path} says no {', '.join(lacking)}; it was changed; choose another --out, or delete {out}")
-    differing = [key for key in said if key != "budget" and stored[key] != said[key]]
-    if differing:
-        key = differing[0]
+    if not isinstance(stored["table"], dict) or not all(isinstance(keys, dict) for keys in stored["table"].values()):
+        raise DataError(f"{path} has no table of settings; it was changed; choose another --out, or delete {out}")
+    told = [differences(stored["table"], said["table"])]
+    for key, name in (("over", "--over"), ("seed", "--seed"), ("pruning", "pruning")):
+        if stored[key] != said[key]:
+            there, given = (" ".join(value) if isinstance(value, list) else value for value in (stored[key], said[key]))
+            told.append(f"{name} is {there} there, given {given}")
+    if any(told):
         raise ConfigError(
-            f"{out} is a sweep with other settings: its {key} is {stored[key]!s:.200}, given {said[key]!s:.200}; choose "
-            "another --out, or type the command as before (only the budget may change)"
+            f"{out} is a sweep with other settings: {'; '.join(filter(None, told))}; choose another --out, or type the command "
+            "as before (only the budget may change)"
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import islice
 from typing import ClassVar
 
 from sememekit.errors import DataError
-from sememekit.files import typed
+from sememekit.files import RunWarning, typed
 from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
 
@@ -19,15 +20,24 @@ class RecordReader(LexiconReader):
 
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
     """Tried in this order."""
+    names_by_hand: ClassVar[bool] = False
+    """Whether people write the sememes of a sense beside each other, so that a doubtful one is told; else they come out of a
+    definition, which may have none."""
 
     def read(self) -> Lexicon:
         source = read_lexicon_text(self.path, self.encodings)
-        builder = LexiconBuilder(self.path)
+        builder, doubts = LexiconBuilder(self.path), list[tuple[int, str]]()
         for line, record in self.records(source):
             if isinstance(record, Sense):
                 builder.add(record)
+                if self.names_by_hand and (doubt := _doubt_of(record)):
+                    doubts.append((line, doubt))
             else:
                 builder.skip(line, record)
+        if doubts:
+            line, told = doubts[0]
+            others = f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else ""
+            warnings.warn(f"{source.place(line)}: {told}{others}", RunWarning, stacklevel=2)
         if builder.is_empty:
             raise DataError(f"lexicon {self.path}: no record with a word in it")
         notes = (f"read as {source.encoding}",) if len(self.encodings) > 1 else ()
@@ -39,6 +49,25 @@ class RecordReader(LexiconReader):
         form."""
 
 
+_DIVIDING = re.compile("[，、；,;]+")
+"""What people write between the members of a list; no sememe of HowNet has one of these marks."""
+
+
+def _doubt_of(sense: Sense) -> str:
+    """What to say of a sense whose sememes are hardly what was meant; else nothing."""
+    if not sense.sememes:
+        return f"{sense.word[:40]!r} has no sememes here, so graphs and attacks leave this sense out"
+    for name in sense.sememes:
+        if _DIVIDING.search(name):
+            parts = " ".join(_DIVIDING.sub(" ", name).split())
+            return f"{sense.word[:40]!r} has {name[:40]!r}, which is read as one sememe; blanks stand between sememes" + (
+                f": write {parts[:80]!r}" if parts else ", and no marks"
+            )
+        if not all(name.split("|")):
+            return f"{sense.word[:40]!r} has the sememe {name[:40]!r} with an empty side; write a name, or two as in human|人"
+    return ""
+
+
 class TableReader(RecordReader):
     """``word TAB ...``: sememes of one sense stand between blanks, as the file writes them (``human|人`` stays ``human|人``).
 
@@ -48,6 +77,7 @@ class TableReader(RecordReader):
     """
 
     format_name = "table"
+    names_by_hand = True
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
         first, line = next(source.entries())
@@ -128,6 +158,7 @@ class WordListReader(RecordReader):
     """
 
     format_name = "list"
+    names_by_hand = True
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
         lines = source.lines()

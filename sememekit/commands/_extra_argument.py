@@ -1,0 +1,49 @@
+"""An argument that a command does not take: the option that takes such a file or folder."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Final
+
+from sememekit.files import CLUSTERS, GRAPH, OVERLAY, typed
+
+_FOLDERS: Final = (
+    ("plan.json", "a run", (("--out", "--resume"), ("--from",))),
+    ("signature.json", "prepared data", (("--data",),)),
+    ("sweep.json", "a sweep", (("--out",),)),
+)
+"""A file of a folder, what the folder is, and the options that may name it; the first of a group takes its
+name."""
+_FILES: Final = ((GRAPH, "--graph"), (CLUSTERS, "--clusters"), (OVERLAY, "--overlay"))
+
+
+def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> str:
+    """What to type in place of arguments that a command does not take, as the end of a message; "" where nothing is known.
+
+    Args:
+        command: as typer made it.
+        extra: these arguments, with blanks between, as the message of the parser has them.
+        arguments: the whole command line.
+    """
+    argument = next((one for one in arguments if extra == one or extra.startswith(f"{one} ")), extra)
+    options = {flag for parameter in command.params for flag in parameter.opts}
+    if "--resume" in arguments and {"--out", "--resume"} <= options:
+        return f"what is resumed is named by --out: {typed('sememekit', command.name, '--out', argument, '--resume')}"
+    kind, groups = _kind_of(Path(argument))
+    ways = [" ".join([first, typed(argument), *more]) for first, *more in groups if {first, *more} <= options]
+    return f"{typed(argument)} is {kind}, which is named by an option: {' or '.join(ways)}" if ways else ""
+
+
+def _kind_of(path: Path) -> tuple[str, tuple[tuple[str, ...], ...]]:
+    """What is at a path, and groups of options that take it."""
+    for name, kind, groups in _FOLDERS:
+        if (path / name).is_file():
+            return kind, groups
+    if path.is_file():
+        with path.open("rb") as stream:
+            head = stream.read(4096)
+        for file, option in _FILES:
+            if file.begins(head):
+                return file.name, ((option,),)
+    return ("a text", (("--text",),)) if path.exists() else ("", ())
