@@ -32,7 +32,6 @@ KINDS: Final = {
     "lexicon format": ("sememes:LEXICON_FORMATS",),
 }
 """Kind of a variant, as ``load_variant`` has it -> its tables, as ``room:TABLE``."""
-SPLITS: Final = ("train", "valid", "test")
 _WITHOUT_PATH: Final = ("open", "function-words", "openhownet", "wordnet")
 """Formats of a lexicon that need no path."""
 
@@ -86,6 +85,8 @@ def complete_recipe(incomplete: str) -> list[str]:
 
 def complete_split(incomplete: str) -> list[str]:
     """train, valid and test."""
+    from sememekit.corpora.sources import SPLITS
+
     return _beginning(incomplete, SPLITS)
 
 

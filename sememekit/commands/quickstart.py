@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -154,7 +155,7 @@ def quickstart(
         DataError: there is no text to read, or too little of it.
         TrainingError: a model could not be trained.
     """
-    from sememekit.commands.quickstarting import folder as folder
+    from sememekit.commands.quickstarting import folder
     from sememekit.commands.quickstarting.text import usual_share
     from sememekit.reports.quickstart import QuickstartReport
     from sememekit.signals import Stopped, stop_signals
@@ -194,7 +195,7 @@ def _quickstart(
     progress: Progress,
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
-    from sememekit.commands.quickstarting import folder as folder
+    from sememekit.commands.quickstarting import folder
     from sememekit.runs.plan import read_plan
 
     tables = {name: _table(out, name, settings, device) for name in folder.MODELS}
@@ -217,8 +218,7 @@ def _go_on(
 ) -> QuickstartReport:
     """What is not done yet, in a folder that is begun and held."""
     from sememekit.analysis.evaluate_ppl import evaluate_ppl
-    from sememekit.commands.quickstarting import folder as folder
-    from sememekit.commands.quickstarting import steps as steps
+    from sememekit.commands.quickstarting import folder, steps
     from sememekit.commands.quickstarting import text as texts
     from sememekit.commands.trainings.processes import train_all
     from sememekit.reports.quickstart import QuickstartReport, report_page
@@ -230,20 +230,19 @@ def _go_on(
             replace_file(out / folder.PAGE, report_page(done).encode())
         return done.model_copy(update={"already_done": True})
     began, spent, own = time.perf_counter(), time.process_time(), bool(settings.text)
-    for stage in range(5):
-        progress("text and graph", stage, 4)
-        match stage:
-            case 0 if own:
-                text = texts.prepare_own_text(out, Path(settings.text), settings.share, settings.seed, again)
-            case 0:
-                text = texts.prepare_month(out, settings.month, settings.share, settings.seed, again)
-            case 1:
-                asked = (settings.sources, settings.segmenter, settings.share, settings.seed)
-                data = texts.prepare_words(out, text, *asked)
-            case 2:
-                graph = steps.prepare_graph(out, data, settings.sources)
-            case 3:
-                characters, no_lattice = texts.prepare_characters(out, text, data)
+    stage = partial(progress, "text and graph")
+    stage(0, 4)
+    if own:
+        text = texts.prepare_own_text(out, Path(settings.text), settings.share, settings.seed, again)
+    else:
+        text = texts.prepare_month(out, settings.month, settings.share, settings.seed, again)
+    stage(1, 4)
+    data = texts.prepare_words(out, text, settings.sources, settings.segmenter, settings.share, settings.seed)
+    stage(2, 4)
+    graph = steps.prepare_graph(out, data, settings.sources)
+    stage(3, 4)
+    characters, no_lattice = texts.prepare_characters(out, text, data)
+    stage(4, 4)
     tokens = data.signature.splits["train"].tokens
     tables = {name: steps.schedule_for(table, tokens, settings.overrides) for name, table in tables.items()}
     if characters is not None:

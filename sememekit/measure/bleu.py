@@ -13,7 +13,6 @@ so references were several there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -26,13 +25,10 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import DataError
 from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
-from sememekit.measure.references import digest_of, spread_of
+from sememekit.measure.references import NEVER_WORD, UNKNOWN, digest_of, spread_of
 from sememekit.text.english import English
 
 ORDERS: Final = (1, 2, 3, 4)
-
-_UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
-_NEVER: Final = "zqunknownqz"
 
 
 class BleuSettings(Settings):
@@ -146,7 +142,7 @@ class _Distance:
 
 def _example(hypotheses: Sequence[str], references: Sequence[str], distance: _Distance) -> npt.NDArray[np.float64]:
     """(8,) precision of each order, then recall."""
-    texts = [distance.words(_UNKNOWN.sub(_NEVER, text)) for text in hypotheses]
+    texts = [distance.words(UNKNOWN.sub(NEVER_WORD, text)) for text in hypotheses]
     own = [distance.words(text) for text in references]
     table = np.array([[distance(text, reference) for reference in own] for text in texts])  # (H, M, 4)
     return np.concatenate([table.max(axis=1).mean(axis=0), table.max(axis=0).mean(axis=0)])

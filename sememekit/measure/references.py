@@ -1,10 +1,18 @@
-"""What the signatures of ROUGE and BLEU say of references: how many a text has, and which they are."""
+"""What ROUGE and BLEU share: what their signatures say of references, and unknown words, which match nothing."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
+from typing import Final
+
+UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
+"""A word of a scored text that matches nothing."""
+
+NEVER_WORD: Final = "zqunknownqz"
+"""What is scored in its place: a word that no reference has."""
 
 
 def spread_of(references: Sequence[Sequence[str]]) -> str:

@@ -6,7 +6,6 @@ references, and that an unknown word matches nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,12 +20,10 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
-from sememekit.measure.references import digest_of, spread_of
+from sememekit.measure.references import NEVER_WORD, UNKNOWN, digest_of, spread_of
 
 METRICS: Final = ("rouge1", "rouge2", "rougeL")
 
-_UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
-_NEVER_WORD: Final = "zqunknownqz"
 _NEVER_CHARACTER: Final = "\ue000"
 
 
@@ -180,7 +177,7 @@ def _example(
     hypothesis: str, references: Sequence[str], settings: RougeSettings, score: Callable[[str, str], tuple[_Scores, int, int]]
 ) -> list[float]:
     by_word = settings.unit == "word" and settings.tokenizer != "jieba"
-    hypothesis = _known(hypothesis, settings.byte_cap, _NEVER_WORD if by_word else _NEVER_CHARACTER)
+    hypothesis = _known(hypothesis, settings.byte_cap, NEVER_WORD if by_word else _NEVER_CHARACTER)
     found = [score(reference, hypothesis) for reference in references]
     key = "fmeasure" if settings.statistic == "f1" else "recall"
     values = []
@@ -196,12 +193,12 @@ def _example(
 def _known(text: str, byte_cap: int | None, never: str) -> str:
     """What counts of a text, with ``never`` for each unknown word; also for one of which the cap leaves a part, as ``<un``."""
     if byte_cap is None:
-        return _UNKNOWN.sub(never, text)
+        return UNKNOWN.sub(never, text)
     kept = text.encode()[:byte_cap].decode(errors="ignore")
-    for mark in _UNKNOWN.finditer(text):
+    for mark in UNKNOWN.finditer(text):
         if mark.start() < len(kept) < mark.end():
             kept = kept[: mark.start()] + never
-    return _UNKNOWN.sub(never, kept)
+    return UNKNOWN.sub(never, kept)
 
 
 def _summed(found: Sequence[tuple[_Scores, int, int]], name: str, statistic: str) -> float:

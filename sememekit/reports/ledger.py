@@ -109,11 +109,17 @@ def _body(found: Ledger, heading: str) -> str:
 
 
 _SUMMARY: Final = """\
-Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models, `other` with
-`baseline`, at a size that a CPU affords: the geometric mean of the metric on test over seeds, and the relative difference with
-its 95 % interval (Student, pooled variance, of logarithms). At equal CPU time the best validation value of the faster
-model is compared with that of the other within its time, by the CPU time of an update of `other` over that of `baseline`, which
-was measured in turns; where the baseline needs no training there is none."""
+Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models at a size that a
+CPU affords.
+
+- `baseline` and `other` are the metric on test, as geometric means over the seeds. `difference` is that of `other`, relative to
+  `baseline`, with its 95 % interval (Student, pooled variance, of logarithms).
+- `at equal CPU time` compares the best validation values of both models within the CPU time of the model whose training took
+  less. CPU time is the number of updates times the time of one. It is empty where no epoch is validated by the metric.
+- `time of an update` is the CPU time of an update of `other`, divided by that of `baseline`; the two were timed in turns. Where
+  the baseline needs no training, this column and the one before are empty.
+
+A verdict means:"""
 
 
 def ledger_page(found: Ledger) -> str:

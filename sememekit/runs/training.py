@@ -46,7 +46,6 @@ from sememekit.training import RunFolder, Trainer
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
-from sememekit.training.snapshots import Snapshot
 from sememekit.word_classes.file import read_clusters, write_clusters
 
 MAY_CHANGE = (
@@ -118,12 +117,7 @@ def open_training(
         CheckpointError: ``out`` is taken, or there is nothing to resume.
     """
     with ExitStack() as held:
-        folder = None
-        if resume:  # opened again under the lock: what the writer before did is seen whole
-            if ranks.leads:
-                held.enter_context(RunFolder.open(out).locked())
-            ranks.wait()
-            folder = RunFolder.open(out)
+        folder = _open_folder(out, ranks, held) if resume else None
         plan = _resumed_plan(folder, table) if folder else read_plan(table, "the plan")
         device = prepare_torch(plan.run, ranks)
         sources = _resumed_sources(folder, plan, table) if folder else _fresh_sources(plan)
@@ -133,14 +127,8 @@ def open_training(
             data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
         task = build_task(plan, sources.vocabulary, sources.graph, sources.clusters, labels, sources.chunks, sources.kept)
         begun = folder is not None and bool(folder.pointer())
-        if plan.run.start_from and not begun:
-            _start_from(Path(plan.run.start_from), plan, task, sources.vocabulary)
-        elif not begun:
-            for part in task.modules():
-                if isinstance(part, Encoder):
-                    part.initialise()
-            task.initialise()
-            task.begin_training(data)
+        if not begun:
+            _start(task, plan, sources.vocabulary, data)
         check_own_decoders(task)
         remarks = remarks_on(plan) if folder is None else ()
         for text in remarks:
@@ -159,20 +147,13 @@ def open_training(
                 files[ENCODER] = sources.kept
             if plan.data.augment:
                 files[AUGMENT_FILE] = extra.read_bytes()
-            if ranks.leads:
-                folder = RunFolder.create(out, plan.table(), versions(), files)
-                held.enter_context(folder.locked())
-            ranks.wait()
-            folder = folder or RunFolder.open(out)
+            folder = _make_folder(out, plan, files, ranks, held)
         ranks.note(f"begun {out}")
         for text in task.remarks(data):
             on_remark(text)
         trainer, done = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run, ranks), 0
         if begun:
-            snapshot = folder.load("last", with_trainer=True, rows=trainer.rows)
-            load_weights(task, snapshot.weights, out)
-            _restore(trainer, snapshot, out)
-            del snapshot
+            _restore(trainer, out)
             done = trainer.progress.epoch - (not trainer.progress.finished)
             ranks.wait()
             if ranks.leads:
@@ -187,6 +168,37 @@ def open_training(
             if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
                 folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
         yield Training(folder, plan, task, trainer, remarks, vectors)
+
+
+def _open_folder(out: Path, ranks: Ranks, held: ExitStack) -> RunFolder:
+    """The folder of a run that is resumed; ``held`` keeps its lock. It is opened again under the lock: what the writer before
+    did is seen whole."""
+    if ranks.leads:
+        held.enter_context(RunFolder.open(out).locked())
+    ranks.wait()
+    return RunFolder.open(out)
+
+
+def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks, held: ExitStack) -> RunFolder:
+    """The folder of a fresh run, made by the first rank; ``held`` keeps its lock."""
+    folder = None
+    if ranks.leads:
+        folder = RunFolder.create(out, plan.table(), versions(), files)
+        held.enter_context(folder.locked())
+    ranks.wait()
+    return folder or RunFolder.open(out)
+
+
+def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -> None:
+    """Give a task the weights that a fresh run begins with."""
+    if plan.run.start_from:
+        _start_from(Path(plan.run.start_from), plan, task, vocabulary)
+        return
+    for part in task.modules():
+        if isinstance(part, Encoder):
+            part.initialise()
+    task.initialise()
+    task.begin_training(data)
 
 
 def _fresh_sources(plan: Plan) -> _Sources:
@@ -344,8 +356,10 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     return plan_of_run(folder, stored)
 
 
-def _restore(trainer: Trainer, snapshot: Snapshot, out: Path) -> None:
-    """Put a trainer where a snapshot was taken; CheckpointError where the state is not one of this version."""
+def _restore(trainer: Trainer, out: Path) -> None:
+    """Put a trainer where the last snapshot was taken; CheckpointError where the state is not one of this version."""
+    snapshot = trainer.folder.load("last", with_trainer=True, rows=trainer.rows)
+    load_weights(trainer.task, snapshot.weights, out)
     try:
         trainer.restore(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:

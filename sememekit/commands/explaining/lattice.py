@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sememekit.commands._printing import print_table, result_console
+from sememekit.commands.explaining.words import share_bar
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ def print_lattice(explanation: LatticeExplanation) -> None:
         for edge in sentence.edges:
             marks = [*(["best"] if edge.best else []), *([] if edge.listed else ["unlisted"])]
             number = (edge.copy_number,) if explanation.copies > 1 else ()
-            bar = "█" * round(12 * edge.probability) or "▏"
-            rows.append((f"{edge.begin + 1}-{edge.end}", edge.text, *number, percent(edge.probability), bar, ", ".join(marks)))
+            tokens, bar = f"{edge.begin + 1}-{edge.end}", share_bar(edge.probability)
+            rows.append((tokens, edge.text, *number, percent(edge.probability), bar, ", ".join(marks)))
         print_table(f"{sentence.nats:.2f} nats, {explanation.marginal}", columns, rows, numeric=len(columns))
 
 

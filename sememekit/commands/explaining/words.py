@@ -53,7 +53,7 @@ def print_words(explanation: Explanation) -> None:
     ):
         table = _table(title, ("sememe", "gate", "", "empty", "running words"), right={1, 3, 4})
         for item in items:
-            cells = (escape(item.name), f"{item.gate:.2f}", _bar(item.gate), f"{item.at_rest:.2f}", _count(item))
+            cells = (escape(item.name), f"{item.gate:.2f}", share_bar(item.gate), f"{item.at_rest:.2f}", _count(item))
             table.add_row(*cells, style=_style(item, explanation.min_count))
         console.print(table)
 
@@ -69,7 +69,7 @@ def _expected(explanation: Explanation) -> Table:
         assert item.rise is not None
         cells = (
             percent(item.mass),
-            _bar(item.mass),
+            share_bar(item.mass),
             percent(item.mean, 2),
             percent(item.rise, sign="+"),
             "–" if item.lift is None else f"{item.lift:,.1f}",
@@ -94,7 +94,7 @@ def _words(explanation: Explanation) -> Table:
 
     table = _table("", ("next word", "probability", ""), right={1})
     for word in explanation.words:
-        table.add_row(escape(word.word), percent(word.probability), _bar(word.probability))
+        table.add_row(escape(word.word), percent(word.probability), share_bar(word.probability))
     return table
 
 
@@ -103,7 +103,7 @@ def _senses(explanation: Explanation) -> Table:
 
     table = _table("", ("next word", "probability", "", "share", "sense", "sememes with their probability here"), right={1, 3})
     for word in explanation.words:
-        cells = [escape(word.word), percent(word.probability), _bar(word.probability)]
+        cells = [escape(word.word), percent(word.probability), share_bar(word.probability)]
         for sense in word.senses:
             label = sense.title if word.annotated else "no annotation"
             table.add_row(*cells, percent(sense.share, 0), escape(label), escape(sememe_shares(sense.sememes)))
@@ -118,7 +118,8 @@ def sememe_shares(sememes: tuple[ContextSememe, ...]) -> str:
     )
 
 
-def _bar(share: float) -> str:
+def share_bar(share: float) -> str:
+    """A share as a bar of at most ``BAR_WIDTH`` signs, one at least."""
     return "█" * round(share * BAR_WIDTH) or "▏"
 
 

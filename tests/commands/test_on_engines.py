@@ -183,7 +183,7 @@ def test_a_killed_worker_loses_no_finished_example(
     monkeypatch.setenv("TESTS_PARENT", str(os.getpid()))
     attacks.run(files, tmp_path / "here")
     call = {"table": attacks.table_of(files), "labels": toys.LABELS}
-    victim = "tests.commands.test_elsewhere:predict_and_die_once"
+    victim = "tests.commands.test_on_engines:predict_and_die_once"
     with pytest.raises(EngineError, match="a worker was killed"):
         attack(victim, files["data"], tmp_path / "a", workers=2, **call)
     assert (tmp_path / "died").exists()
