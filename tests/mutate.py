@@ -20,6 +20,7 @@ ELSEWHERE = {
     "analysis": ["tests/analysis", "tests/commands"],
     "files": ["tests/test_files.py", "tests/test_typed.py", "tests/commands/test_folders.py"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
+    "runs": ["tests/runs", "tests/commands/test_on_engines.py"],
 }
 """Rooms whose tests are not, or not only, in a folder of that name."""
 

@@ -62,6 +62,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 
 
 _MOST_DIFFERENCES = 6
+_LONGEST_VALUE = 200  # so that a path is whole
 """So many differences of two tables are told."""
 
 
@@ -81,7 +82,8 @@ def differences(there: Mapping[str, Any], given: Mapping[str, Any]) -> str:
                 continue
             first, second = (repr(keys[key]) if key in keys else "not set" for keys in (one, two))
             if first != second:
-                found.append(f"{slot}.{key} is {first:.80} there, {'given ' if key in two else 'and here '}{second:.80}")
+                first, second = (one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…" for one in (first, second))
+                found.append(f"{slot}.{key} is {first} there, {'given ' if key in two else 'and here '}{second}")
     more = f", and {len(found) - _MOST_DIFFERENCES} more" if len(found) > _MOST_DIFFERENCES else ""
     return "; ".join(found[:_MOST_DIFFERENCES]) + more
 

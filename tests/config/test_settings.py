@@ -40,3 +40,6 @@ def test_differences_of_two_tables_name_other_variants_first_and_few_settings() 
     assert differences(there, there) == ""
     many = {"task": {f"key{number}": number for number in range(9)}}
     assert differences({}, many).endswith("task.key5 is not set there, given 5, and 3 more")
+    path = "folder/" * 20
+    assert differences({"graph": {"path": path}}, {}) == f"graph.path is '{path}' there, and here not set"
+    assert differences({"graph": {"path": path * 9}}, {}) == f"graph.path is '{(path * 9)[:199]}… there, and here not set"

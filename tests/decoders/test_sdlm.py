@@ -217,9 +217,9 @@ def test_blocks_made_in_inference_mode_serve_training(by_edges: bool, monkeypatc
 
 def test_a_call_by_edges_makes_what_a_compiler_needs_in_every_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of the way by bases, which a compiler takes and cannot lay out."""
-    calls, decoder, hidden = count_calls(monkeypatch), make(num_bases=2), torch.randn(20, WIDTH, dtype=torch.float64)
+    calls, decoder, hidden = count_calls(monkeypatch), make(num_bases=5), torch.randn(200, WIDTH, dtype=torch.float64)
     for dtype in (torch.float64, torch.float32):
-        decoder.to(dtype).nll(hidden.to(dtype), torch.zeros(20, dtype=torch.long))
+        decoder.to(dtype).nll(hidden.to(dtype), torch.zeros(200, dtype=torch.long))
         assert (hidden.device, dtype) in decoder.structure._blocks
     assert len(calls) == 2
 
