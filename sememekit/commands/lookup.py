@@ -28,6 +28,7 @@ EXAMPLES = (
     "sememekit lookup --source hownet:hownet.txt --source open --dump merged.tsv",
     "sememekit lookup --source open --diff table:merged.tsv",
     "sememekit lookup --check",
+    "sememekit lookup 工人 --graph runs/sdlm",
     'sememekit lookup --change 工人 "+人" --graph runs/sdlm',
 )
 
@@ -59,16 +60,18 @@ def command(
         tuple[str, str] | None,
         option(
             "--change",
-            "Instead: add a change of annotation to --overlay, for evaluate-ppl --overlay.",
+            "Instead: add a change of annotation to --overlay, for evaluate-ppl, explain and score.",
             metavar='WORD[#SENSE] "+SEMEME -SEMEME"',
             show_default=False,
         ),
     ] = None,
     graph: Annotated[
         Path | None,
-        option("--graph", "With --change: the sememe graph, or the run, that it is for; else --source.", show_default=False),
+        option("--graph", "Of WORD or --change: a sememe graph, or a run with one, in place of --source.", show_default=False),
     ] = None,
-    overlay: Annotated[Path, option("--overlay", "With --change: file that is written or added to.")] = Path("overlay.txt"),
+    overlay: Annotated[
+        Path, option("--overlay", "With --change: file that is written or added to; with --graph: changes of WORD.")
+    ] = Path("overlay.txt"),
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -93,13 +96,20 @@ def command(
         fail_usage(f"give one of {', '.join(asked)}" + (f", and not {' with '.join(chosen)}" if chosen else ""))
     if similar and word is None:
         fail_usage("--similar needs a WORD")
-    if graph is not None and (change is None or sources):
-        fail_usage("--graph needs --change" if change is None else "--change takes --graph or --source, not both")
+    if graph is not None and change is None and word is None:
+        fail_usage("--graph needs WORD or --change")
+    if graph is not None and similar:
+        fail_usage("--similar asks lexicons: give --source in place of --graph")
+    if graph is not None and sources:
+        fail_usage("give --graph or --source, not both")
     typed = others_typed(context, ())
     if "--top" in typed and not (sememes or similar or diff is not None):
         fail_usage("--top needs --sememe, --similar or --diff; leave it out")
-    if "--overlay" in typed and change is None:
-        fail_usage("--overlay needs --change; a trained run reads an overlay with: sememekit explain RUN TEXT --overlay FILE")
+    if "--overlay" in typed and change is None and graph is None:
+        fail_usage(
+            "--overlay needs --change, or WORD with --graph; a trained run reads an overlay with: sememekit explain RUN TEXT "
+            "--overlay FILE"
+        )
     from sememekit.sememes.searching import similar_words, words_with
 
     given = tuple(sources or ("open",))
@@ -115,6 +125,8 @@ def command(
         _check_open_lexicon(json)
     elif similar:
         _print_found(similar_words(word, given, side=side, top=top), json, quiet)
+    elif graph is not None:
+        _annotation(word, graph, overlay if "--overlay" in typed else None, json, quiet)
     else:
         _look_up(word, given, side, json)
 
@@ -130,6 +142,22 @@ def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> N
     if not report.senses:
         near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
         raise DataError(f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH")
+
+
+def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet: bool) -> None:
+    from sememekit.sememes.change import annotation
+
+    report = annotation(word, graph, overlay)
+    if json:
+        print_json(report)
+        return
+    columns = ["sense", "label", "sememes"]
+    rows = [(f"{report.word}#{each.sense}", each.label, " ".join(each.sememes)) for each in report.senses]
+    changed = "" if overlay is None else f" with {overlay}"
+    print_table(f"{report.word} in {graph}{changed} ({report.source})", columns, rows, numeric=len(columns))
+    first = f"{report.word}#1" if len(report.senses) > 1 else report.word
+    change = typed("sememekit", "lookup", "--change", first, "+SEMEME -SEMEME", "--graph", graph)
+    hint(f"next: {change}", quiet)
 
 
 def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:

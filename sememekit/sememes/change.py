@@ -1,15 +1,38 @@
-"""``sememekit lookup --change``: one change of annotation, checked and added to an overlay file."""
+"""The annotation of a word in a graph, and one change of it, checked and added to an overlay file (``lookup --change``)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from sememekit.errors import ConfigError
+from sememekit.config import Record
+from sememekit.errors import ConfigError, GraphError
 from sememekit.files import OVERLAY, check_output
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
-from sememekit.sememes.overlay import ChangedSense, apply_changes, parse_change, read_overlay, write_overlay
+from sememekit.sememes.overlay import ChangedSense, apply_changes, near, parse_change, read_overlay, write_overlay
 from sememekit.text.vocabulary import Vocabulary
+
+
+class GraphSense(Record):
+    """One sense in a graph."""
+
+    sense: int
+    """Its number among the senses of the word, from 1: WORD#NUMBER in an overlay."""
+    label: str
+    """Parts of speech and glosses of the lexicon, or its sememes."""
+    sememes: tuple[str, ...]
+
+
+class AnnotationReport(Record):
+    """What a graph says of a word."""
+
+    word: str
+    graph: str
+    overlay: str | None
+    """The changes that it was read with."""
+    source: str
+    """The lexicon or the rule that the senses are of; "none" where nothing knows the word, whose one sense is ``<unk>``."""
+    senses: tuple[GraphSense, ...]
 
 
 class ChangeReport(ChangedSense):
@@ -24,6 +47,41 @@ class ChangeReport(ChangedSense):
     overlay: str
     changes: int
     checked_with: str
+
+
+def annotation(word: str, graph: Path, overlay: Path | None = None) -> AnnotationReport:
+    """The senses of a word as a graph numbers them, and their sememes.
+
+    Args:
+        word: of the vocabulary of the graph.
+        graph: a graph file, or the folder of a run, which keeps its graph.
+        overlay: changes to read it with.
+
+    Raises:
+        ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word.
+    """
+    word, found = word.strip(), _graph_at(graph)
+    if overlay is not None:
+        found, _, _ = apply_changes(found, read_overlay(overlay))
+    if word not in found.words:
+        raise GraphError(f"{graph}: no word {word!r} in the graph{near(word, found.words)}; to ask a lexicon leave out --graph")
+    entry = found.entry(found.words.index(word))
+    senses = enumerate(entry.senses, start=1)
+    return AnnotationReport(
+        word=word,
+        graph=str(graph),
+        overlay=None if overlay is None else str(overlay),
+        source=entry.source,
+        senses=tuple(GraphSense(sense=number, label=sense.label, sememes=sense.sememes) for number, sense in senses),
+    )
+
+
+def _graph_at(path: Path) -> SememeGraph:
+    """The graph of a file, or of the folder of a run."""
+    file = path / "graph.json" if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise ConfigError(f"--graph {path}: this folder keeps no graph.json; give a run with a graph, or a graph file")
+    return SememeGraph.load(file)
 
 
 def add_change(
@@ -52,10 +110,7 @@ def add_change(
     check_output(overlay, OVERLAY)
     earlier = read_overlay(overlay) if overlay.exists() and overlay.stat().st_size else ()
     if graph is not None:
-        file = graph / "graph.json" if graph.is_dir() else graph
-        if graph.is_dir() and not file.exists():
-            raise ConfigError(f"--graph {graph}: this folder keeps no graph.json; give a run with a graph, or a graph file")
-        base, checked = SememeGraph.load(file), str(graph)
+        base, checked = _graph_at(graph), str(graph)
     else:
         lexicons = open_lexicons(sources, side)
         base = build_graph(Vocabulary.from_counts({word: 1 for one in lexicons for word in one.words}), lexicons)

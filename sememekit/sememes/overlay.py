@@ -188,7 +188,7 @@ def _find(change: Change, ids: dict[str, int], entries: Sequence[WordEntry]) -> 
         head, mark, digits = word.rpartition("#")
         word = head if mark and digits.isdecimal() else word
     if word not in ids:
-        raise GraphError(f"{change.place}: no word {word!r} in the graph{_near(word, ids)}")
+        raise GraphError(f"{change.place}: no word {word!r} in the graph{near(word, ids)}")
     senses = entries[ids[word]].senses
     listed = ", ".join(f"{word}#{number} ({' '.join(sense.sememes)})" for number, sense in enumerate(senses, start=1))
     if not digits and len(senses) > 1:
@@ -208,7 +208,7 @@ def _sememe(name: str, sememes: Sequence[str], place: str) -> str:
     if sides:
         raise GraphError(f"{place}: {name!r} is a side of several sememes: {', '.join(sides)}; write one of them whole")
     raise GraphError(
-        f"{place}: no sense of the graph has the sememe {name!r}{_near(name, sememes)}; a model has weights only for "
+        f"{place}: no sense of the graph has the sememe {name!r}{near(name, sememes)}; a model has weights only for "
         "sememes of the graph that it was trained with, so a new one needs training: build-sememe-graph, then train"
     )
 
@@ -230,7 +230,7 @@ def _changed(
     return after
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     """The nearest spellings, as the end of a clause."""
     found = near_spellings(name, known)
     return f" (near: {' '.join(found)})" if found else ""

@@ -127,7 +127,7 @@ def test_an_interrupt_is_said() -> None:
         (["lookup", "词", "--top", "3"], "--top needs --sememe, --similar or --diff"),
         (
             ["lookup", "词", "--overlay", "o.txt"],
-            "--overlay needs --change; a trained run reads an overlay with: ",
+            "--overlay needs --change, or WORD with --graph; a trained run reads an overlay with: ",
         ),
         (["attack", "--compare", "a", "b", "--source", "open", "--search", "pso"], "and no --search or --source; leave it out"),
         (["attack", "run", "--compare", "a", "b"], "and no VICTIM"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner, Result
 
+from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError, GraphError, SememekitError
-from sememekit.sememes.change import add_change
+from sememekit.sememes.change import add_change, annotation
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.overlay import HEADER, apply_changes, parse_change, read_overlay, write_overlay
 from tests.small import small_graph
@@ -168,3 +171,44 @@ def test_without_a_graph_the_lexicon_is_asked(tmp_path: Path) -> None:
     report = add_change("苹果#2", "+水果", tmp_path / "o.txt", sources=[f"list:{tmp_path / 'list.txt'}"])
     assert set(report.after) == {"水果", "电脑", "品牌"}
     assert report.checked_with == "list:list.txt"
+
+
+def test_the_annotation_of_a_word_as_a_graph_numbers_it(tmp_path: Path) -> None:
+    graph, overlay = tmp_path / "graph.json", tmp_path / "o.txt"
+    small_graph().save(graph)
+    report = annotation(" 苹果 ", tmp_path)
+    assert [(each.sense, {*each.sememes}) for each in report.senses] == [
+        (1, {"植物", "水果"}),
+        (2, {"品牌", "电脑"}),
+        (3, {"食品"}),
+    ]
+    assert report.overlay is None
+    for sense in report.senses[1:]:
+        add_change(f"苹果#{sense.sense}", "+机器", overlay, graph=graph)
+    assert [{*each.sememes} for each in annotation("苹果", graph, overlay).senses] == [
+        {"植物", "水果"},
+        {"品牌", "机器", "电脑"},
+        {"机器", "食品"},
+    ]
+    assert annotation("无名", graph).source == "none"
+    with pytest.raises(GraphError, match=r"no word '苹果树' in the graph .near: 苹果.; to ask a lexicon leave out --graph"):
+        annotation("苹果树", graph)
+
+
+def test_the_command_shows_the_annotation_of_a_word(tmp_path: Path) -> None:
+    small_graph().save(tmp_path / "graph.json")
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["lookup", *arguments], terminal_width=200)
+
+    result = run("苹果", "--graph", str(tmp_path))
+    assert "苹果#2" in result.stdout
+    assert json.loads(run("无名", "--graph", str(tmp_path), "--json").stdout)["senses"][0]["sememes"] == ["<unk>"]
+    for arguments, said in (
+        (["--sememe", "a", "--graph", "g"], "--graph needs WORD or --change"),
+        (["苹果", "--similar", "--graph", "g"], "--similar asks lexicons"),
+        (["苹果", "--source", "open", "--graph", "g"], "give --graph or --source, not both"),
+        (["苹果", "--overlay", "o.txt"], "--overlay needs --change, or WORD with --graph"),
+    ):
+        refused = run(*arguments)
+        assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
