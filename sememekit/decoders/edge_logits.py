@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from sememekit.decoders.edge_blocks import EdgeBlock, EdgeBlocks
-from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece
+from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece, sum_dtype
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import Incidence, add_product, differentiable_once, product_dtype
 
@@ -125,7 +125,8 @@ class _EdgeSums(torch.autograd.Function):
         most = blocks.most_edges * min(block, num_tokens)
         buffer = None if keep else low_vectors_eH.new_empty(most)
         gates = vectors_eH.new_empty(most)
-        normaliser_N, score_N, total_N = (vectors_eH.new_empty(num_tokens) for _ in range(3))
+        normaliser_N, score_N = (vectors_eH.new_empty(num_tokens) for _ in range(2))
+        total_N = vectors_eH.new_empty(num_tokens, dtype=sum_dtype(vectors_eH))
         kept, kept_scores = [], []
         for part in parts_of(num_tokens, block):
             gates_Kn, context_Hn = gates_KN[:, part].contiguous(), low_contexts_NH[part].T

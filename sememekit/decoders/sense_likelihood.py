@@ -18,7 +18,7 @@ class Likelihood(NamedTuple):
     Attributes:
         normaliser_n: log-sum-exp over all senses.
         score_n: log-sum-exp over the senses of the target.
-        total_n: sum of ``raised_Sn``.
+        total_n: sum of ``raised_Sn``, in single precision at least: in half precision that of 65,504 senses would be infinite.
         raised_Sn: exp(logit - the greatest of the token), in the memory of the logits.
         place_Mn: places of the senses of the target.
         share_Mn: their shares of the target's probability, 0 behind the last.
@@ -48,8 +48,13 @@ def likelihood(
         logits_Sn.scatter_(0, place_Mn, torch.where(target_n >= 0, own_Mn, logits_Sn.gather(0, place_Mn)))
     own_Mn = own_Mn.masked_fill(~real_Mn, -torch.inf)
     top_n = logits_Sn.amax(dim=0)
-    total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0)
+    total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0, dtype=sum_dtype(logits_Sn))
     return Likelihood(total_n.log() + top_n, own_Mn.logsumexp(dim=0), total_n, logits_Sn, place_Mn, own_Mn.softmax(dim=0))
+
+
+def sum_dtype(values: Tensor) -> torch.dtype:
+    """The dtype of ``total_n``."""
+    return torch.promote_types(values.dtype, torch.float32)
 
 
 def parts_of(num_tokens: int, block: int) -> list[slice]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from sememekit.decoders.sense_blocks import SenseBlock
-from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece
+from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece, sum_dtype
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
@@ -141,7 +141,8 @@ class _SenseSums(torch.autograd.Function):
         is_wide = width >= WIDE_FROM
         keep_scores = keep and is_wide
         buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
-        normaliser_N, score_N, total_N = (words_VE.new_empty(num_tokens) for _ in range(3))
+        normaliser_N, score_N = (words_VE.new_empty(num_tokens) for _ in range(2))
+        total_N = words_VE.new_empty(num_tokens, dtype=sum_dtype(words_VE))
         kept, scores = [], []
         for part in parts_of(num_tokens, block):
             gates_Kn, context_RnE = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].contiguous()

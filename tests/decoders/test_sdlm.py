@@ -204,6 +204,26 @@ def test_constants_of_frequent_sememes_fit_half_precision(dtype: torch.dtype) ->
 
 
 @pytest.mark.parametrize("by_edges", [True, False])
+def test_more_senses_than_half_precision_counts(by_edges: bool) -> None:
+    """70,000 equal senses: their sum is no number of half precision, its logarithm is."""
+    size, dtype = 70_000, torch.float16
+    sense, one = torch.arange(size + 1), torch.tensor([0])
+    structure = SenseStructure(sense, torch.zeros(size, dtype=torch.long), torch.tensor([0, 1]), one, one + 1, 1, 1)
+    words, gates, mixing = (torch.ones(rows, columns, dtype=dtype) for rows, columns in ((size, 1), (1, 2), (1, 1)))
+    words.requires_grad_(True)
+    contexts, target, bases = torch.ones(2, 1, dtype=dtype), torch.tensor([0, 5]), torch.ones(1, 1, 1, dtype=dtype)
+    if by_edges:
+        inputs = edge_logits.EdgeInputs(structure, contexts, bases, words, gates, mixing, None)
+        normaliser, score = edge_logits.normaliser_and_score_by_edges(inputs, target, 2)
+    else:
+        plain = sense_logits.SenseInputs(structure, contexts[None], words, gates, mixing, None)
+        normaliser, score = sense_logits.normaliser_and_score(plain, target, 2)
+    torch.testing.assert_close((normaliser - score).double(), torch.full((2,), np.log(size)).double(), rtol=1e-3, atol=0)
+    (grad,) = torch.autograd.grad((normaliser - score).sum(), words)
+    torch.testing.assert_close(grad[:7, 0].double(), torch.tensor([-1.0, 0, 0, 0, 0, -1.0, 0]).double(), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("by_edges", [True, False])
 def test_blocks_made_in_inference_mode_serve_training(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
     decoder, hidden, target = make(num_bases=2), torch.randn(4, WIDTH, dtype=torch.float64), torch.arange(4)
