@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -88,6 +89,7 @@ def command(
                         device=device,
                         fresh=fresh,
                         progress=show,
+                        asked_to_stop=asked_to_stop,
                     )
         except Stopped:
             remark("stopped by a signal before anything was begun; type the same command again", quiet=False)
@@ -129,6 +131,7 @@ def quickstart(
     device: str = "auto",
     fresh: bool = False,
     progress: Progress = silent,
+    asked_to_stop: StopRequest | None = None,
 ) -> QuickstartReport:
     """Prepare a text, build its sememe graph, train two models on words and one on characters, measure and explain them.
 
@@ -149,6 +152,7 @@ def quickstart(
         device: ``auto``, ``cpu`` or ``cuda``.
         fresh: throw away what an earlier quickstart left in ``out``.
         progress: called as (stage, done, total).
+        asked_to_stop: tells of signals; these are watched here unless it is given.
 
     Raises:
         ConfigError: ``out`` holds something else or was begun with other settings, or an option is out of range.
@@ -177,10 +181,10 @@ def quickstart(
         raise ConfigError(f"quickstart: the share must lie above 0 and be 1 at most, given {settings.share:g}")
     again = folder.command_of(out, settings, share_here)
     began = time.perf_counter()
-    with stop_signals(patient=True) as asked_to_stop:
+    with stop_signals(patient=True) if asked_to_stop is None else nullcontext(asked_to_stop) as asked:
         try:
-            with asked_to_stop.at_once():
-                return _quickstart(out, settings, again, device, fresh, progress, asked_to_stop)
+            with asked.at_once():
+                return _quickstart(out, settings, again, device, fresh, progress, asked)
         except Stopped:
             seconds = time.perf_counter() - began
             return QuickstartReport(out=str(out), stopped=True, seconds=seconds, next_commands=(again,))

@@ -22,6 +22,7 @@ from sememekit.commands.trainings.processes import Trained, _stopped_before_it_b
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
+from sememekit.signals import STOPPING
 from tests.pages import check_page
 
 WORDS = (
@@ -242,6 +243,25 @@ def test_a_signal_before_training_ends_with_the_command_that_goes_on(
     assert report.stopped
     assert report.next_commands[0].startswith(f"sememekit quickstart --out {tmp_path / 'out'} --share 0.5 --set ")
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_once_a_signal_stopped_it_no_further_one_ends_the_program_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What loaded torch takes some tenths of a second to end, after the last line is printed."""
+    text = tmp_path / "one.txt"
+    text.write_text("去年 美国 贸易\n" * 400, encoding="utf-8")
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    monkeypatch.setattr(
+        "sememekit.commands.quickstarting.text.preprocess", lambda *rest, **extra: signal.raise_signal(signal.SIGTERM)
+    )
+    try:
+        result = CliRunner().invoke(app, ["quickstart", "--out", str(tmp_path / "out"), "--text", str(text)])
+        assert (result.exit_code, "go on with: sememekit quickstart" in result.stderr) == (75, True)
+        assert {signal.getsignal(number) for number in before} == {signal.SIG_IGN}
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_a_model_that_was_stopped_while_it_was_loading_has_a_report() -> None:
