@@ -220,11 +220,13 @@ def test_what_a_lattice_cannot_do_is_said(place: Place, tmp_path: Path) -> None:
 
 
 def test_an_output_layer_that_only_estimates_is_refused(place: Place, tmp_path: Path) -> None:
-    """It would be the full softmax at its full price, its settings read by nobody; no run is left behind."""
-    pattern = "so that decoder 'sampled' saves no time there; take --decoder softmax"
-    with pytest.raises(ConfigError, match=pattern):
-        train({**table(place), "decoder": {"name": "sampled", "num_samples": 4}}, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    """It would be the exact layer at its full price, its settings read by nobody; no run is left behind."""
+    for decoder in ({"name": "sampled", "num_samples": 4}, {"name": "mos", "num_components": 2, "samples": 4}):
+        pattern = f"the words which decoder '{decoder['name']}' draws save no time there; .* --set decoder.samples=0"
+        with pytest.raises(ConfigError, match=pattern):
+            train({**table(place), "decoder": decoder}, tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+    train({**table(place, schedule__epochs=1), "decoder": {**decoder, "samples": 0}}, tmp_path / "run")
 
 
 def test_an_output_layer_that_would_never_learn_its_clusters_is_refused(place: Place, tmp_path: Path) -> None:

@@ -246,8 +246,9 @@ class Lattice(SentencePredictor):
         if self.decoder.estimates_in_training:
             name = type(self.decoder).__name__.lower()
             raise ConfigError(
-                f"task 'lattice' computes exact probabilities in training, so that decoder {name!r} saves no time there; take "
-                "--decoder softmax, which is the same model"
+                f"task 'lattice' computes exact probabilities in training, so that the words which decoder {name!r} draws "
+                "save no time there; train with all words, which is the same model: --set decoder.samples=0, or, in the place "
+                "of sampled, --decoder softmax"
             )
         if isinstance(self.decoder, ClusterLearner) and self.decoder.learns_from_nll:
             raise ConfigError(
