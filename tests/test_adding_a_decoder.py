@@ -20,11 +20,11 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "adding-a-decoder.md"
 
 
-def blocks() -> tuple[str, str, str]:
-    """The code of the page: the file, the line of the table, the line of the tests."""
+def blocks() -> tuple[str, str, str, str]:
+    """The code of the page: the file, the line of the table, the line of the tests, the file with sampled words."""
     found = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(found) == 3
-    return found[0], found[1], found[2]
+    assert len(found) == 4
+    return found[0], found[1], found[2], found[3]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def copy(tmp_path: Path) -> Path:
     for name in ("sememekit", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    file, line, case = blocks()
+    file, line, case, _ = blocks()
     package = tmp_path / "sememekit" / "decoders"
     (package / "temperature.py").write_text(file, encoding="utf-8")
     for path, before, added in (
@@ -111,3 +111,17 @@ def test_it_learns_at_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert best is not None
     assert usual is not None
     assert best < 2 * usual, (best, usual)
+
+
+def test_the_layer_with_sampled_words_is_the_one_above_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without draws it learns what the layer above learns; with them nearly as well, and something else."""
+    for name, code in (("exact_layers", blocks()[0]), ("drawn_layers", blocks()[3])):
+        (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    table, best = Place(tmp_path / "place").table(schedule__epochs=2), []
+    drawn = {"name": "drawn_layers:Temperature", "temperature": 2.0}
+    for number, decoder in enumerate(({**drawn, "name": "exact_layers:Temperature"}, drawn, {**drawn, "samples": 6})):
+        best.append(train({**table, "decoder": decoder}, tmp_path / f"run-{number}").best_valid)
+    assert best[0] == pytest.approx(best[1], rel=1e-6)
+    assert best[2] != best[1]
+    assert best[2] == pytest.approx(best[1], rel=0.2)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
 from sememekit.decoders.base import Decoder
+from sememekit.decoders.sampling import NormalisedScores, estimated_nll
 from sememekit.errors import ConfigError, SememekitError
 from sememekit.layers import evaluating
 
@@ -26,7 +27,8 @@ def check_contract(decoder: Decoder) -> None:
     """Refuse an output layer whose losses or probabilities are none: figures of it would mean nothing.
 
     In evaluation, on 2 x 3 random contexts: ``nll`` gives a number for each target, each row of ``log_probs`` sums to one, and
-    ``nll`` is what ``log_probs`` has for the target, all to ``TOLERANCE``. Generators are left as they are.
+    ``nll`` is what ``log_probs`` has for the target, all to ``TOLERANCE``. Of a ``NormalisedScores`` that draws words, the
+    ``scores`` of some words are those of all, and ``sampled_nll`` is the estimate from them. Generators are left as they are.
 
     Raises:
         ConfigError: naming the class, the method and what came.
@@ -50,16 +52,53 @@ def check_contract(decoder: Decoder) -> None:
             "not to one; end with log_softmax, or subtract logsumexp"
         )
     own = -log_probs.gather(-1, target.unsqueeze(-1)).squeeze(-1)
-    apart = (own - nats.double()).abs() > TOLERANCE * (1 + own.abs())
-    if apart.any():
-        place = tuple(int(index) for index in apart.nonzero()[0])
+    place = _apart(nats.double(), own)
+    if place is not None:
         raise ConfigError(
             f"{name}.nll gives {float(nats[place]):.4g} nats for a word whose log-probability is {-float(own[place]):.4g} by "
             "log_probs; in evaluation both must agree"
         )
+    if isinstance(decoder, NormalisedScores) and decoder.sampler.samples > 0:
+        _check_scores(decoder, name, hidden, target)
 
 
-def _called(decoder: Decoder, method: str, name: str, *given: Tensor) -> Tensor:
+@torch.no_grad()
+def _check_scores(decoder: NormalisedScores, name: str, hidden: Tensor, target: Tensor) -> None:
+    """Of an output layer that is trained with sampled words, to which its evaluation says nothing."""
+    last = decoder._num_words - 1
+    draw = decoder.sampler.arrange(target.flatten(), target.new_tensor([last, 0, last]))  # a repeat, and a hit of a target
+    with evaluating(decoder):
+        whole = _called(decoder, "scores", name, hidden).double()
+        some = _called(decoder, "scores", name, hidden, draw.words).double()
+    _check_shape(whole, (*target.shape, decoder._num_words), f"{name}.scores must give the scores of all words")
+    shape = (*target.shape, len(draw.words))
+    _check_shape(some, shape, f"{name}.scores must give the scores of the words that it is given, and of no other")
+    expected = whole[..., draw.words]
+    place = _apart(some, expected)
+    if place is not None:
+        raise ConfigError(
+            f"{name}.scores gives a word the score {float(some[place]):.4g} where some words are asked for, and "
+            f"{float(expected[place]):.4g} where all are; training with sampled words would learn another model"
+        )
+    with evaluating(decoder):
+        estimate = _called(decoder, "sampled_nll", name, hidden, draw).double()
+    _check_shape(estimate, (target.numel(),), f"{name}.sampled_nll must give the estimated nats of each target, unreduced")
+    wanted = estimated_nll(some.flatten(0, -2), draw)
+    place = _apart(estimate, wanted)
+    if place is not None:
+        raise ConfigError(
+            f"{name}.sampled_nll gives {float(estimate[place]):.4g} nats where the scores of the drawn words make "
+            f"{float(wanted[place]):.4g}; see sememekit.decoders.sampling.estimated_nll"
+        )
+
+
+def _apart(found: Tensor, wanted: Tensor) -> tuple[int, ...] | None:
+    """A place where two tables differ by more than ``TOLERANCE``; None where they agree."""
+    apart = ~((found - wanted).abs() <= TOLERANCE * (1 + wanted.abs()))
+    return tuple(apart.nonzero()[0].tolist()) if apart.any() else None
+
+
+def _called(decoder: Decoder, method: str, name: str, *given: Any) -> Tensor:
     try:
         answer = getattr(decoder, method)(*given)
     except SememekitError:

@@ -13,6 +13,7 @@ from sememekit.commands.train import train
 from sememekit.config import trusting_code
 from sememekit.decoders.base import Resources
 from sememekit.decoders.contract import check_contract
+from sememekit.decoders.sampling import Draw
 from sememekit.decoders.softmax import Softmax
 from sememekit.errors import ConfigError
 from sememekit.runs.run import Run
@@ -49,6 +50,34 @@ class Tuple(Softmax):
         return (super().log_probs(hidden),)
 
 
+class Shifted(Softmax):
+    """Its scores of some words are not those of all."""
+
+    def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
+        return super().scores(hidden, words) + (0.0 if words is None else words.float())
+
+
+class Deaf(Softmax):
+    def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
+        return super().scores(hidden)
+
+
+class Undrawn(Softmax):
+    def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
+        return super().sampled_nll(hidden, draw) + draw.correction.clamp(min=0.0).sum() + 1.0
+
+
+class Drawless(Softmax):
+    def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
+        return super().sampled_nll(hidden, draw).sum()
+
+
+SAMPLED_WRONG = [
+    (Shifted, r"Shifted\.scores gives a word the score \S+ where some words are asked for, and \S+ where all are"),
+    (Deaf, r"Deaf\.scores must give the scores of the words that it is given, and of no other: \(2, 3, 7\).*\(2, 3, 10\)"),
+    (Undrawn, r"Undrawn\.sampled_nll gives \S+ nats where the scores of the drawn words make \S+; see"),
+    (Drawless, r"Drawless\.sampled_nll must give the estimated nats of each target, unreduced: \(6,\).*given \(\)"),
+]
 WRONG = [
     (Unnormalised, r"test_own_contract:Unnormalised\.log_probs: the probabilities of a context sum to 7\.389 and not to one"),
     (Mean, r"Mean\.nll must give the nats of each target, unreduced: \(2, 3\) for contexts of 2 x 3, given \(\)"),
@@ -58,8 +87,8 @@ WRONG = [
 ]
 
 
-def built(kind: Any) -> Softmax:
-    layer: Softmax = kind(Softmax.Settings(tied=False), Resources(width=4, vocabulary=small_vocabulary()))
+def built(kind: Any, samples: int = 0) -> Softmax:
+    layer: Softmax = kind(Softmax.Settings(tied=False, samples=samples), Resources(width=4, vocabulary=small_vocabulary()))
     return layer
 
 
@@ -69,8 +98,16 @@ def test_a_layer_that_breaks_its_promise_is_told_how(kind: Any, told: str) -> No
         check_contract(built(kind))
 
 
-def test_one_that_keeps_it_and_the_generators_are_left_alone() -> None:
-    layer = built(Kept).train()
+@pytest.mark.parametrize(("kind", "told"), SAMPLED_WRONG)
+def test_one_whose_sampled_training_would_learn_another_model_is_told_how(kind: Any, told: str) -> None:
+    check_contract(built(kind))  # nothing of it is asked for
+    with pytest.raises(ConfigError, match=told):
+        check_contract(built(kind, samples=5))
+
+
+@pytest.mark.parametrize("samples", [0, 5])
+def test_one_that_keeps_it_and_the_generators_are_left_alone(samples: int) -> None:
+    layer = built(Kept, samples).train()
     state = torch.random.get_rng_state()
     check_contract(layer)
     assert torch.equal(torch.random.get_rng_state(), state)

@@ -63,6 +63,13 @@ def twin(layer: NormalisedScores, hidden: Tensor, target: Tensor, drawn: Tensor,
     return torch.stack(losses)
 
 
+def test_every_layer_that_can_draw_words_has_a_case() -> None:
+    kinds = {name: load_variant("decoder", name, DECODERS) for name in DECODERS}
+    samplers = {name for name, kind in kinds.items() if "samples" in kind.Settings.model_fields}
+    assert {name for name, _ in LAYERS} == {name for name in samplers if issubclass(kinds[name], NormalisedScores)}
+    assert samplers - {name for name, _ in LAYERS} == {"mos", "mos_sdlm"}, "below, with several normalisers"
+
+
 @each_layer
 def test_scores_of_some_words_are_those_of_all(name: str, settings: dict[str, Any]) -> None:
     layer, hidden = make(name, settings).eval(), contexts(4, 3)
@@ -178,6 +185,31 @@ def test_the_components_of_a_mixture_share_the_draws() -> None:
     context = layer.mixture(hidden)[1].flatten(0, 1)
     torch.testing.assert_close(both, layer.senses.nll(context, repeated)[::2], rtol=0, atol=1e-10)
     assert layer.estimates_in_training
+
+
+def test_the_mixture_of_sememe_driven_layers_estimates_each_normaliser_from_the_same_draws() -> None:
+    """Components that differ: value and gradients against the sum over components, token by token and draw by draw."""
+    torch.manual_seed(5)
+    kind = load_variant("decoder", "mos_sdlm", DECODERS)
+    resources = Resources(WIDTH, small_vocabulary(), small_graph(), torch.nn.Embedding(WORDS, WIDTH))
+    layer = kind(kind.Settings(num_components=3, num_bases=2, samples=6), resources).double().train()
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.add_(0.4 * torch.randn_like(parameter))
+    hidden, target, q, expected = contexts(9).requires_grad_(True), torch.arange(9), proposal(0.75), []
+    torch.manual_seed(3)
+    drawn = torch.multinomial(layer.senses.sampler.log_proposal.exp(), 6, replacement=True)
+    torch.manual_seed(3)
+    ours = layer.nll(hidden, target)
+    log_weights, vectors = layer.mixture(hidden)
+    for row, weight, word in zip(layer.senses.scores(vectors), log_weights.exp(), target.tolist(), strict=True):
+        rest = sum((row[:, v].exp() / q[v] for v in drawn.tolist() if v != word), start=torch.zeros(3).double())
+        expected.append(-(weight * row[:, word].exp() / (row[:, word].exp() + rest / len(drawn))).sum().log())
+    torch.testing.assert_close(ours, torch.stack(expected), rtol=0, atol=1e-12)
+    inputs, upstream = [hidden, *layer.parameters()], torch.rand(9, dtype=torch.float64)
+    one, other = (torch.autograd.grad((nats * upstream).sum(), inputs) for nats in (ours, torch.stack(expected)))
+    for left, right in zip(one, other, strict=True):
+        torch.testing.assert_close(left, right, rtol=0, atol=1e-11)
 
 
 def softmax_mixture(**settings: Any) -> MoS:
