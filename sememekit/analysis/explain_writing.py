@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from sememekit.analysis.explain_sememes import SememeReader, SememeViews, SenseShare, check_numbers, senses_of, views
 from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
+from sememekit.config import Record
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
-from sememekit.runs.writing import describe_search, load_writer, search_of, words_read
-from sememekit.tasks.writing import hypothesis_words
+from sememekit.runs.writing import Writer, describe_search, load_writer, search_of, words_read
+from sememekit.search import BeamSettings
+from sememekit.sememes.overlay import ChangedSense
+from sememekit.tasks.base import require
+from sememekit.tasks.writing import TextWriter, hypothesis_words
 from sememekit.training import autocast
 
 TOP_SEMEMES = 5
@@ -62,6 +70,48 @@ class WritingExplanation(OfRun):
     no_senses: str | None
 
 
+class RereadWord(Record):
+    """A word of the text that the run wrote as it was trained: p(word | source, words before), before and after."""
+
+    word: str
+    probability_before: float
+    probability_after: float
+
+
+class ChangedPlace(Record):
+    """A word with changed senses at a place of that text, before and after; ranks are among all words, from 1.
+
+    Attributes:
+        place: of the text, from 1, where ``written`` stands.
+        word: the word whose annotation is changed.
+    """
+
+    place: int
+    written: str
+    word: str
+    probability_before: float
+    probability_after: float
+    rank_before: int
+    rank_after: int
+
+
+class OverlayWriting(WritingExplanation):
+    """What a model with an overlay wrote, and what is other without it.
+
+    Attributes:
+        before: the explanation of the run as it was trained.
+        changes: the senses that differ.
+        text: the text of ``before``, a word after the other, under both.
+        changed_words: the words of the changes at each place of that text, by falling difference of their probabilities.
+    """
+
+    overlay: str
+    before: WritingExplanation
+    changes: tuple[ChangedSense, ...]
+    text: tuple[RereadWord, ...]
+    changed_words: tuple[ChangedPlace, ...]
+
+
 def explain_writing(
     run: Path | Run,
     text: str,
@@ -74,19 +124,97 @@ def explain_writing(
     lexicon: str | None = None,
     device: str = "auto",
     which: Which = "best",
+    overlay: Path | None = None,
     progress: Progress = silent,
 ) -> WritingExplanation:
-    """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked.
+    """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked; with an
+    ``overlay`` an ``OverlayWriting``, which has the text of the run as it was trained under both.
 
     Arguments as ``sememekit explain --help``; ``progress`` as in ``explain``.
 
     Raises:
-        ConfigError: the run writes no texts, ``top_sememes`` is below 1, or a split is none.
-        DataError: an empty text, or one that is too long; or the data of the split are absent.
+        ConfigError: the run writes no texts, ``top_sememes`` is below 1, a split is none, or an overlay that does not fit the
+            run.
+        GraphError: the same, of words and sememes of the overlay.
+        DataError: an empty text, or one that is too long; the data of the split are absent; or the overlay is none.
     """
     check_numbers(top_sememes=top_sememes, min_count=min_count)
     writer = load_writer(run, which=which, device=device, apart=apart, lexicon=lexicon, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
+    given = (source, search, top_sememes, min_count, mean, data, progress)
+    if overlay is None:
+        return _written(writer, str(run), *given)
+    changed = writer.run.with_overlay(overlay)
+    other = replace(writer, run=changed, task=require(changed.task, TextWriter, "explain"))
+    before, after = _written(writer, str(run), *given), _written(other, f"{run} with {overlay}", *given)
+    reread, places = _reread(before, changed.changed_senses, (writer, other), writer.run.vocabulary.encode(source))
+    return OverlayWriting(
+        **dict(after),
+        overlay=str(overlay),
+        before=before,
+        changes=changed.changed_senses,
+        text=tuple(reread),
+        changed_words=tuple(sorted(places, key=lambda one: -abs(one.probability_after - one.probability_before))),
+    )
+
+
+@torch.no_grad()
+def _reread(
+    before: WritingExplanation, changes: Sequence[ChangedSense], writers: Sequence[Writer], source: NDArray[np.integer]
+) -> tuple[list[RereadWord], list[ChangedPlace]]:
+    """The text of ``before`` under both models: its own words, and the changed words at each of its places."""
+    if not before.words:
+        return [], []
+    vocabulary = writers[0].run.vocabulary
+    words, asked = ([vocabulary.id(name) for name in names] for names in (_read_as(before), _changed(changes)))
+    own, others = [], []
+    for writer in writers:
+        with autocast(writer.run.device, writer.run.plan.run.dtype):
+            reread = writer.task.teacher_forced(source, words)
+            log_probs_PV = writer.task.decoder.log_probs(reread.contexts).double()
+        own.append(reread.nats.double().neg().exp().tolist())
+        values_PC = log_probs_PV[:, asked]
+        ranks_PC = 1 + (log_probs_PV[:, None] > values_PC[..., None]).sum(dim=-1)
+        others.append(list(zip(values_PC.exp().flatten().tolist(), ranks_PC.flatten().tolist(), strict=True)))
+    text = [
+        RereadWord(word=word.word, probability_before=first, probability_after=second)
+        for word, first, second in zip(before.words, *own, strict=True)
+    ]
+    where = [(place, word.word, name) for place, word in enumerate(before.words, start=1) for name in _changed(changes)]
+    places = [
+        ChangedPlace(
+            place=place,
+            written=written,
+            word=name,
+            probability_before=first,
+            probability_after=second,
+            rank_before=rank,
+            rank_after=rank_after,
+        )
+        for (place, written, name), (first, rank), (second, rank_after) in zip(where, *others, strict=True)
+    ]
+    return text, places
+
+
+def _read_as(written: WritingExplanation) -> list[str]:
+    return [word.read_as for word in written.words]
+
+
+def _changed(changes: Sequence[ChangedSense]) -> list[str]:
+    return list(dict.fromkeys(sense.word for sense in changes))
+
+
+def _written(
+    writer: Writer,
+    run: str,
+    source: Sequence[str],
+    search: BeamSettings,
+    top_sememes: int,
+    min_count: int,
+    mean: str,
+    data: Path | None,
+    show: Progress,
+) -> WritingExplanation:
     ids = writer.run.vocabulary.encode(source)
     with autocast(writer.run.device, writer.run.plan.run.dtype):
         best = writer.task.write([ids], search)[0][0]
@@ -100,7 +228,7 @@ def explain_writing(
         found, senses = SememeViews(), tuple[SenseShare, ...]()
         if attribution is not None and writer.run.graph is not None:
             if reader is None:
-                reader = SememeReader(writer.run, writer.task, torch.zeros_like(context), mean, data, partial(progress, "mean"))
+                reader = SememeReader(writer.run, writer.task, torch.zeros_like(context), mean, data, partial(show, "mean"))
             sememes = reader.read(context, attribution)
             found, senses = views(sememes, top_sememes), senses_of(writer.run.graph, attribution.word_senses[0], sememes)
         words.append(
@@ -116,7 +244,7 @@ def explain_writing(
     decoder = writer.run.plan.decoder.name if writer.run.plan.decoder else ""
     has_senses = any(word.sememes for word in words)
     return WritingExplanation(
-        run=str(run),
+        run=run,
         checkpoint=writer.run.snapshot,
         decoder=decoder,
         source=tuple(source),

@@ -129,7 +129,7 @@ WAYS = (
     Way(
         "texts",
         "a model of headlines or dialogue",
-        frozenset({"top_sememes", "min_count", "mean", "data", "apart", "lexicon", "figure"}),
+        MEANS | {"top_sememes", "overlay", "apart", "lexicon", "figure"},
         _text,
     ),
     Way("lattices", "a lattice model", frozenset({"embeddings", "split", "data"}), _lattice),

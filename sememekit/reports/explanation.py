@@ -39,7 +39,7 @@ class Compared(NamedTuple):
 def compared(explanation: OverlayExplanation) -> list[Compared]:
     """Words, senses and sememes whose annotation an overlay changes, as trained and with it; the largest changes first."""
     words = [
-        (one.after.word, _probability(one.before.probability), _probability(one.after.probability), *_ranks(one))
+        (one.after.word, probability(one.before.probability), probability(one.after.probability), *_ranks(one))
         for one in explanation.changed_words
     ]
     order = {one.after.word: number for number, one in enumerate(explanation.changed_words)}
@@ -74,7 +74,7 @@ def compared(explanation: OverlayExplanation) -> list[Compared]:
     ]
 
 
-def _probability(value: float) -> str:
+def probability(value: float) -> str:
     """With three digits, however small: that of one word seldom is a tenth of a per cent."""
     return f"{100 * value:.3g} %"
 
@@ -84,7 +84,7 @@ def _ranks(one: ChangedWord | ChangedSememe) -> tuple[str, str]:
 
 
 def _level(item: ContextSememe) -> str:
-    return f"{item.gate:.2f}" if item.mass is None else _probability(item.mass)
+    return f"{item.gate:.2f}" if item.mass is None else probability(item.mass)
 
 
 def remarks(explanation: Explanation) -> list[str]:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_writing import SEARCH_OF_DATASETS
-from sememekit.analysis.explain_writing import explain_writing, remarks
+from sememekit.analysis.explain_writing import OverlayWriting, explain_writing, remarks
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
@@ -23,6 +24,7 @@ from sememekit.reports.written_explanation import explanation_page
 from sememekit.runs.run import Run
 from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.search import BeamSettings
+from sememekit.sememes.overlay import HEADER
 from tests.pages import check_page
 from tests.small_pairs import PairPlace, write_pairs
 from tests.small_run import Place
@@ -281,6 +283,56 @@ def test_explain_shows_sememes_and_attention(run: Path, opened: list[Path], tmp_
     assert explanation.source[0] in (tmp_path / "why.svg").read_text(encoding="utf-8")
     assert (result.exit_code, "largest gates" in result.stdout) == (0, True)
     assert (tmp_path / "why.html").read_text(encoding="utf-8") == html
+
+
+@pytest.mark.parametrize("decoder", ["sdlm", "mos_sdlm"])
+def test_explain_with_an_overlay_reads_the_text_as_trained_with_both(
+    run: Path, place: PairPlace, tmp_path: Path, decoder: str
+) -> None:
+    """Probabilities and ranks are those of two runs that are opened one after the other."""
+    if decoder != "sdlm":
+        run = tmp_path / "run"
+        train(place.table(decoder, schedule__epochs=1), run)
+    overlay = tmp_path / "overlay.txt"
+    overlay.write_text(f"{HEADER}\n梨\t+电脑\n电脑\t-机器\n", encoding="utf-8")
+    found = explain_writing(run, LINES[0], overlay=overlay, device="cpu")
+    assert isinstance(found, OverlayWriting)
+    assert found.before == explain_writing(run, LINES[0], device="cpu")
+    after = explain_writing(Run.open(run, overlay=overlay, device="cpu"), LINES[0])
+    assert (found.words, found.nats, found.run) == (after.words, after.nats, f"{run} with {overlay}")
+    assert [(one.word, one.sense) for one in found.changes] == [("梨", 1), ("电脑", 1)]
+    written = [word.word for word in found.before.words]
+    assert [one.word for one in found.text] == written
+    assert [one.probability_before for one in found.text] == pytest.approx([word.probability for word in found.before.words])
+    sides = []
+    for opened in (Run.open(run, device="cpu"), Run.open(run, overlay=overlay, device="cpu")):
+        ids = opened.vocabulary.encode(word.read_as for word in found.before.words).tolist()
+        with torch.no_grad():
+            reread = opened.task.teacher_forced(opened.vocabulary.encode(found.source), ids)  # type: ignore[attr-defined]
+            sides.append(opened.task.decoder.log_probs(reread.contexts).double())  # type: ignore[attr-defined]
+    after_text = [float(sides[1][place, word].exp()) for place, word in enumerate(ids)]
+    assert [one.probability_after for one in found.text] == pytest.approx(after_text, rel=1e-4)
+    assert {(one.place, one.written, one.word) for one in found.changed_words} == {
+        (place, word, name) for place, word in enumerate(written, start=1) for name in ("梨", "电脑")
+    }
+    for one in found.changed_words:
+        number = opened.vocabulary.id(one.word)
+        for side, probability, rank in zip(
+            sides, (one.probability_before, one.probability_after), (one.rank_before, one.rank_after), strict=True
+        ):
+            assert probability == pytest.approx(float(side[one.place - 1, number].exp()), rel=1e-4)
+            assert side[one.place - 1].sort(descending=True).indices.tolist().index(number) == rank - 1
+    moved = [abs(one.probability_after - one.probability_before) for one in found.changed_words]
+    assert moved == sorted(moved, reverse=True)
+    assert moved[0] > 0
+    arguments = ["explain", str(run), LINES[0], "--overlay", str(overlay), "--html", str(tmp_path / "why.html")]
+    shown = runner.invoke(app, arguments)
+    assert shown.exit_code == 0, shown.stderr
+    page = check_page((tmp_path / "why.html").read_text(encoding="utf-8")).text
+    for text in (" ".join(written), "Its words", "Changed words in their places", "rank with overlay"):
+        assert text in shown.stdout
+        assert text in " ".join(page.split())
+    assert OverlayWriting.model_validate_json(runner.invoke(app, [*arguments, "--json"]).stdout) == found
 
 
 def test_an_output_layer_without_senses_says_so(place: PairPlace, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sememekit.commands._printing import result_console
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from sememekit.analysis.explain import Explanation
     from sememekit.analysis.explain_sememes import ContextSememe
+    from sememekit.reports.explanation import Compared
 
 BAR_WIDTH = 12
 
@@ -30,13 +32,7 @@ def print_words(explanation: Explanation) -> None:
     for line in remarks(explanation):
         console.print(escape(line), style="dim", soft_wrap=True)
     if isinstance(explanation, OverlayExplanation):
-        for title, columns, rows, numbers, left in compared(explanation):
-            table = _table(title, columns, right=set(range(len(columns) - numbers, len(columns))))
-            for row in rows:
-                table.add_row(*map(escape, row))
-            console.print(table)
-            if left:
-                console.print(f"{left:,} more have smaller changes: --json has them all", style="dim", soft_wrap=True)
+        print_compared(compared(explanation))
         console.print(f"with {escape(explanation.overlay)}:", soft_wrap=True)
     if explanation.no_senses is not None:
         console.print(_words(explanation))
@@ -56,6 +52,20 @@ def print_words(explanation: Explanation) -> None:
             cells = (escape(item.name), f"{item.gate:.2f}", share_bar(item.gate), f"{item.at_rest:.2f}", _count(item))
             table.add_row(*cells, style=_style(item, explanation.min_count))
         console.print(table)
+
+
+def print_compared(tables: Sequence[Compared]) -> None:
+    """What an overlay changes, a table each."""
+    from rich.markup import escape
+
+    console = result_console()
+    for title, columns, rows, numbers, left in tables:
+        table = _table(title, columns, right=set(range(len(columns) - numbers, len(columns))))
+        for row in rows:
+            table.add_row(*map(escape, row))
+        console.print(table)
+        if left:
+            console.print(f"{left:,} more have smaller changes: --json has them all", style="dim", soft_wrap=True)
 
 
 def _expected(explanation: Explanation) -> Table:

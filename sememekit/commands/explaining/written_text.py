@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sememekit.commands._printing import print_table, result_console
-from sememekit.commands.explaining.words import sememe_shares
+from sememekit.commands.explaining.words import print_compared, sememe_shares
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
@@ -13,14 +13,19 @@ if TYPE_CHECKING:
 
 
 def print_text(explanation: WritingExplanation) -> None:
-    """The source, what was written for it, and why, on stdout."""
+    """The source, what an overlay changes, what was written for the source, and why, on stdout."""
     from rich.markup import escape
 
-    from sememekit.analysis.explain_writing import remarks
+    from sememekit.analysis.explain_writing import OverlayWriting, remarks
+    from sememekit.reports.written_explanation import compared
 
     console = result_console()
     source = " ".join(f"[red]{escape(word)}[/]" if word in explanation.unknown else escape(word) for word in explanation.source)
     console.print(source, soft_wrap=True)
+    if isinstance(explanation, OverlayWriting):
+        console.print(f"as trained → {escape(' '.join(word.word for word in explanation.before.words))}", soft_wrap=True)
+        print_compared(compared(explanation))
+        console.print(f"with {escape(explanation.overlay)}:", soft_wrap=True)
     console.print(f"→ {escape(' '.join(word.word for word in explanation.words))}", soft_wrap=True)
     for line in remarks(explanation):
         console.print(escape(line), style="dim", soft_wrap=True)
