@@ -192,7 +192,7 @@ def test_from_the_word_to_the_table(sdlm: Path, tmp_path: Path) -> None:
     assert report.overlay == str(file)
     refused = typed("evaluate-ppl", sdlm, "--overlay", file, "--cache", "--device", "cpu")
     assert (refused.exit_code, "leave out further runs, --cache and --dynamic" in refused.stderr) == (1, True)
-    for wrong in (("lookup", "梨", "--change", "梨", "+食品"), ("lookup", "梨", "--graph", sdlm)):
+    for wrong in (("lookup", "梨", "--change", "梨", "+食品"), ("lookup", "--sememe", "水果", "--graph", sdlm)):
         assert typed(*wrong).exit_code == 2
 
 
