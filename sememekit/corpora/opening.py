@@ -15,7 +15,9 @@ from sememekit.corpora.examples.files import files_of_splits
 from sememekit.corpora.examples.switchboard import Switchboard
 from sememekit.corpora.places import is_url
 from sememekit.corpora.plain import Plain
-from sememekit.errors import ConfigError
+from sememekit.data.signature import SIGNATURE
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import typed
 from sememekit.text.form import TextForm
 
 
@@ -43,6 +45,7 @@ def open_corpus(
         {**DATASETS, **EXAMPLE_SETS},
         lambda found: isinstance(found, type) and issubclass(found, Corpus | ExampleSet),
     )
+    _refuse_prepared(dataset, source, files)
     if turns is not None and kind is not Switchboard:
         raise ConfigError(f"--turns {turns}: {dataset} has no turns; this is for switchboard")
     if issubclass(kind, ExampleSet):
@@ -63,6 +66,16 @@ def open_corpus(
         raise ConfigError(f"--{next(iter(files))}: {dataset} is text without labels; give a folder or a file as SOURCE")
     corpus: Corpus = kind.open(None if source is None else Path(source))
     return corpus
+
+
+def _refuse_prepared(dataset: str, source: Path | str | None, files: Mapping[str, Sequence[Path | str]]) -> None:
+    """Prepared data keep texts of examples, which another data set would read as its source."""
+    for place in (source, *chain.from_iterable(files.values())):
+        if place is not None and not is_url(place) and (Path(place) / SIGNATURE).is_file():
+            raise DataError(
+                f"{place}: prepared data already, which other commands take with {typed('--data', place)}; "
+                f"'preprocess {dataset}' needs the text that they were made of"
+            )
 
 
 def _refuse_urls(dataset: str, source: Path | str | None, *files: Sequence[Path | str]) -> None:

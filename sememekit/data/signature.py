@@ -145,6 +145,10 @@ def read_signature(folder: Path) -> Signature:
     if not folder.is_dir():
         raise DataError(f"{folder}: a file, where a prepared-data folder is needed; {_first('DIR')}")
     path = folder / SIGNATURE
+    if (folder / "plan.json").is_file():
+        raise DataError(
+            f"{folder}: a run, where a prepared-data folder is needed; give the one that it was trained on, or {_first('DIR')}"
+        )
     if not path.is_file():
         raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_first('DIR')}")
     table = read_object(path, lambda why: DataError(f"{why}: torn or not JSON; {remedy(folder)}"))

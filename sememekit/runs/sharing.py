@@ -30,6 +30,7 @@ from sememekit.runs.build import build_task
 from sememekit.runs.run import Run, Which, load_weights
 from sememekit.text.huggingface import needed
 from sememekit.training import RunFolder
+from sememekit.training.checkpoint import PUSHED
 from sememekit.training.manifest import KEPT
 from sememekit.training.snapshots import NAME, split_shared, step_of
 
@@ -39,7 +40,7 @@ CARD: Final = "README.md"
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
 _WEIGHTS: Final = "model.safetensors"
-_OWN: Final = ("run.json", _WEIGHTS, "metrics.jsonl")
+_OWN: Final = (PUSHED, _WEIGHTS, "metrics.jsonl")
 _AGAIN: Final = "fetch or copy the folder again, or ask who made it"
 
 
@@ -98,10 +99,12 @@ def pull_run(source: str, out: Path) -> ShareReport:
     if out.exists():
         raise ConfigError(f"pull: {out} is there already; give another --out, or delete it first")
     with _fetched(source) as folder:
-        if not (folder / "run.json").is_file():
-            raise CheckpointError(f"{source} is nothing that 'sememekit push' wrote (it has no run.json); {_AGAIN}")
+        if not folder.exists():
+            raise CheckpointError(f"{source} does not exist; give a folder that 'sememekit push' wrote, or hf://owner/name")
+        if not (folder / PUSHED).is_file():
+            raise CheckpointError(f"{source} is nothing that 'sememekit push' wrote (it has no {PUSHED}); {_AGAIN}")
         files = _checked(folder)
-        about = _about(files["run.json"], source)
+        about = _about(files[PUSHED], source)
         beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
         shutil.rmtree(beside, ignore_errors=True)
         try:
@@ -124,7 +127,7 @@ def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
         "plan.json": to_json(without_folders(run.folder.plan)),
         "versions.json": to_json(versions),
         "metrics.jsonl": "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in lines).encode(),
-        "run.json": to_json(about),
+        PUSHED: to_json(about),
         _WEIGHTS: safetensors.torch.save(weights, metadata={"format": "pt"}),
     }, snapshot.name
 

@@ -59,6 +59,8 @@ from sememekit.training.snapshots import (
 from sememekit.training.tensor_file import RowsOf
 
 FORMAT = 1
+PUSHED = "run.json"
+"""A file that what ``push`` wrote has, and no folder of a run."""
 _LOCK = ".lock"
 
 
@@ -127,10 +129,14 @@ class RunFolder:
                 more = f" and {len(below) - 3} more" if len(below) > 3 else ""
                 raise CheckpointError(f"{path} is no run; name one of those in it: {', '.join(below[:3])}{more}")
             if (path / SIGNATURE).is_file():
-                what = f"is no run folder but prepared data, which are given with {typed('--data', path)}"
+                what = f"is no run folder but prepared data (an option of many commands: {typed('--data', path)})"
             raise CheckpointError(f"{path} {what}; give a folder that 'sememekit train --out' wrote")
         versions = read_json(path / "versions.json")
         written = versions.get("format")
+        if written is None and (path / PUSHED).is_file():
+            raise CheckpointError(
+                f"{path} is what 'sememekit push' wrote; make a run of it: {typed('sememekit', 'pull', path, '--out')} RUN"
+            )
         if written != FORMAT:
             raise CheckpointError(
                 f"{path} has format {written!r:.60} and this sememekit reads format {FORMAT}; open it with the version that "

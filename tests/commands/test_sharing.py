@@ -236,6 +236,12 @@ def test_the_commands(run: Path, tmp_path: Path) -> None:
     assert (refused.exit_code, "absent does not exist; type: mkdir -p" in refused.stderr) == (1, True)
     pushed = called("push", str(run), str(tmp_path / "shared"), "--json")
     assert json.loads(pushed.stdout)["target"] == str(tmp_path / "shared")
+    as_run = called("evaluate-ppl", str(tmp_path / "shared"))
+    told = f"shared is what 'sememekit push' wrote; make a run of it: sememekit pull {tmp_path / 'shared'} --out RUN"
+    assert (as_run.exit_code, told in as_run.stderr) == (1, True)
+    absent = called("pull", str(tmp_path / "absent"), "--out", str(tmp_path / "pulled"))
+    told = "absent does not exist; give a folder that 'sememekit push' wrote, or hf://owner/name"
+    assert (absent.exit_code, told in absent.stderr) == (1, True)
     pulled = called("pull", str(tmp_path / "shared"), "--out", str(tmp_path / "pulled"))
     assert pulled.exit_code == 0, pulled.stderr
     assert Run.open(tmp_path / "pulled").plan.decoder is not None

@@ -264,6 +264,17 @@ def test_files_that_are_not_clear(tmp_path: Path, names: list[str], pattern: str
         preprocess("nli", tmp_path, tmp_path / "out")
 
 
+@pytest.mark.parametrize("dataset", ["nli", "plain", "ptb"])
+def test_prepared_data_are_no_source(tmp_path: Path, dataset: str) -> None:
+    prepared = tmp_path / "prepared"
+    prepared.mkdir()
+    (prepared / "signature.json").touch()
+    (prepared / "train.txt").write_text("a\tb\tneutral\n")
+    told = rf"prepared: prepared data already, which other commands take with --data \S+; 'preprocess {dataset}' needs the text"
+    with pytest.raises(DataError, match=told):
+        preprocess(dataset, prepared, tmp_path / "out")
+
+
 def test_flags_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--train: ptb is text without labels"):
         preprocess("ptb", tmp_path, tmp_path / "out", files={"train": [tmp_path / "x"]})

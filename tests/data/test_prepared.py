@@ -77,6 +77,10 @@ def test_everything_that_is_no_whole_folder_is_refused_with_the_next_command(fol
     bare = tmp_path / "bare"
     bare.mkdir()
     cases.append((bare, "it has no signature.json"))
+    a_run = tmp_path / "run"
+    a_run.mkdir()
+    (a_run / "plan.json").touch()
+    cases.append((a_run, "a run, where a prepared-data folder is needed; give the one that it was trained on, or write it"))
     short = broken("short")
     (short / "valid.bin").write_bytes(b"\0\0")
     cases.append((short, r"valid.bin: has 2 bytes, signature.json asks for 4"))

@@ -362,7 +362,8 @@ def test_a_file_or_an_empty_folder_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="does not exist"):
         Run.open(tmp_path / "nowhere")
     (tmp_path / "signature.json").touch()
-    with pytest.raises(CheckpointError, match=rf"but prepared data, which are given with --data {tmp_path}; give a folder"):
+    told = rf"but prepared data \(an option of many commands: --data {tmp_path}\); give a folder"
+    with pytest.raises(CheckpointError, match=told):
         Run.open(tmp_path)
 
 
