@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sememekit.sememes.statistics import GraphReport
 
 EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.graph",)
+LEAST_COVERAGE = 0.2
+"""Share of the running words below which a lexicon is hardly one of this text."""
 NUM_WORDS_SHOWN = 10
 """Words without annotation that are named; --unannotated names all."""
 
@@ -123,6 +125,13 @@ def build_sememe_graph(
             warnings.warn(f"{out} is replaced; it was a graph of {was}", RunWarning, stacklevel=2)
     graph.save(out)
     statistics = graph_statistics(graph, vocabulary.counts)
+    if statistics.lexicon_coverage < LEAST_COVERAGE:
+        warnings.warn(
+            f"only {percent(statistics.lexicon_coverage)} of the running words are in {' or '.join(sources)}: see that the "
+            "lexicon is of the language of the text, and that the text is cut into its words",
+            RunWarning,
+            stacklevel=2,
+        )
     uses = tuple(
         LexiconUse(
             source=source,

@@ -232,6 +232,11 @@ def test_list_with_bom_tabs_and_blanks(tmp_path: Path) -> None:
         ("词\n义\n词二\n", r"list.txt:3: word '词二' has no sememe line"),
         ("词\t义\n词\t义\n", r"list.txt:1: a tab in the line of a word"),
         ("苹果\n水果\n\n梨\n植物\n\n", r"list.txt:3: a blank line where a word must be, before '梨'"),
+        ("苹果\n水果\n\n梨\n植物\n\n桃\n植物\n", r"list.txt:3: a blank line where a word must be, before '梨'"),
+        (
+            "苹果\n水果 食物\n梨\n植物\n桃\n李\n植物 食物\n杏\n植物 食物\n",
+            r"list.txt:7: sememes where a word must be, '植物 食物', and so from here on; .*: between lines 2 and 7 one",
+        ),
         ("\n苹果\n水果\n\n", r"list.txt:1: a blank line where a word must be, before '苹果'"),
     ],
 )

@@ -6,7 +6,7 @@ import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from typing import ClassVar
 
 from sememekit.errors import DataError
@@ -164,11 +164,8 @@ class WordListReader(RecordReader):
         lines = source.lines()
         if any("\t" in word for word in lines[0:_LOOKED_AT:2]) and (seems := _seems_hownet2000(source)):
             raise DataError(seems)
-        if len(lines) % 2:
-            raise DataError(
-                f"{source.place(len(lines))}: word {lines[-1].strip()!r} has no sememe line after it; a list alternates one "
-                "line with a word and one with its sememes, so the file is cut off or has another format (try table:PATH)"
-            )
+        if len(lines) % 2 and all(word.strip() for word in lines[0::2]):  # one with a blank word is told where it stands
+            raise DataError(_odd(source, lines))
         for number in range(0, len(lines), 2):
             word = lines[number].strip()
             if "\t" in word:
@@ -183,6 +180,26 @@ class WordListReader(RecordReader):
                     "a list alternates one line with a word and one with its sememes; delete the blank line, or give the word"
                 )
             yield number + 1, Sense(word, tuple(bag)) if word else "record without a word"
+
+
+def _odd(source: LexiconText, lines: list[str]) -> str:
+    """What to say of a list with an odd number of lines: where a line is missing or too many, as far as that shows."""
+    form = "a list alternates one line with a word and one with its sememes"
+    several = [len(line.split()) > 1 for line in lines]  # hardly a word
+    wrong_before = accumulate(several[0::2], initial=0)
+    wrong_after = reversed(list(accumulate(reversed(several[1::2]), initial=0)))
+    wrong = [before + after for before, after in zip(wrong_before, wrong_after, strict=False)]  # where they change places there
+    if (least := min(wrong)) == wrong[-1]:
+        return (
+            f"{source.place(len(lines))}: word {lines[-1].strip()!r} has no sememe line after it; {form}, so the file is cut "
+            "off or has another format (try table:PATH)"
+        )
+    first = 2 * wrong.index(least)
+    found = 2 * (len(wrong) - 1 - wrong[::-1].index(least))
+    return (
+        f"{source.place(found + 1)}: sememes where a word must be, {lines[found].strip()[:40]!r}, and so from here on; {form}: "
+        f"between lines {max(first, 1)} and {found + 1} one is missing or too many"
+    )
 
 
 _ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z-]*")
