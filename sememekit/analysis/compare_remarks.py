@@ -20,6 +20,16 @@ def remarks_of_plans(sides: Sequence[str], columns: Sequence[Sequence[int]], pla
     return found
 
 
+def remarks_of_seeds(sides: Sequence[str], seeds: Sequence[Sequence[int]]) -> list[str]:
+    """A sentence for each side with several runs of one seed, such as a run and its copy."""
+    return [
+        f"runs of {name} have the same seed ({', '.join(map(str, twice))}), and trainings alike in all else are equal: then "
+        "the deviation and the intervals over seeds are too small"
+        for name, own in zip(sides, seeds, strict=True)
+        if (twice := sorted({seed for seed in own if own.count(seed) > 1}))
+    ]
+
+
 def remarks_of_budgets(sides: Sequence[str], budgets: Mapping[str, Sequence[Sequence[float] | None]]) -> list[str]:
     """A sentence for each side that has no value at an equal budget; ``budgets`` are measure -> values of each side."""
     return [

@@ -11,7 +11,13 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.compare_remarks import remarks_of_budgets, remarks_of_machines, remarks_of_plans, remarks_of_times
+from sememekit.analysis.compare_remarks import (
+    remarks_of_budgets,
+    remarks_of_machines,
+    remarks_of_plans,
+    remarks_of_seeds,
+    remarks_of_times,
+)
 from sememekit.analysis.evaluate_ppl import TextReading
 from sememekit.analysis.scored_runs import ACCURACY, Scale, ScoredRuns, score_runs
 from sememekit.config import Record
@@ -163,6 +169,7 @@ def compare_runs(
     columns = _columns([len(side) for side in paths])
     scored = score_runs(opened, text, progress)
     curves, time = _curves([loaded.folder for loaded in opened], scored.scale)
+    seeds = [[int(opened[index].folder.plan.get("run", {}).get("seed", 1)) for index in indices] for indices in columns]
     measures = [_tested(scored, columns, seed)]
     for name, place in ((UPDATES, 0), (TIME if time == "CPU" else WALL_TIME, 1)):
         measures.append(_at_equal_budget(name, curves, columns, place, scored.scale))
@@ -172,11 +179,11 @@ def compare_runs(
             Side(
                 name=name,
                 runs=tuple(str(path) for path in own),
-                seeds=tuple(int(opened[index].folder.plan.get("run", {}).get("seed", 1)) for index in indices),
+                seeds=tuple(own_seeds),
                 measures=tuple(measure[number] for measure in measures),
                 curves=tuple(tuple(curves[index]) for index in indices),
             )
-            for number, (name, own, indices) in enumerate(zip(sides, paths, columns, strict=True))
+            for number, (name, own, own_seeds, indices) in enumerate(zip(sides, paths, seeds, columns, strict=True))
         ),
         split=split,
         signature=scored.signature,
@@ -186,6 +193,7 @@ def compare_runs(
         time=time,
         remarks=(
             *remarks_of_plans(sides, columns, [loaded.folder.plan for loaded in opened]),
+            *remarks_of_seeds(sides, seeds),
             *remarks_of_machines([loaded.folder.versions for loaded in opened]),
             *remarks_of_budgets(sides, {measure[0].measure: [one.values for one in measure] for measure in measures}),
             *remarks_of_times(sides, [[curves[index][-1][1] for index in side] for side in columns]),

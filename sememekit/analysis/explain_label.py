@@ -119,7 +119,9 @@ def explain_label(
         raise ConfigError(f"--label {label!r}: the model has the labels {', '.join(task.labels)}")
     if len(texts) != len(classifier.texts):
         wanted = " ".join(f'"{name.upper()}"' for name in classifier.texts)
-        raise DataError(f"explain: {len(texts)} texts, where this model takes {len(classifier.texts)}: explain {run} {wanted}")
+        raise DataError(
+            f"explain: {len(texts)} texts, where this model takes {len(classifier.texts)}: sememekit explain {run} {wanted}"
+        )
     cut = [classifier.words(text) for text in texts]
     vocabulary = classifier.run.vocabulary
     for name, words in zip(classifier.texts, cut, strict=True):

@@ -66,9 +66,10 @@ class AttackFolder:
         try:
             identity = json.loads((path / "attack.json").read_bytes())
         except OSError:
-            what = "does not exist" if not path.exists() else "has no attack.json"
+            if path.exists():
+                raise CheckpointError(f"{path} has no attack.json; give a folder that 'sememekit attack --out' wrote") from None
             make = typed("sememekit", "attack", "VICTIM", "--data", "FILE", "--out", path)
-            raise CheckpointError(f"{path} {what}; make one with: {make}") from None
+            raise CheckpointError(f"{path} does not exist; make one with: {make}") from None
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path}/attack.json is not JSON ({error}); it was changed after writing") from None
         if not isinstance(identity, dict) or identity.get("format") not in _READABLE:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
+from sememekit.config import recipe_names
 from sememekit.files import CLUSTERS, GRAPH, OVERLAY, typed
 
 _FOLDERS: Final = (
@@ -15,6 +16,8 @@ _FOLDERS: Final = (
 )
 """A file of a folder, what the folder is, and the options that may name it; the first of a group takes its
 name."""
+_TEXTS: Final = {"attack": (("--data",),)}
+"""Command -> options besides --text that take a text."""
 _FILES: Final = ((GRAPH, "--graph"), (CLUSTERS, "--clusters"), (OVERLAY, "--overlay"))
 
 
@@ -30,13 +33,13 @@ def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> st
     options = {flag for parameter in command.params for flag in parameter.opts}
     if "--resume" in arguments and {"--out", "--resume"} <= options:
         return f"what is resumed is named by --out: {typed('sememekit', command.name, '--out', argument, '--resume')}"
-    kind, groups = _kind_of(Path(argument))
+    kind, groups = _kind_of(Path(argument), command.name)
     ways = [" ".join([first, typed(argument), *more]) for first, *more in groups if {first, *more} <= options]
     return f"{typed(argument)} is {kind}, which is named by an option: {' or '.join(ways)}" if ways else ""
 
 
-def _kind_of(path: Path) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    """What is at a path, and groups of options that take it."""
+def _kind_of(path: Path, command: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
+    """What is at a path, and groups of options of a command that take it."""
     for name, kind, groups in _FOLDERS:
         if (path / name).is_file():
             return kind, groups
@@ -46,4 +49,6 @@ def _kind_of(path: Path) -> tuple[str, tuple[tuple[str, ...], ...]]:
         for file, option in _FILES:
             if file.begins(head):
                 return file.name, ((option,),)
-    return ("a text", (("--text",),)) if path.exists() else ("", ())
+    if path.exists():
+        return ("a recipe", (("--recipe",),)) if path.suffix == ".toml" else ("a text", (("--text",), *_TEXTS.get(command, ())))
+    return ("a recipe", (("--recipe",),)) if str(path) in recipe_names() else ("", ())

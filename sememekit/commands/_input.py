@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from sememekit.commands._printing import remark
 from sememekit.errors import DataError
 
 _TABLES: Final = frozenset({".jsonl", ".ndjson", ".json", ".parquet"})
@@ -16,6 +17,16 @@ _TABLES: Final = frozenset({".jsonl", ".ndjson", ".json", ".parquet"})
 def input_name(file: Path | None) -> str:
     """What messages call the input: the file, or "stdin" for None and for ``-``."""
     return "stdin" if file is None or str(file) == "-" else str(file)
+
+
+def remark_file_name(text: str, instead: str) -> None:
+    """Say that a text which is the name of a file was read as the text itself, and what to type ``instead``."""
+    try:
+        is_file = Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name
+        return
+    if is_file:
+        remark(f"{text} is a file, and its name was read as the text; {instead}", quiet=False)
 
 
 @contextmanager

@@ -150,6 +150,9 @@ def command(
     if html is not None:
         fail_usage("--html needs --compare; an attack writes OUT/report.html by itself")
     if out is None:
+        if resume and victim is not None:
+            again = typed("sememekit", "attack", "--out", victim, "--resume")
+            fail_usage(f"what is resumed is named by --out: {again}")
         fail_usage("missing option '--out': a folder for the results")
     if not resume and (victim is None or data is None):
         fail_usage("name a VICTIM and --data FILE, or --resume an attack in --out, or --compare two")

@@ -62,15 +62,16 @@ def baseline(
 
     prepared = PreparedData.open(data)
     dataset = prepared.signature.dataset
+    originals = prepared.examples(split).originals if prepared.signature.examples is not None else None
+    if originals is None:
+        raise DataError(
+            f"{data}: {dataset} has no references; prepare pairs with: sememekit preprocess "
+            "gigaword|lcsts|duc|peoples-daily-headlines SOURCE --out DIR"
+        )
     chosen = lead or LEADS.get(dataset)
     if chosen is None:
         raise ConfigError(f"--lead is missing: {dataset} has no default; give N-words, N-bytes or N-characters")
     names = presets_for(dataset, rouge_by)
-    originals = prepared.examples(split).originals
-    if originals is None:
-        raise DataError(
-            f"{data}: has no references; prepare pairs with: sememekit preprocess gigaword|lcsts|duc SOURCE --out DIR"
-        )
     pairs = list(originals)
     leads = [lead_of(pair.source, chosen) for pair in pairs]
     references = [list(pair.references) for pair in pairs]

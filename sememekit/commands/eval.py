@@ -192,5 +192,5 @@ WAYS = (
     Way("texts", "a model of headlines or dialogue", frozenset({"overrides", "texts"}), _metrics),
     Way("lattices", "a lattice model", frozenset({"segmentation", "words", "lexicon", "marks", "decode"}), _lattice),
     Way("labels", "a classifier", frozenset(), _metrics),
-    Way("words", "a model that writes no texts", frozenset(), _metrics),
+    Way("words", "a model that predicts words", frozenset(), _metrics),
 )

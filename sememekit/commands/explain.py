@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands import _options as shared
+from sememekit.commands._input import remark_file_name
 from sememekit.commands._options import option, refuse
 from sememekit.commands._page_and_figure import Result, check_outputs, give_out
 from sememekit.commands._printing import remark_uncut
@@ -74,6 +75,7 @@ def command(
     check_outputs(html, figure)
     loaded = open_run(run)
     way, typed = choose("explain", loaded, WAYS, locals())
+    remark_file_name(context, "explain takes one text")
     result = way.call(loaded, context, quiet=quiet, which=which, device=device, **typed)
     give_out(result, html, figure, json=json, quiet=quiet)
 

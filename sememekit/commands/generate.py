@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._input import input_name, lines_of
+from sememekit.commands._input import input_name, lines_of, remark_file_name
 from sememekit.commands._options import ErrorPolicy, option
 from sememekit.commands._printing import print_json, remark, remark_uncut, say
 from sememekit.commands._run_kinds import Way, choose, open_run
 from sememekit.errors import ConfigError
+from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.runs.run import Run as LoadedRun
@@ -52,8 +53,11 @@ def command(
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
     loaded = open_run(run)
-    way, typed = choose("generate", loaded, WAYS, locals())
-    way.call(loaded, prompt, json=json, which=which, device=device, **typed)
+    way, given = choose("generate", loaded, WAYS, locals())
+    if prompt is not None:
+        lines = f"its lines: --input {typed(prompt)}" if way.kind == "texts" else "give the words to begin with"
+        remark_file_name(prompt, lines)
+    way.call(loaded, prompt, json=json, which=which, device=device, **given)
 
 
 def _texts(

@@ -32,6 +32,9 @@ EXAMPLES = (
     'sememekit lookup --change 工人 "+人" --graph runs/sdlm',
 )
 
+NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --overlay, and --dump its own"}
+"""What is typed as an option and is none, and what to do."""
+
 
 def command(
     context: typer.Context,

@@ -16,6 +16,7 @@ from sememekit.commands._printing import hint, print_json, print_table, remark, 
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
 from sememekit.commands.train import PLACES, VARIANTS
+from sememekit.config import settings_typed_as_options
 from sememekit.errors import ConfigError, TrainingError
 from sememekit.files import typed
 from sememekit.progress import Progress, silent
@@ -23,6 +24,8 @@ from sememekit.progress import Progress, silent
 if TYPE_CHECKING:
     from sememekit.runs.train_report import SweepReport, TrialReport
 
+FORMER = settings_typed_as_options()
+"""As of ``train``."""
 NO_OPTIONS = {"--resume": "is no option of sweep: the same command goes on with the sweep in --out"}
 """What is typed as an option and is none, and what to do."""
 

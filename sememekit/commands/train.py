@@ -31,6 +31,7 @@ from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import refuse_foreign_options, typed_table
 from sememekit.commands.trainings.bars import epoch_line, training_progress
 from sememekit.commands.trainings.one_run import train
+from sememekit.config import settings_typed_as_options
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
 from sememekit.files import RunWarning, typed
@@ -53,6 +54,8 @@ EXAMPLES = (
 )
 
 
+FORMER = settings_typed_as_options()
+"""What other programs have as options, and the setting that each is here."""
 PLACES = {
     "data": ("data", "path"),
     "graph": ("graph", "path"),

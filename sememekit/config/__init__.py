@@ -12,7 +12,9 @@ from sememekit.config.tables import (
     differences,
     merge_tables,
     named_variants,
+    place_of_setting,
     read_overrides,
+    settings_typed_as_options,
 )
 from sememekit.config.variants import check_code, installed_variants, is_own, load_variant, trusted_code, trusting_code
 
@@ -41,10 +43,12 @@ __all__ = [
     "named_variants",
     "names_in",
     "nearest",
+    "place_of_setting",
     "read_overrides",
     "read_settings",
     "recipe_names",
     "resources_folder",
+    "settings_typed_as_options",
     "summary_of",
     "trusted_code",
     "trusting_code",

@@ -93,7 +93,7 @@ def unread(settings: Settings, where: str) -> list[str]:
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
-_NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
+NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "bptt": ("chunk_length",),
     "bsz": ("batch_size",),
     "emsize": ("embedding_size",),
@@ -112,7 +112,7 @@ _NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
 
 def names_here(name: str) -> tuple[str, ...]:
     """The names that a setting may have here: its own first, then what other codes mean by it."""
-    return (name, *_NAMES_ELSEWHERE.get(name, ()))
+    return (name, *NAMES_ELSEWHERE.get(name, ()))
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from difflib import get_close_matches
 from typing import Any, Final
 
-from sememekit.config.settings import names_here, nearest
+from sememekit.config.settings import NAMES_ELSEWHERE, names_here, nearest
 from sememekit.errors import ConfigError
 
 ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
@@ -168,6 +168,17 @@ PLACES_OF_KEYS: Final = {
 """Settings that are typed most -> where they stand, for who leaves the slot out or takes one of another program."""
 
 
+def place_of_setting(name: str) -> str:
+    """The setting that is mostly meant by a name without its slot, or by a name of other programs; "" where there is none."""
+    return next((PLACES_OF_KEYS[one] for one in names_here(name) if one in PLACES_OF_KEYS), "")
+
+
+def settings_typed_as_options() -> dict[str, str]:
+    """What is typed for such a setting as if it were an option, ``--batch-size`` or ``--batch_size`` -> the setting."""
+    names = {name: place for name in (*PLACES_OF_KEYS, *NAMES_ELSEWHERE) if (place := place_of_setting(name))}
+    return {f"--{form}": place for name, place in names.items() for form in (name, name.replace("_", "-"))}
+
+
 def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
     """slot -> key -> value, of overrides ``slot.key=value`` that change nothing but plain settings. Raises ConfigError for an
     override that is not ``slot.key=value``, or another slot."""
@@ -181,8 +192,8 @@ def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
 def _split_override(override: str, slots: Sequence[str] = RUN_SLOTS) -> tuple[list[str], Any]:
     path, equals, text = override.partition("=")
     keys = [key.strip() for key in path.split(".")]
-    known = [PLACES_OF_KEYS[name] for name in names_here(keys[-1]) if name in PLACES_OF_KEYS]
-    meant = f" (did you mean {f'{known[0]}={text}'!r}?)" if known and slots is RUN_SLOTS and equals else ""
+    known = place_of_setting(keys[-1])
+    meant = f" (did you mean {f'{known}={text}'!r}?)" if known and slots is RUN_SLOTS and equals else ""
     if not equals or len(keys) < 2 or not all(keys):
         example = "encoder.hidden_size=200" if slots is RUN_SLOTS else f"{slots[0]}.KEY=VALUE"
         raise ConfigError(f"--set {override!r}: expected slot.key=value{meant or f', for example {example}'}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.analysis import lead_baseline
 from sememekit.analysis.lead_baseline import lead_of
 from sememekit.commands._program import app
 from sememekit.commands.baseline import baseline
@@ -64,13 +65,19 @@ def test_on_the_command_line(pairs: Path) -> None:
     assert found["scores"][0]["rouge1"]["value"] == pytest.approx(4 / 11)
 
 
-def test_what_has_no_baseline(pairs: Path, tmp_path: Path) -> None:
+def test_what_has_no_baseline(pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="--rouge 'bleu': allowed are gigaword, duc"):
         baseline(pairs, rouge_by=["bleu"])
     preprocess("snli", write_pairs(tmp_path / "snli"), tmp_path / "nli")
-    with pytest.raises(ConfigError, match="--lead is missing: snli has no default"):
+    with pytest.raises(DataError, match="snli has no references; prepare pairs with"):
         baseline(tmp_path / "nli")
-    with pytest.raises(ConfigError, match="snli has no usual ROUGE"):
-        baseline(tmp_path / "nli", lead="1-words")
-    with pytest.raises(DataError, match="has no references"):
-        baseline(tmp_path / "nli", lead="1-words", rouge_by=["gigaword"])
+    (tmp_path / "text.txt").write_text("the dog sleeps\n" * 60)
+    preprocess("plain", tmp_path / "text.txt", tmp_path / "plain", PreprocessSettings(segmenter="none"))
+    with pytest.raises(DataError, match="plain has no references; prepare pairs with"):
+        baseline(tmp_path / "plain")
+    monkeypatch.setattr(lead_baseline, "LEADS", {})
+    with pytest.raises(ConfigError, match="--lead is missing: gigaword has no default"):
+        baseline(pairs)
+    monkeypatch.setattr(lead_baseline, "PRESETS_OF_DATASETS", {})
+    with pytest.raises(ConfigError, match="gigaword has no usual ROUGE"):
+        baseline(pairs, lead="1-words")

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import shutil
 import statistics
 from pathlib import Path
 from typing import Any
@@ -193,9 +194,17 @@ def test_what_is_refused(seeds: dict[str, Path], ending: Path) -> None:
 
 def test_runs_of_one_side_that_are_of_two_models_are_remarked_on(seeds: dict[str, Path]) -> None:
     slow, fast = seeds["slow"], seeds["fast"]
-    mixed = f"{slow}/seed-1,{fast}/seed-1"
+    mixed = f"{slow}/seed-1,{fast}/seed-2"
     (remark,) = compare_runs([mixed, f"{slow}/seed-2"], device="cpu").remarks
     assert remark == f"the runs of {mixed} differ in more than the seed: optimizer.learning_rate, schedule.epochs"
+
+
+def test_a_run_and_its_copy_are_not_two_seeds(seeds: dict[str, Path], tmp_path: Path) -> None:
+    copy = shutil.copytree(seeds["slow"] / "seed-1", tmp_path / "copy")
+    twice = f"{seeds['slow']}/seed-1,{copy}"
+    remarks = compare_runs([twice, str(seeds["fast"])], device="cpu").remarks
+    told = f"runs of {twice} have the same seed (1), and trainings alike in all else are equal: then the deviation and the"
+    assert [remark[: len(told)] for remark in remarks if "seed" in remark] == [told]
 
 
 def shown_limits(found: Any) -> str:

@@ -109,7 +109,7 @@ def test_the_page_needs_nothing_else(explanation: LabelExplanation) -> None:
 @pytest.mark.parametrize(
     ("run", "texts", "options", "error", "pattern"),
     [
-        ("cell", [PREMISE], {}, DataError, r'1 texts, where this model takes 2: explain .*cell "PREMISE" "HYPOTHESIS"'),
+        ("cell", [PREMISE], {}, DataError, r'1 texts, where this model takes 2: sememekit explain .*cell "PREMISE" "HYP'),
         ("reviews", [PREMISE, HYPOTHESIS], {}, DataError, r"2 texts, where this model takes 1"),
         ("cell", [PREMISE, "  "], {}, DataError, r"the hypothesis is empty or has no word that the model knows"),
         ("cell", [PREMISE, "zeppelin"], {}, DataError, r"the hypothesis is empty or has no word that the model knows"),

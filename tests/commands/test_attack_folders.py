@@ -186,6 +186,13 @@ def test_folders_of_earlier_formats_can_be_compared_and_not_resumed(files: dict[
     assert remade.results() == new.results()
 
 
+def test_a_folder_without_an_attack_is_not_to_be_made_one(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"has no attack\.json; give a folder that 'sememekit attack --out' wrote$"):
+        attack(VICTIM, out=tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match="does not exist; make one with: sememekit attack VICTIM"):
+        attack(VICTIM, out=tmp_path / "absent", resume=True)
+
+
 def test_damaged_folders_are_refused_in_words(files: dict[str, Path]) -> None:
     run(files, files["out"])
     whole = {name: (files["out"] / name).read_bytes() for name in ("attack.json", "report.json")}

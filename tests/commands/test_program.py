@@ -155,6 +155,15 @@ def test_a_wrong_command_line_exits_with_2_and_says_where_help_is(arguments: lis
         ("sweep sweep", "sweep is a sweep, which is named by an option: --out sweep"),
         ("train pd.graph run", "pd.graph is a sememe graph, which is named by an option: --graph pd.graph"),
         ("quickstart novel.txt", "novel.txt is a text, which is named by an option: --text novel.txt"),
+        ("attack attacks/1 --resume", "what is resumed is named by --out: sememekit attack --out attacks/1 --resume"),
+        ("attack run --data novel.txt", "missing option '--out': a folder for the results"),
+        ("attack run novel.txt --out x", "novel.txt is a text, which is named by an option: --data novel.txt"),
+        ("train small/sdlm --data data", "small/sdlm is a recipe, which is named by an option: --recipe small/sdlm"),
+        ("train mine.toml --data data", "mine.toml is a recipe, which is named by an option: --recipe mine.toml"),
+        ("train --epochs 4", "--epochs is a setting: --set schedule.epochs=VALUE; see 'sememekit train --help'"),
+        ("train --batch_size 4", "--batch_size is a setting: --set task.batch_size=VALUE"),
+        ("sweep --lr 4", "--lr is a setting: --set optimizer.learning_rate=VALUE"),
+        ("lookup --change a +b --out o.txt", "--out is no option of lookup: --change writes the file of --overlay"),
         ("eval run novel.txt", "got unexpected extra argument(s) (novel.txt); see 'sememekit eval --help'"),
         ("sweep --resume --out s", "--resume is no option of sweep: the same command goes on with the sweep in --out"),
     ],
@@ -163,7 +172,7 @@ def test_a_folder_without_its_option_is_told_the_option(
     arguments: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("run/plan.json", "data/signature.json", "sweep/sweep.json", "novel.txt"):
+    for name in ("run/plan.json", "data/signature.json", "sweep/sweep.json", "novel.txt", "mine.toml"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).touch()
     Path("pd.graph").write_text('{"format": "sememekit sememe graph"')

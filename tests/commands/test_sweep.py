@@ -66,7 +66,9 @@ def test_what_over_says(text: str, space: Space) -> None:
     ("text", "message"),
     [
         ("encoder.b", "expected KEY=a,b,c for values"),
-        ("dropout=1,2", "expected KEY=a,b,c for values"),
+        ("drop=1,2", r"expected KEY=a,b,c for values.*log:0\.5\.\.40$"),
+        ("dropout=1,2", r"expected KEY=a,b,c for values.* \(did you mean 'encoder\.dropout=1,2'\?\)"),
+        ("lr=log:1..2", r"did you mean 'optimizer\.learning_rate=log:1\.\.2'"),
         ("encoder.b=3", r"two different values at least, each once; to set one value use --set encoder\.b=VALUE"),
         ("encoder.b=3,3", "two different values at least"),
         ("encoder.b=5..2", "a range has two numbers, the smaller one first"),

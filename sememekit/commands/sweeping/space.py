@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from sememekit.config import apply_overrides
+from sememekit.config import apply_overrides, place_of_setting
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ def _read_space(text: str) -> Space:
     parts = [part.strip() for part in key.split(",")]
     key, said = ",".join(parts), said.strip()
     if not equals or not said or not all("." in part for part in parts):
-        raise ConfigError(f"--over {text!r}: expected {_SYNTAX}, such as optimizer.learning_rate=log:0.5..40")
+        places = [place_of_setting(part) for part in parts]
+        meant = f" (did you mean {','.join(places) + '=' + said!r}?)" if said and all(places) else ""
+        raise ConfigError(f"--over {text!r}: expected {_SYNTAX}, such as optimizer.learning_rate=log:0.5..40{meant}")
     if (found := _RANGE.fullmatch(said)) is not None:
         low, high = (_value(key, part) for part in found.groups()[1:])
         numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (low, high))
