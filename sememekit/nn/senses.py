@@ -196,11 +196,14 @@ def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64
     if counts is None or (isinstance(counts, int | np.integer) and not isinstance(counts, bool)):
         size = num_words if counts is None else int(counts)
         if size is None or size < 1 or (num_words is not None and size != num_words):
-            raise ConfigError(f"{name}: counts={counts!r} where there are {num_words} words; give one count for each word")
+            words = "V must be 1 or more" if num_words is None else f"there are {num_words} words; give one count for each word"
+            raise ConfigError(f"{name}: counts={counts!r}, where {words}")
         return np.ones(size, dtype=np.int64)
     found = np.asarray(counts.cpu() if hasattr(counts, "cpu") else counts)
     if found.ndim != 1 or not len(found) or found.dtype.kind not in "iuf" or not np.isfinite(found).all() or found.min() < 0:
-        raise ConfigError(f"{name}: counts must be (V,) numbers of 0 or more, given shape {found.shape}, {found.dtype}")
+        negative = found.dtype.kind in "if" and found.ndim == 1 and len(found) and np.isfinite(found).all()
+        given = f"{found.min():g}" if negative else f"shape {found.shape}, {found.dtype}"
+        raise ConfigError(f"{name}: counts must be (V,) numbers of 0 or more, given {given}")
     if num_words is not None and len(found) != num_words:
         raise ConfigError(f"{name}: {len(found)} counts where there are {num_words} words; give one count for each word")
     if (found != np.rint(found)).any():

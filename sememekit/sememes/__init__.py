@@ -53,12 +53,25 @@ def _format(name: str) -> type[LexiconReader]:
     return reader
 
 
+def _likely_format(path: Path) -> str:
+    """The format to name as an example for a file, by its first line; the reader of it says what else the file seems to be."""
+    try:
+        with path.open("rb") as stream:
+            first = stream.readline(4096).removeprefix(b"\xef\xbb\xbf")
+    except OSError:  # such as a folder
+        return "table"
+    if first.startswith(b"NO."):
+        return "hownet"
+    return "list" if first.strip() and b"\t" not in first else "table"
+
+
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
     needed."""
     name, mark, rest = spec.partition(":")
     if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
-        raise ConfigError(f"lexicon {spec!r}: say its format, as in table:{spec}; allowed: {', '.join(LEXICON_FORMATS)}")
+        like = f"{_likely_format(Path(spec).expanduser())}:{spec}"
+        raise ConfigError(f"lexicon {spec!r}: say its format, as in {like}; allowed: {', '.join(LEXICON_FORMATS)}")
     reader = _format(name)
     path = rest or reader.default_path()
     if path is None:

@@ -155,6 +155,17 @@ class LanguageModel(WordPredictor):
         if vectors is not None and vectors.shape == self.embedding.weight.shape:
             self.embedding.weight.data.copy_(vectors)
 
+    def remarks(self, data: PreparedData) -> list[str]:
+        """Of examples, which are read as one running text: mostly --task was forgotten."""
+        examples = data.signature.examples
+        if examples is None:
+            return []
+        task = "headline or dialogue" if examples.labels is None else "nli" if len(examples.texts) > 1 else "classification"
+        return [
+            f"these data are examples of {' and '.join(examples.texts)}, and a language model reads the texts of all as one; "
+            f"what was meant may be --task {task}"
+        ]
+
     def begin_training(self, data: PreparedData) -> None:
         self.decoder.begin_training(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
 

@@ -342,6 +342,11 @@ def test_wrong_arguments_are_told() -> None:
         TreeSoftmax(WIDTH, COUNTS, clusters=[0, 1] * 3 + [0])
     with pytest.raises(ConfigError, match="vectors of its own"):
         AdaptiveSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, WIDTH))
+    for counts, told in ((0, "counts=0, where V must be 1 or more"), ([3, -1], r"\(V,\) numbers of 0 or more, given -1")):
+        with pytest.raises(ConfigError, match=told):
+            FullSoftmax(WIDTH, counts)
+    with pytest.raises(ConfigError, match="counts=6, where there are 7 words"):
+        SememeSoftmax(WIDTH, SENSES, 6)
     with pytest.raises(ConfigError, match="6 counts where there are 7 words"):
         SememeSoftmax(WIDTH, SENSES, COUNTS[:-1])
     assert ClassSoftmax(WIDTH, COUNTS, clusters=[0, 1, 1, 2, 0, 2, 2]).layer.clusters().tolist() == [0, 1, 1, 2, 0, 2, 2]

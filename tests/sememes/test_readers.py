@@ -82,6 +82,16 @@ def test_a_file_without_its_format(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         open_lexicon("english.tsv")
 
 
+@pytest.mark.parametrize(
+    ("text", "like"),
+    [("\ufeff苹果\n水果\n", "list"), ("苹果\t水果\n", "table"), ("NO.=1\nW_C=苹果\n", "hownet"), ("", "table")],
+)
+def test_a_lexicon_without_its_format_is_told_the_one_that_it_seems_to_have(tmp_path: Path, text: str, like: str) -> None:
+    path = write(tmp_path / "own.txt", text)
+    with pytest.raises(ConfigError, match=rf"say its format, as in {like}:\S+own\.txt; allowed"):
+        open_lexicon(str(path))
+
+
 @pytest.mark.parametrize("name", sorted(LEXICON_FORMATS))
 def test_absent_empty_binary_and_folder(name: str, tmp_path: Path) -> None:
     bad = [tmp_path / "absent", write(tmp_path / "empty", ""), write(tmp_path / "zeros", b"a\tb\tc\n\0\0"), tmp_path]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sememekit.runs.plan import read_plan
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import PrimaryMetric, Task, WordPredictor
 from sememekit.tasks.language_model import LanguageModel, evaluating
+from tests.small_examples import ExamplePlace
 from tests.small_run import Place
 
 
@@ -40,6 +42,14 @@ def scan(task: LanguageModel, tokens: np.ndarray) -> list[float]:
             hidden, state = task.encoder.step(task.embedding(torch.tensor([before])), torch.tensor([before]), state)
             nats.append(-float(task.decoder.log_probs(hidden)[0, after]))
     return nats
+
+
+def test_examples_in_the_place_of_a_text_are_told(place: Place, tmp_path: Path) -> None:
+    assert model(place).remarks(place.data) == []
+    pairs = ExamplePlace(tmp_path).pairs
+    (told,) = model(place).remarks(pairs)
+    assert told.startswith("these data are examples of premise and hypothesis, and a language model reads the texts of all")
+    assert told.endswith("--task nli")
 
 
 @pytest.mark.parametrize("decoder", ["softmax", "sdlm"])
