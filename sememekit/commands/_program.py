@@ -30,7 +30,7 @@ from sememekit.commands._extra_argument import instead_of_extra
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._printing import leave_the_pipe, remark, say, shown
 from sememekit.errors import SememekitError
-from sememekit.files import RunWarning
+from sememekit.files import RunWarning, typed
 
 LONGEST_MESSAGE = 1000
 """Characters of an error message that are shown."""
@@ -293,6 +293,11 @@ def _system_message(error: OSError) -> str:
         reason += "; make room and repeat the command, a training with --resume: what was whole before is whole still"
     if error.errno == errno.EROFS:
         reason += "; choose another folder for what is written (--out)"
+    if error.errno == errno.EACCES and isinstance(error.filename, str):
+        folder = os.path.dirname(error.filename) or "."
+        if os.access(folder, os.R_OK | os.X_OK) and not os.access(folder, os.W_OK):
+            rights = typed("chmod", "u+w", folder)
+            return f"{error.filename}: permission denied, as you cannot write in {folder}; give another place, or: {rights}"
     return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
 
 

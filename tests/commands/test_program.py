@@ -74,6 +74,14 @@ def test_an_error_is_one_line_on_stderr(error: Exception, code: int, fragment: s
     assert result.stdout == "a result\n"
 
 
+def test_a_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    error = PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "run"))
+    assert f"error: permission denied: {tmp_path}/run" in one_line(runner.invoke(failing(error), ["work"])), "not the folder"
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    told = f"run: permission denied, as you cannot write in {tmp_path}; give another place, or: chmod u+w {tmp_path}"
+    assert told in one_line(runner.invoke(failing(error), ["work"]))
+
+
 def test_an_error_of_our_own_code_is_a_bug() -> None:
     with pytest.raises(ValueError, match="format") as caught:
         percent("no number")  # type: ignore[arg-type]
