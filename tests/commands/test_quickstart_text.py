@@ -16,6 +16,7 @@ from sememekit.commands.train import train
 from sememekit.commands.trainings.processes import Trained, train_all
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
 from sememekit.reports.quickstart import QuickstartReport, report_page, words_of_lattice
 from sememekit.runs.train_report import TrainReport
 from sememekit.training import Report
@@ -125,7 +126,10 @@ def test_the_share_of_a_large_text_keeps_the_time(tmp_path: Path, monkeypatch: p
 def test_a_lexicon_that_knows_no_word_is_an_error(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, " ", ("the", "cat", "sat", "on", "mats", ",")))
     data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
-    with pytest.raises(ConfigError, match="--source open knows no word of the text"):
+    with (
+        pytest.warns(RunWarning, match=r"17\.1 % of the running words are in open"),  # the commas
+        pytest.raises(ConfigError, match="--source open knows no word of the text"),
+    ):
         prepare_graph(out, data, OPEN)
     assert texts.prepare_characters(out, text, data)[1] == "the text is not Chinese"
 
