@@ -62,8 +62,8 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 
 
 _MOST_DIFFERENCES = 6
-_LONGEST_VALUE = 200  # so that a path is whole
 """So many differences of two tables are told."""
+_LONGEST_VALUE = 200  # so that a path is whole
 
 
 def differences(there: Mapping[str, Any], given: Mapping[str, Any]) -> str:
@@ -80,8 +80,8 @@ def differences(there: Mapping[str, Any], given: Mapping[str, Any]) -> str:
         for key in ["name"] if slot in other else dict.fromkeys((*one, *two)):
             if key == "prepare":
                 continue
-            first, second = (repr(keys[key]) if key in keys else "not set" for keys in (one, two))
-            if first != second:
+            if (key in one) != (key in two) or one.get(key) != two.get(key):  # keys of a table have no order, and 1 is 1.0
+                first, second = (repr(keys[key]) if key in keys else "not set" for keys in (one, two))
                 first, second = (one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…" for one in (first, second))
                 found.append(f"{slot}.{key} is {first} there, {'given ' if key in two else 'and here '}{second}")
     more = f", and {len(found) - _MOST_DIFFERENCES} more" if len(found) > _MOST_DIFFERENCES else ""

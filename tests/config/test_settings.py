@@ -40,6 +40,12 @@ def test_differences_of_two_tables_name_other_variants_first_and_few_settings() 
     assert differences(there, there) == ""
     many = {"task": {f"key{number}": number for number in range(9)}}
     assert differences({}, many).endswith("task.key5 is not set there, given 5, and 3 more")
+
+
+def test_tables_that_say_the_same_do_not_differ_by_the_order_of_their_keys_or_the_type_of_a_number() -> None:
+    typed = {"task": {"search": {"num_best": 1, "beam_size": 3}}, "optimizer": {"learning_rate": 1}}
+    stored = {"optimizer": {"learning_rate": 1.0}, "task": {"search": {"beam_size": 3, "num_best": 1}}}
+    assert differences(stored, typed) == ""
     path = "folder/" * 20
     assert differences({"graph": {"path": path}}, {}) == f"graph.path is '{path}' there, and here not set"
     assert differences({"graph": {"path": path * 9}}, {}) == f"graph.path is '{(path * 9)[:199]}… there, and here not set"
