@@ -153,8 +153,9 @@ class WordListReader(RecordReader):
     """A line with a word, then a line with the sememes of all its senses pooled, between blanks or tabs (Sec. 4, Qin et al.
     2019).
 
-    An odd number of lines is an error, and so are sememes without a word: from there on words and sememes may have changed
-    places. A first record without a word, with which released files begin, is skipped and counted, as are blank records.
+    An odd number of lines is an error, unless the last is blank, and so are sememes without a word: from there on words and
+    sememes may have changed places. A first record without a word, with which released files begin, is skipped and counted, as
+    are blank records.
     """
 
     format_name = "list"
@@ -173,7 +174,9 @@ class WordListReader(RecordReader):
                     f"{source.place(number + 1)}: a tab in the line of a word, {word[:40]!r}; a list alternates one line "
                     "with a word and one with its sememes; for word TAB sememes on one line use table:PATH"
                 )
-            bag = lines[number + 1].split()
+            if word and number + 1 == len(lines):
+                raise DataError(_odd(source, lines))
+            bag = "".join(lines[number + 1 : number + 2]).split()
             if not word and bag and (number or not lines[-1].strip()):
                 raise DataError(
                     f"{source.place(number + 1)}: a blank line where a word must be, before {' '.join(bag)[:40]!r}; "
@@ -185,20 +188,19 @@ class WordListReader(RecordReader):
 def _odd(source: LexiconText, lines: list[str]) -> str:
     """What to say of a list with an odd number of lines: where a line is missing or too many, as far as that shows."""
     form = "a list alternates one line with a word and one with its sememes"
-    several = [len(line.split()) > 1 for line in lines]  # hardly a word
+    last = f"word {lines[-1].strip()!r} has no sememe line after it"
+    several = [len(line.split()) > 1 for line in lines]  # seldom a word
     wrong_before = accumulate(several[0::2], initial=0)
     wrong_after = reversed(list(accumulate(reversed(several[1::2]), initial=0)))
     wrong = [before + after for before, after in zip(wrong_before, wrong_after, strict=False)]  # where they change places there
-    if (least := min(wrong)) == wrong[-1]:
-        return (
-            f"{source.place(len(lines))}: word {lines[-1].strip()!r} has no sememe line after it; {form}, so the file is cut "
-            "off or has another format (try table:PATH)"
-        )
+    least = min(wrong)
+    if sum(several[0::2]) < max(2, 4 * least):  # words with blanks among them, such as New York, show nothing
+        return f"{source.place(len(lines))}: {last}; {form}, so the file is cut off or has another format (try table:PATH)"
     first = 2 * wrong.index(least)
     found = 2 * (len(wrong) - 1 - wrong[::-1].index(least))
     return (
-        f"{source.place(found + 1)}: sememes where a word must be, {lines[found].strip()[:40]!r}, and so from here on; {form}: "
-        f"between lines {max(first, 1)} and {found + 1} one is missing or too many"
+        f"{source.place(found + 1)}: what looks like sememes where a word must be, {lines[found].strip()[:40]!r}, and so from "
+        f"here on; {form}: between lines {max(first, 1)} and {found + 1} one is missing or too many, or {last}"
     )
 
 
