@@ -54,15 +54,17 @@ def _format(name: str) -> type[LexiconReader]:
 
 
 def _likely_format(path: Path) -> str:
-    """The format to name as an example for a file, by its first line; the reader of it says what else the file seems to be."""
+    """The format to name as an example for a file, by its first two lines; the reader of it says what else the file seems to
+    be."""
     try:
         with path.open("rb") as stream:
-            first = stream.readline(4096).removeprefix(b"\xef\xbb\xbf")
+            first, second = (stream.readline(4096).removeprefix(b"\xef\xbb\xbf") for _ in range(2))
     except OSError:  # such as a folder
         return "table"
     if first.startswith(b"NO."):
         return "hownet"
-    return "list" if first.strip() and b"\t" not in first else "table"
+    word = first if first.strip() else second  # released lists begin with a blank line
+    return "list" if word.strip() and b"\t" not in word else "table"
 
 
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:

@@ -84,7 +84,13 @@ def test_a_file_without_its_format(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     ("text", "like"),
-    [("\ufeff苹果\n水果\n", "list"), ("苹果\t水果\n", "table"), ("NO.=1\nW_C=苹果\n", "hownet"), ("", "table")],
+    [
+        ("\ufeff苹果\n水果\n", "list"),
+        ("\n水果 食物\n苹果\n水果\n", "list"),
+        ("苹果\t水果\n", "table"),
+        ("NO.=1\nW_C=苹果\n", "hownet"),
+        ("", "table"),
+    ],
 )
 def test_a_lexicon_without_its_format_is_told_the_one_that_it_seems_to_have(tmp_path: Path, text: str, like: str) -> None:
     path = write(tmp_path / "own.txt", text)
