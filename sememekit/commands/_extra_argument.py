@@ -1,8 +1,9 @@
-"""An argument that a command does not take: the option that takes such a file or folder."""
+"""Arguments that a command does not take: the option that takes such a file or folder, and what was to be quoted."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +15,7 @@ _FOLDERS: Final = (
     ("signature.json", "prepared data", (("--data",),)),
     ("sweep.json", "a sweep", (("--out",),)),
 )
-"""A file of a folder, what the folder is, and the options that may name it; the first of a group takes its
-name."""
+"""A file of a folder, what the folder is, and the options that may name it; the first of a group takes its name."""
 _TEXTS: Final = {"attack": (("--data",),)}
 """Command -> options besides --text that take a text."""
 _FILES: Final = ((GRAPH, "--graph"), (CLUSTERS, "--clusters"), (OVERLAY, "--overlay"))
@@ -31,11 +31,26 @@ def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> st
     """
     argument = next((one for one in arguments if extra == one or extra.startswith(f"{one} ")), extra)
     options = {flag for parameter in command.params for flag in parameter.opts}
-    if "--resume" in arguments and {"--out", "--resume"} <= options:
+    has_out = any(one.partition("=")[0] == "--out" for one in arguments)
+    if "--resume" in arguments and not has_out and {"--out", "--resume"} <= options:
         return f"what is resumed is named by --out: {typed('sememekit', command.name, '--out', argument, '--resume')}"
-    kind, groups = _kind_of(Path(argument), command.name)
+    try:
+        kind, groups = _kind_of(Path(argument), command.name)
+    except OSError:  # such as a whole text, which is too long for a name, or a file that may not be read
+        return ""
     ways = [" ".join([first, typed(argument), *more]) for first, *more in groups if {first, *more} <= options]
     return f"{typed(argument)} is {kind}, which is named by an option: {' or '.join(ways)}" if ways else ""
+
+
+def unquoted_changes(arguments: Sequence[str]) -> str:
+    """What to type in place of a ``--change`` whose changes are several arguments; "" where they are one."""
+    if "--change" not in arguments:
+        return ""
+    word, *rest = [*arguments[arguments.index("--change") + 1 :], ""]
+    changes = list(takewhile(lambda one: one.startswith(("+", "-")) and not one.startswith("--"), rest))
+    if len(changes) < 2:
+        return ""
+    return f"the changes of a word go in one pair of quotation marks: {typed('--change', word, ' '.join(changes))}"
 
 
 def _kind_of(path: Path, command: str) -> tuple[str, tuple[tuple[str, ...], ...]]:

@@ -93,8 +93,6 @@ def command(
         "--change": change is not None,
     }
     chosen = [name for name, is_asked in asked.items() if is_asked]
-    if change is not None and word is not None and word.startswith(("+", "-")):
-        fail_usage(f"the changes of a word go in one pair of quotation marks: --change {change[0]} '{change[1]} {word}'")
     if len(chosen) != 1:
         fail_usage(f"give one of {', '.join(asked)}" + (f", and not {' with '.join(chosen)}" if chosen else ""))
     if similar and word is None:
@@ -106,6 +104,8 @@ def command(
     if graph is not None and sources:
         fail_usage("give --graph or --source, not both")
     typed = others_typed(context, ())
+    if "--side" in typed and graph is not None:
+        fail_usage("--side is of lexicons, and a graph has its words; leave it out with --graph")
     if "--top" in typed and not (sememes or similar or diff is not None):
         fail_usage("--top needs --sememe, --similar or --diff; leave it out")
     if "--overlay" in typed and change is None and graph is None:
@@ -159,7 +159,8 @@ def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet:
     changed = "" if overlay is None else f" with {overlay}"
     print_table(f"{report.word} in {graph}{changed} ({report.source})", columns, rows, numeric=len(columns))
     first = f"{report.word}#1" if len(report.senses) > 1 else report.word
-    change = typed("sememekit", "lookup", "--change", first, "+SEMEME -SEMEME", "--graph", graph)
+    file = () if overlay is None else ("--overlay", overlay)
+    change = typed("sememekit", "lookup", "--change", first, "+SEMEME -SEMEME", "--graph", graph, *file)
     hint(f"next: {change}", quiet)
 
 

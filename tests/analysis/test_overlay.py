@@ -23,6 +23,7 @@ from sememekit.commands.train import train
 from sememekit.decoders.sdlm import SDLM
 from sememekit.decoders.sense_logits import sense_logits
 from sememekit.errors import ConfigError, GraphError
+from sememekit.files import typed
 from sememekit.reports.explanation import compared
 from sememekit.runs.overlay import overlaid
 from sememekit.runs.run import Run
@@ -173,27 +174,37 @@ def test_a_sememe_that_was_never_trained_is_refused(place: Place, overlay: Path)
 def test_from_the_word_to_the_table(sdlm: Path, tmp_path: Path) -> None:
     file = tmp_path / "o.txt"
 
-    def typed(*words: object) -> Any:
+    def called(*words: object) -> Any:
         return CliRunner().invoke(app, [str(word) for word in words])
 
-    first = typed("lookup", "--change", "苹果#2", "-品牌", "--graph", sdlm, "--overlay", file)
+    first = called("lookup", "--change", "苹果#2", "-品牌", "--graph", sdlm, "--overlay", file)
     assert first.exit_code == 0, first.output
     assert "苹果#2: 品牌 电脑 -> 电脑" in first.stdout
-    second = typed("lookup", "--change", "梨", "+食品", "--graph", sdlm / "graph.json", "--overlay", file, "--json")
+    second = called("lookup", "--change", "梨", "+食品", "--graph", sdlm / "graph.json", "--overlay", file, "--json")
     assert json.loads(second.stdout)["changes"] == 2
-    assert "has 3 senses; say which" in typed("lookup", "--change", "苹果", "+食品", "--graph", sdlm, "--overlay", file).stderr
-    shown = typed("evaluate-ppl", sdlm, "--overlay", file, "--device", "cpu")
+    assert "has 3 senses; say which" in called("lookup", "--change", "苹果", "+食品", "--graph", sdlm, "--overlay", file).stderr
+    shown = called("evaluate-ppl", sdlm, "--overlay", file, "--device", "cpu")
     assert shown.exit_code == 0, shown.output
     for text in ("苹果#2: 品牌 电脑 -> 电脑", "as trained", f"the same with {file}", "all other words", "2 - 1"):
         assert text in shown.stdout
     report = OverlayComparison.model_validate(
-        json.loads(typed("evaluate-ppl", sdlm, "--overlay", file, "--json", "--device", "cpu").stdout)
+        json.loads(called("evaluate-ppl", sdlm, "--overlay", file, "--json", "--device", "cpu").stdout)
     )
     assert report.overlay == str(file)
-    refused = typed("evaluate-ppl", sdlm, "--overlay", file, "--cache", "--device", "cpu")
+    refused = called("evaluate-ppl", sdlm, "--overlay", file, "--cache", "--device", "cpu")
     assert (refused.exit_code, "leave out further runs, --cache and --dynamic" in refused.stderr) == (1, True)
     for wrong in (("lookup", "梨", "--change", "梨", "+食品"), ("lookup", "--sememe", "水果", "--graph", sdlm)):
-        assert typed(*wrong).exit_code == 2
+        assert called(*wrong).exit_code == 2
+
+
+def test_the_next_change_goes_into_the_overlay_that_was_shown(
+    sdlm: Path, overlay: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hints: list[str] = []
+    monkeypatch.setattr("sememekit.commands.lookup.hint", lambda text, quiet: hints.append(text))
+    for more in ((), ("--overlay", str(overlay))):
+        CliRunner().invoke(app, ["lookup", "苹果", "--graph", str(sdlm), *more])
+        assert hints.pop().endswith(typed("--graph", sdlm, *more))
 
 
 @pytest.mark.parametrize("mean", ["counts", "valid"])
