@@ -296,10 +296,12 @@ def _system_message(error: OSError) -> str:
     if error.errno == errno.EROFS:
         reason += "; choose another folder for what is written (--out)"
     if error.errno == errno.EACCES and isinstance(error.filename, str):
-        folder = os.path.dirname(error.filename) or "."
-        if os.access(folder, os.R_OK | os.X_OK) and not os.access(folder, os.W_OK):
-            rights = typed("chmod", "u+w", folder)
-            return f"{error.filename}: permission denied, as you cannot write in {folder}; give another place, or: {rights}"
+        name, folder = error.filename, os.path.dirname(error.filename) or "."
+        there = os.path.lexists(name)  # such as the lock of a run; what cannot be read has nothing to do with the folder
+        if os.access(folder, os.R_OK | os.X_OK) and not os.access(folder, os.W_OK) and (not there or os.access(name, os.R_OK)):
+            own = os.stat(folder).st_uid == getattr(os, "geteuid", lambda: -1)()  # chmod is refused to others
+            rights = f", or: {typed('chmod', *(['-R'] if there else []), 'u+w', folder)}" if own else ""
+            return f"{name}: permission denied, as you cannot write in {folder}; give another place{rights}"
     return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
 
 

@@ -78,8 +78,14 @@ def test_a_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatc
     error = PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "run"))
     assert f"error: permission denied: {tmp_path}/run" in one_line(runner.invoke(failing(error), ["work"])), "not the folder"
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
-    told = f"run: permission denied, as you cannot write in {tmp_path}; give another place, or: chmod u+w {tmp_path}"
-    assert told in one_line(runner.invoke(failing(error), ["work"]))
+    told = f"run: permission denied, as you cannot write in {tmp_path}; give another place"
+    assert f"{told}, or: chmod u+w {tmp_path}" in one_line(runner.invoke(failing(error), ["work"]))
+    (tmp_path / "run").touch()
+    assert f"{told}, or: chmod -R u+w {tmp_path}" in one_line(runner.invoke(failing(error), ["work"])), "its rights, too"
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(tmp_path).st_uid + 1)
+    assert one_line(runner.invoke(failing(error), ["work"])).rstrip().endswith(told), "chmod is for the owner"
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and Path(path) == tmp_path)
+    assert f"error: permission denied: {tmp_path}/run" in one_line(runner.invoke(failing(error), ["work"])), "a file to read"
 
 
 def test_an_error_of_our_own_code_is_a_bug() -> None:
