@@ -1,4 +1,4 @@
-"""The subcommand evaluate-ppl; the plain function is ``sememekit.analysis.evaluate.evaluate_ppl``."""
+"""The subcommand evaluate-ppl; the plain function is ``sememekit.analysis.evaluate_ppl.evaluate_ppl``."""
 
 from __future__ import annotations
 

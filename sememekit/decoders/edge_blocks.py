@@ -49,7 +49,7 @@ class EdgeBlocks(NamedTuple):
         blocks: one after the other.
         sense_at: (S,) the sense at each place of the order of the blocks.
         place_of: (S,) the place of each sense.
-        word_of_edge, sememe_of_edge: (edges,) in the order of the blocks.
+        sememe_of_edge: (edges,) in the order of the blocks.
         constant: (edges,) C[k, s].
         bases_of_edge: Incidence (edges x V R): the products of the bases with the word of each edge, word after word.
     """
@@ -57,7 +57,6 @@ class EdgeBlocks(NamedTuple):
     blocks: tuple[EdgeBlock, ...]
     sense_at: Tensor
     place_of: Tensor
-    word_of_edge: Tensor
     sememe_of_edge: Tensor
     constant: Tensor
     bases_of_edge: Incidence
@@ -99,7 +98,6 @@ def make_edge_blocks(arrays: SenseArrays, num_bases: int, dtype: torch.dtype) ->
         blocks=tuple(blocks),
         sense_at=sense_at,
         place_of=inverse(sense_at),
-        word_of_edge=word_of_edge,
         sememe_of_edge=arrays.set_sememes[members[order_e]],
         constant=inverse_root(arrays.squared_degree[members[order_e]], dtype),
         bases_of_edge=Incidence(row_offsets, columns.flatten(), num_bases * num_words),

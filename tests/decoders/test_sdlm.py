@@ -190,7 +190,8 @@ def test_blocks_of_edges_hold_every_edge_once_and_those_of_a_rank_together(kind:
         assert sorted(rows) == sorted((sense, rank) for sense in senses.tolist() for rank in range(int(edges[sense])))
         expected = [int(sememes[structure.set_of_sense[sense]][rank]) for sense, rank in rows]
         assert block.sememe_of_edge.tolist() == order.sememe_of_edge[block.edges].tolist() == expected
-        assert order.word_of_edge[block.edges].tolist() == [graph.word_of_sense[sense] for sense, _ in rows]
+        products = [[2 * graph.word_of_sense[sense] + basis for basis in range(2)] for sense, _ in rows]
+        assert order.bases_of_edge.members.view(-1, 2)[block.edges].tolist() == products
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
