@@ -173,7 +173,7 @@ def _without_text(place: str) -> str:
     names = [f"{path.name}/" if path.is_dir() else path.name for path in inside]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     has = f"it has {', '.join(names[:_SHOWN])}{more}" if names else "it is empty"
-    below = next((path for path in inside if path.is_dir()), None)
+    below = next((path for path in inside if path.is_dir() and not path.name.startswith(".")), None)
     remedy = (
         f"give a folder inside it, such as {typed(below)}" if below else f"give a file itself: {typed(Path(place) / 'FILE')}"
     )

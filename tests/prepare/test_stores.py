@@ -38,6 +38,8 @@ def test_places_without_files_are_told(place: str, message: str, tmp_path: Path)
             r"\(it has a.pdf, b.doc\); names must end in .txt, .jsonl, .*\.gz, .*train, valid or test in a name",
         ),
         (("inner/text.txt",), r"\(it has inner/\); .* or give a folder inside it, such as .*/folder/inner"),
+        ((".git/config", "inner/text.txt"), "inside it, such as .*/folder/inner"),
+        ((".git/config",), r"\(it has .git/\); .* or give a file itself"),
         ([f"{number}.md" for number in range(7)], "it has 0.md, 1.md, 2.md, 3.md, 4.md and 2 more"),
     ],
 )
