@@ -35,7 +35,11 @@ def command(
     from sememekit.analysis.predict import PredictionReport, predict
 
     file = None if str(file) == "-" else file
-    if file is not None and not file.exists():
+    try:
+        there = file is None or file.exists()
+    except OSError:  # a whole text is too long for a name
+        there = False
+    if not there:
         typed = shlex.join(["sememekit", "predict", str(run)])
         raise DataError(f"{file}: no such file; a text itself is read from stdin: echo {shlex.quote(str(file))} | {typed}")
     predictions = predict(run, file, errors=errors, which=which, device=device)

@@ -38,14 +38,12 @@ def classifier(pairs: tuple[Path, ExamplePlace]) -> Classifier:
     return load_classifier(pairs[0], device="cpu")
 
 
-def test_a_text_in_the_place_of_a_file_is_told_how_to_be_given(pairs: tuple[Path, ExamplePlace]) -> None:
-    found = runner.invoke(app, ["predict", str(pairs[0]), "a fine film"])
+@pytest.mark.parametrize("text", ["a fine film", "a film of more words than the name of a file has letters " * 6])
+def test_a_text_in_the_place_of_a_file_is_told_how_to_be_given(pairs: tuple[Path, ExamplePlace], text: str) -> None:
+    found = runner.invoke(app, ["predict", str(pairs[0]), text])
     assert found.exit_code == 1
-    message = " ".join(found.stderr.split())
-    assert (
-        f"a fine film: no such file; a text itself is read from stdin: echo 'a fine film' | sememekit predict {pairs[0]}"
-        in message
-    )
+    told = f"no such file; a text itself is read from stdin: echo '{text}' | sememekit predict {pairs[0]}"
+    assert told in " ".join(found.stderr.splitlines())
 
 
 def test_texts_and_words_are_one(classifier: Classifier) -> None:
