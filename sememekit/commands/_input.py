@@ -19,14 +19,14 @@ def input_name(file: Path | None) -> str:
     return "stdin" if file is None or str(file) == "-" else str(file)
 
 
-def remark_file_name(text: str, instead: str) -> None:
+def remark_file_name(text: str, instead: str, quiet: bool = False) -> None:
     """Say that a text which is the name of a file was read as the text itself, and what to type ``instead``."""
     try:
         is_file = Path(text).is_file()
     except (OSError, ValueError):  # too long for a name
         return
     if is_file:
-        remark(f"{text} is a file, and its name was read as the text; {instead}", quiet=False)
+        remark(f"{text} is a file, and its name was read as the text; {instead}", quiet)
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def command(
     check_outputs(html, figure)
     loaded = open_run(run)
     way, typed = choose("explain", loaded, WAYS, locals())
-    remark_file_name(context, "explain takes one text")
+    remark_file_name(context, "explain takes one text", quiet)
     result = way.call(loaded, context, quiet=quiet, which=which, device=device, **typed)
     give_out(result, html, figure, json=json, quiet=quiet)
 

@@ -109,6 +109,7 @@ def test_generate_writes_a_line_for_a_line(run: Path, tmp_path: Path) -> None:
     assert (as_text.exit_code, told in as_text.stderr) == (0, True)
     told = "lines.txt is a file, and its name was read as the text; explain takes one text"
     assert told in runner.invoke(app, ["explain", str(run), str(tmp_path / "lines.txt")]).stderr
+    assert told not in runner.invoke(app, ["explain", str(run), str(tmp_path / "lines.txt"), "--quiet"]).stderr
     assert runner.invoke(app, ["generate", str(run), "words " * 100]).exit_code == 0, "no name of a file is so long"
     options = ["--json", "--set", "task.search.num_best=3"]
     rows = [
