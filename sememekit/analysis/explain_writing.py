@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from sememekit.analysis.explain_sememes import SememeReader, SememeViews, SenseShare, check_numbers, senses_of, views
 from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
@@ -174,7 +175,7 @@ def _reread(
             log_probs_PV = writer.task.decoder.log_probs(reread.contexts).double()
         own.append(reread.nats.double().neg().exp().tolist())
         values_PC = log_probs_PV[:, asked]
-        ranks_PC = 1 + (log_probs_PV[:, None] > values_PC[..., None]).sum(dim=-1)
+        ranks_PC = ranks_among(log_probs_PV, values_PC)
         others.append(list(zip(values_PC.exp().flatten().tolist(), ranks_PC.flatten().tolist(), strict=True)))
     text = [
         RereadWord(word=word.word, probability_before=first, probability_after=second)
@@ -194,6 +195,13 @@ def _reread(
         for (place, written, name), (first, rank), (second, rank_after) in zip(where, *others, strict=True)
     ]
     return text, places
+
+
+def ranks_among(log_probs_PV: Tensor, values_PC: Tensor) -> Tensor:
+    """(P, C) the rank of each value in its row of all words, from 1. An overlay may change thousands of words, so that no table
+    of P x C x V is made."""
+    not_above_PC = torch.searchsorted(log_probs_PV.sort(dim=1).values, values_PC.contiguous(), right=True)
+    return log_probs_PV.shape[1] + 1 - not_above_PC
 
 
 def _read_as(written: WritingExplanation) -> list[str]:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_writing import SEARCH_OF_DATASETS
-from sememekit.analysis.explain_writing import OverlayWriting, explain_writing, remarks
+from sememekit.analysis.explain_writing import OverlayWriting, explain_writing, ranks_among, remarks
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
@@ -390,3 +391,21 @@ def test_data_without_references_are_refused(run: Path, place: PairPlace, monkey
     monkeypatch.setattr(Examples, "__init__", lambda self, *parts: original(self, *parts[:4]))
     with pytest.raises(DataError, match=r"keeps no references"):
         evaluate(run)
+
+
+def test_ranks_of_many_words_make_no_table_of_all_words_for_each() -> None:
+    class Sizes(TorchDispatchMode):
+        largest = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = func(*args, **(kwargs or {}))
+            sizes = [one.numel() for one in (found if isinstance(found, tuple) else (found,)) if isinstance(one, torch.Tensor)]
+            self.largest = max(self.largest, *sizes, 0)
+            return found
+
+    values = torch.tensor([[0.1, 0.4, 0.4, 0.1], [0.3, 0.2, 0.1, 0.4]])
+    assert ranks_among(values, values).tolist() == [[3, 1, 1, 3], [2, 3, 4, 1]]
+    log_probs_PV, sizes = torch.rand(2, 300), Sizes()
+    with sizes:
+        ranks_among(log_probs_PV, log_probs_PV[:, :200])
+    assert sizes.largest == log_probs_PV.numel()
