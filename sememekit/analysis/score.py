@@ -117,6 +117,12 @@ def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **option
     return (OverlaidToken(**dict(row), nats_overlay=changed.nats) for row, changed in rows)
 
 
+def told_of_sums(before: float, after: float, overlay: Path | str) -> str:
+    """What a person reads of the nats of all words together, as trained and with an overlay."""
+    told = f"log-probability of all words: {-before:.4f} as trained, {-after:.4f} with {overlay}"
+    return f"{told} ({before - after:+.4f})"
+
+
 def _read(
     lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm, name: str
 ) -> Iterator[_Line]:

@@ -53,7 +53,7 @@ def command(
     target and its end, given the source. With --overlay a last column has the nats with changed annotation, and the sums of
     both are told on stderr.
     """
-    from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, ScoreReport, score, score_overlay
+    from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, ScoreReport, score, score_overlay, told_of_sums
     from sememekit.runs.run import Run as LoadedRun
 
     if not segment:
@@ -86,8 +86,7 @@ def command(
             before, after = before + (row.nats or 0.0), after + (row.nats_overlay or 0.0)
         say(row.sentence, row.position, row.token, _nats(row.nats), row.read_as, *more, sep="\t")
     if overlay is not None and first is not None:
-        told = f"log-probability of all words: {-before:.4f} as trained, {-after:.4f} with {overlay}"
-        remark(f"{told} ({before - after:+.4f})", quiet=False)
+        remark(told_of_sums(before, after, overlay), quiet=False)
 
 
 def _nats(value: float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from sememekit.analysis.score import ScoredToken, score
+from sememekit.analysis.score import OverlaidToken, ScoredToken, score, score_overlay, told_of_sums
 from sememekit.attack import long_run
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
@@ -77,12 +77,38 @@ class Run(OpenRun):
             )
         return total.perplexity
 
-    def score(self, text: Lines) -> Table:
+    def score(
+        self,
+        text: Lines,
+        *,
+        overlay: Path | str | None = None,
+        carry: bool = False,
+        segment: bool | None = None,
+        lexicon: str | None = None,
+    ) -> Table:
         """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
-        for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``."""
+        for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
+
+        Args:
+            text: a sentence a line.
+            overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
+            carry: read the lines as one text, as ``evaluate_ppl`` does.
+            segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
+            lexicon: ``FORMAT:PATH`` of the words that the segmenter knew, for a run without ``lexicon.txt``.
+        """
         self._kind("score", "words", "texts")
-        rows = [(row.sentence, row.position, row.token, row.read_as, row.nats) for row in self._scored("score", text)]
-        return Table(("line", "position", "word", "read as", "nats"), rows)
+        rows = self._scored("score", text, overlay=overlay, carry=carry, segment=segment, lexicon=lexicon)
+        columns = ["line", "position", "word", "read as", "nats", *(["nats with overlay"] if overlay is not None else [])]
+        cells = [
+            (row.sentence, row.position, row.token, row.read_as, row.nats)
+            + ((row.nats_overlay,) if isinstance(row, OverlaidToken) else ())
+            for row in rows
+        ]
+        table = Table(columns, cells)
+        if overlay is None or not cells:
+            return table
+        before, after = (sum(nats or 0.0 for nats in table.column(name)) for name in columns[-2:])
+        return Table(columns, cells, told_of_sums(before, after, overlay))
 
     def next_words(self, context: str, top: int = 10) -> Table:
         """The most probable next words, and for models with senses the sense of the largest share: of models that predict
@@ -150,7 +176,8 @@ class Run(OpenRun):
         Args:
             prompt: words to begin with, or the source text.
             options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
-                ``overrides``, such as ``["task.search.beam_size=10"]``.
+                ``overrides``, such as ``["task.search.beam_size=10"]``, ``apart`` for words between blanks, which nothing
+                cuts, and ``lexicon`` as in ``score``.
         """
         from sememekit.runs.generation import generate
         from sememekit.runs.writing import load_writer, search_of, write_texts
@@ -160,12 +187,13 @@ class Run(OpenRun):
         if kind == "words":
             report = generate(self, prompt, which=self._which, device=self.settings.device, **options)
             return Generated(report.text, report)
-        writer = load_writer(self, which=self._which, device=self.settings.device)
-        search = search_of(writer.task, options.pop("overrides", []))
-        if options:
+        overrides = options.pop("overrides", [])
+        if other := [name for name in options if name not in ("apart", "lexicon")]:
             raise ConfigError(
-                f"generate: {self.path} searches for its text and takes overrides alone, given {', '.join(options)}"
+                f"generate: {self.path} searches for its text and takes overrides, apart and lexicon, given {', '.join(other)}"
             )
+        writer = load_writer(self, which=self._which, device=self.settings.device, **options)
+        search = search_of(writer.task, overrides)
         written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
         return Generated(written.best.text, written)
 
@@ -199,20 +227,25 @@ class Run(OpenRun):
             raise ConfigError(f"run.{method} needs {wanted}, and {self.path} is {own}; what it can be asked: {can}")
         return found
 
-    def _scored(self, method: str, text: Lines) -> list[ScoredToken]:
-        """Rows of ``score`` for a method; raw Chinese is cut as the data were.
+    def _scored(
+        self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
+    ) -> Sequence[ScoredToken]:
+        """Rows of ``score`` for a method; raw Chinese is cut as the data were, unless ``segment`` says otherwise.
 
         Raises:
             DataError: raw Chinese, and the data were cut by hand.
         """
         lines = _lines(method, text)
-        raw = long_run(tuple(lines))
+        raw = long_run(tuple(lines)) if segment is None else ""
         if raw and self.signature.options.get("segmenter") == "none":
             raise DataError(
                 f"{raw[:12]!r} has no blanks between its words, and the data of {self.path} were given with blanks; give the "
                 "text with blanks between its words"
             )
-        return list(score(self, lines, segment=bool(raw), which=self._which, device=self.settings.device))
+        given = {"segment": bool(segment or raw), "which": self._which, "device": self.settings.device, **options}
+        if overlay is None:
+            return list(score(self, lines, **given))
+        return list(score_overlay(self, lines, Path(overlay), **given))
 
     def _reader(self, method: str) -> LatticeReader:
         return open_reader(self, f"run.{method}", which=self._which, device=self.settings.device)

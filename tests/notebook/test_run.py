@@ -16,7 +16,7 @@ import sememekit
 from sememekit import Run, load_run
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explain import explain
-from sememekit.analysis.score import score
+from sememekit.analysis.score import score, score_overlay
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.notebook.run import METHODS
@@ -24,6 +24,7 @@ from sememekit.notebook.shown import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.generation import generate
 from sememekit.runs.lattices import LONGEST, open_reader, segment_lines
+from sememekit.sememes.overlay import HEADER
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.training import RunFolder
 from tests.analysis.test_lattices import trained
@@ -46,6 +47,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     characters = folder / "characters"
     Place(characters, end_of_sentence=True, segmenter="characters", chunks=30, chunk_length=3)
     trained(characters, "lattice", longest_chunk=3)
+    train({**place.table(), "data": {"path": str(characters / "data")}}, characters / "lm")
     return folder
 
 
@@ -63,6 +65,22 @@ def test_the_perplexity_of_a_text_is_that_of_its_scored_words(run: Run, folders:
     assert table.column("word") == TEXT.split()
     with pytest.raises(DataError, match="two words at least"):
         run.perplexity("我")
+
+
+def test_a_score_offers_what_the_command_offers(run: Run, folders: Path, tmp_path: Path) -> None:
+    overlay = tmp_path / "overlay.txt"
+    overlay.write_text(f"{HEADER}\n苹果#2\t+机器 -品牌\n", encoding="utf-8")
+    for options in ({}, {"carry": True}):
+        expected = [*score_overlay(folders / "sdlm", TEXT.splitlines(), overlay, device="cpu", **options)]
+        table = run.score(TEXT, overlay=str(overlay), **options)
+        assert table.columns[-2:] == ("nats", "nats with overlay")
+        assert [(row["nats"], row["nats with overlay"]) for row in table] == [(row.nats, row.nats_overlay) for row in expected]
+        assert f"with {overlay} (" in table.title
+    characters = load_run(folders / "characters" / "lm", device="cpu")
+    assert characters.score("我吃", segment=True).column("word") == ["我", "吃", "<eos>"]
+    assert characters.score("我吃").column("word") == ["我吃", "<eos>"]
+    with pytest.raises(ConfigError, match=r"leave out --lexicon open: .*characters"):
+        characters.score("我吃", segment=True, lexicon="open")
 
 
 def test_chinese_without_blanks_is_not_taken_for_one_word(run: Run) -> None:
@@ -138,8 +156,11 @@ def test_a_writer(folders: Path) -> None:
     assert written == written.report.best.text
     assert run.explain(source).source
     assert run.perplexity(f"{source}\t{source}") > 1
-    with pytest.raises(ConfigError, match="takes overrides alone, given num_tokens"):
+    with pytest.raises(ConfigError, match="takes overrides, apart and lexicon, given num_tokens"):
         run.generate(source, num_tokens=3)
+    assert run.generate(source, apart=True, overrides=["task.search.beam_size=2"]).report.source_words == 3
+    with pytest.raises(ConfigError, match="leave out --lexicon open"):
+        run.generate(source, lexicon="open")
 
 
 def test_a_lattice(folders: Path) -> None:
