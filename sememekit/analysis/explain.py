@@ -27,6 +27,7 @@ from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import DataError
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.uncut import CUT_FIRST, warn_uncut
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import WordPredictor, require
@@ -333,6 +334,7 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
                 f"explain: {given!r} is not in the vocabulary of the model, which has no <unk> for such words; leave it out"
             )
         read.append(ContextWord(word=given, read_as=vocabulary.token(vocabulary.id(normal)), known=known))
+    warn_uncut([word.word for word in read if not word.known], CUT_FIRST)
     if not any(word.known for word in read):
         shown = " ".join(words)
         raise DataError(

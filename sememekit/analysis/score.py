@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, tee
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.streams import stream_nats, with_context
+from sememekit.runs.uncut import warn_uncut
 from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
@@ -19,6 +22,9 @@ from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 
 _LINES_AT_ONCE = 32
+
+HOW_TO_CUT: Final = "add --segment, or cut the lines with: sememekit segment FILE"
+"""What to do about lines without blanks."""
 
 
 class ScoredToken(Record):
@@ -72,7 +78,6 @@ def score(
     device: str = "auto",
     which: Which = "best",
     name: str = "line",
-    remark: Callable[[str], None] | None = None,
 ) -> Iterator[ScoredToken]:
     """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
 
@@ -80,8 +85,9 @@ def score(
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
     word of a line from: its nats are None. Words are read in the form of the data (lower case, half width, a word for
     numbers). Empty lines give no rows and are counted. With ``carry`` the state goes on from line to line: the nats add up to
-    those of ``evaluate-ppl --batch-size 1``. Messages call a line ``name``; ``remark`` is given a sentence on the first source
-    of a pair that has more words than the model reads. Other arguments as ``sememekit score --help``.
+    those of ``evaluate-ppl --batch-size 1``. Messages call a line ``name``. A RunWarning tells of the first source of a pair
+    that has more words than the model reads, and of Chinese without blanks that is read as one ``<unk>``. Other arguments as
+    ``sememekit score --help``.
 
     Raises:
         ConfigError: the task predicts no words.
@@ -94,7 +100,7 @@ def score(
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
     segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
     if declares(task, TextWriter):
-        return _score_pairs(Writer(loaded, task, segmenter), lines, name, remark)
+        return _score_pairs(Writer(loaded, task, segmenter), lines, name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
     read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form(), name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
@@ -113,7 +119,7 @@ def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **option
     before = Run.open(run, which=options.get("which", "best"), device=options.get("device", "auto"))
     after = before.with_overlay(overlay).load()
     first, second = tee(lines)
-    rows = zip(score(before, first, **options), score(after, second, **{**options, "remark": None}), strict=True)
+    rows = zip(score(before, first, **options), score(after, second, **options), strict=True)
     return (OverlaidToken(**dict(row), nats_overlay=changed.nats) for row, changed in rows)
 
 
@@ -126,6 +132,7 @@ def told_of_sums(before: float, after: float, overlay: Path | str) -> str:
 def _read(
     lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm, name: str
 ) -> Iterator[_Line]:
+    told = segmenter is not None
     for number, line in enumerate(lines, start=1):
         if segmenter is not None:
             tokens = read = form.cut(line, segmenter)
@@ -138,15 +145,19 @@ def _read(
             ids = vocabulary.encode(read).tolist()
         except DataError as error:
             raise DataError(f"{name} {number}: {error}") from None
+        told = told or warn_uncut(_unknown(tokens, ids, vocabulary), HOW_TO_CUT)
         if end is not None and ids[-1] != end:
             tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
         yield _Line(number, tokens, ids)
 
 
-def _score_pairs(
-    writer: Writer, lines: Iterable[str], name: str, remark: Callable[[str], None] | None
-) -> Iterator[ScoredToken]:
+def _unknown(tokens: Sequence[str], ids: Sequence[int], vocabulary: Vocabulary) -> list[str]:
+    return [token for token, index in zip(tokens, ids, strict=True) if index == vocabulary.unknown_id]
+
+
+def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[ScoredToken]:
     task, vocabulary = writer.task, writer.task.vocabulary
+    cut, told = False, writer.segmenter is not None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -157,15 +168,15 @@ def _score_pairs(
                 "written for a source alone by 'sememekit generate RUN --input FILE'"
             )
         source, target = writer.read(texts[0], f"{name} {number}"), writer.words(texts[1])
-        if remark is not None and (most := words_read(writer.run, len(source))) < len(source):
-            remark(
-                f"{name} {number}: the model reads the first {most:,} words of this source of {len(source):,} (task.read_words)"
-            )
-            remark = None
+        if not cut and (most := words_read(writer.run, len(source))) < len(source):
+            cut, of = True, f"this source of {len(source):,} (task.read_words)"
+            warnings.warn(f"{name} {number}: the model reads the first {most:,} words of {of}", RunWarning, stacklevel=2)
         try:
             ids, words = vocabulary.encode(source), [*vocabulary.encode(target).tolist(), task.end]
         except DataError as error:
             raise DataError(f"{name} {number}: {error}") from None
+        read = [*ids.tolist(), *words[:-1]]
+        told = told or warn_uncut(_unknown([*source, *target], read, vocabulary), HOW_TO_CUT)
         nats = task.teacher_forced(ids, words).nats.tolist()
         tokens = [*target, vocabulary.token(task.end)]
         for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):

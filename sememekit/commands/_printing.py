@@ -77,18 +77,6 @@ def leave_the_pipe(stream: TextIO) -> int:
     return 0
 
 
-def remark_uncut(words: Sequence[str], advice: str) -> bool:
-    """Warn of Chinese without blanks among words that a model read as unknown; whether there is any."""
-    from sememekit.attack import long_run
-    from sememekit.text.vocabulary import UNKNOWN
-
-    uncut = long_run(tuple(words))
-    if uncut:
-        told = f"Chinese without blanks was read as one {UNKNOWN}, such as {uncut[:12]!r}"
-        remark(f"warning: {told}; {advice}", quiet=False)
-    return bool(uncut)
-
-
 def hint(text: str, quiet: bool) -> None:
     """What to type next: for a person at a terminal, not for a script."""
     if sys.stderr.isatty():

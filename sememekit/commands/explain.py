@@ -11,7 +11,6 @@ from sememekit.commands import _options as shared
 from sememekit.commands._input import remark_file_name
 from sememekit.commands._options import option, refuse
 from sememekit.commands._page_and_figure import Result, check_outputs, give_out
-from sememekit.commands._printing import remark_uncut
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._run_kinds import Way, choose, open_run
 
@@ -92,11 +91,9 @@ def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None,
     from sememekit.analysis.explain_writing import explain_writing
     from sememekit.commands.explaining.written_text import print_text
     from sememekit.reports.written_explanation import charts, write_page
-    from sememekit.runs.writing import how_to_cut
 
     with progress_bars(quiet) as show:
         found = explain_writing(run, text, progress=show, **options)
-    remark_uncut(found.unknown, how_to_cut(run, apart=options.get("apart", False)))
     return Result(found, write_page, print_text, charts)
 
 

@@ -10,7 +10,7 @@ import typer
 from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, lines_of, remark_file_name
 from sememekit.commands._options import ErrorPolicy, option
-from sememekit.commands._printing import print_json, remark, remark_uncut, say
+from sememekit.commands._printing import print_json, remark, say
 from sememekit.commands._run_kinds import Way, choose, open_run
 from sememekit.errors import ConfigError
 from sememekit.files import typed
@@ -70,19 +70,18 @@ def _texts(
     errors: ErrorPolicy = "strict",
     **options: Any,
 ) -> None:
-    from sememekit.runs.writing import how_to_cut, load_writer, search_of, told_of_cut, write_texts
+    from sememekit.runs.writing import load_writer, search_of, told_of_cut, write_texts
 
     if prompt is not None and input_file is not None:
         raise ConfigError("give the text itself or --input FILE, not both")
     writer = load_writer(run, **options)
     lines = [prompt] if prompt is not None else lines_of(input_file, errors)
     name = "the text, line" if prompt is not None else f"{input_name(input_file)}, line"
-    sources, cut, most, warned = 0, 0, 0, False
+    sources, cut, most = 0, 0, 0
     for written in write_texts(writer, lines, search_of(writer.task, overrides or []), name):
         print_json(written) if json else say(written.best.text)
         sources, cut = written.line, cut + (written.read_words < written.source_words)
         most = max(most, written.read_words)
-        warned = warned or remark_uncut(written.unknown, how_to_cut(run, apart=options.get("apart", False)))
     if not sources:
         remark(f"no line in {input_name(input_file)}, so nothing is written", quiet=False)
     if cut:
@@ -91,16 +90,9 @@ def _texts(
 
 def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) -> None:
     from sememekit.runs.generation import generate
-    from sememekit.text.scripts import HAN
-    from sememekit.text.vocabulary import UNKNOWN
 
     report = generate(run, prompt or "", **options)
     print_json(report) if json else say(report.text)
-    words = (prompt or "").split()
-    unknown = [word for word, read in zip(words, report.prompt, strict=True) if read == UNKNOWN]
-    if unknown and not remark_uncut(words, "cut it first: sememekit segment"):
-        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
-        remark(f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}", quiet=False)
 
 
 WAYS = (

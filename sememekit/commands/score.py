@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 from sememekit.commands._input import input_name, lines_of
 from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option, refuse
-from sememekit.commands._printing import print_json, remark, remark_uncut, say
+from sememekit.commands._printing import print_json, remark, say
 
 if TYPE_CHECKING:
     from sememekit.analysis.score import ScoredToken
@@ -61,13 +60,11 @@ def command(
     lines, line = lines_of(file, errors), f"{input_name(file)}, line"
     loaded = LoadedRun.open(run, which=which, device=device)
     options: dict[str, Any] = {"carry": carry, "segment": segment, "lexicon": lexicon, "which": which, "device": device}
-    options |= {"name": line, "remark": partial(remark, quiet=False)}
+    options["name"] = line
     if overlay is None:
         rows: Iterable[ScoredToken] = score(loaded, lines, **options)
     else:
         rows = score_overlay(loaded, lines, overlay, **options)
-    if not segment:
-        rows = _remarking_uncut(rows)
     rows = iter(rows)
     first = next(rows, None)  # the first lines are read before anything is written
     if first is None:
@@ -91,14 +88,3 @@ def command(
 
 def _nats(value: float | None) -> str:
     return "" if value is None else f"{value:.6f}"
-
-
-def _remarking_uncut(rows: Iterable[ScoredToken]) -> Iterator[ScoredToken]:
-    """The same rows; the first that is Chinese without blanks, read as one unknown word, is told on stderr."""
-    from sememekit.text.vocabulary import UNKNOWN
-
-    told = False
-    for row in rows:
-        yield row
-        if not told and row.read_as == UNKNOWN:
-            told = remark_uncut((row.token,), "add --segment, or cut the lines with: sememekit segment FILE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,12 @@ from torch import Tensor
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError
+from sememekit.files import RunWarning
 from sememekit.runs.run import Run, Which
+from sememekit.runs.uncut import CUT_FIRST, warn_uncut
 from sememekit.tasks.base import WordPredictor, require
-from sememekit.text.vocabulary import END, STOP, Vocabulary
+from sememekit.text.scripts import HAN
+from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
 
 
 class GenerateReport(Record):
@@ -48,7 +52,8 @@ def generate(
 
     A model of sentences that end with ``<eos>`` reads one before the prompt. Any other model that is given no prompt draws
     its first word by the counts of the vocabulary. The prompt is brought into the form of the data (lower case, half width, a
-    word for numbers). Words are drawn on the CPU, so that the same seed gives the same words.
+    word for numbers); words that the model does not know are told by a RunWarning. Words are drawn on the CPU, so that the same
+    seed gives the same words.
 
     Raises:
         ConfigError: the task predicts no words, or a number is out of its range.
@@ -59,6 +64,7 @@ def generate(
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     form = loaded.form()
     words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
+    _warn_unknown([word for word, index in zip(prompt.split(), words, strict=True) if index == vocabulary.unknown_id])
     generator = torch.Generator().manual_seed(seed)
     banned = vocabulary.unknown_id if not unknown else None
     draw = _drawer(temperature, top_k, banned, generator)
@@ -87,6 +93,14 @@ def generate(
         nats=nats,
         seed=seed,
     )
+
+
+def _warn_unknown(unknown: list[str]) -> None:
+    unknown = [word for word in unknown if word != UNKNOWN]
+    if unknown and not warn_uncut(unknown, CUT_FIRST):
+        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
+        told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
+        warnings.warn(told, RunWarning, stacklevel=3)
 
 
 def _check(num_tokens: int, temperature: float, top_k: int) -> None:

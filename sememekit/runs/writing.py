@@ -12,10 +12,11 @@ from typing import Any, Final
 from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run, Which
+from sememekit.runs.uncut import how_to_cut, warn_uncut
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
-from sememekit.text.segmenters import Segmenter, WhiteSpace
+from sememekit.text.segmenters import Segmenter
 
 _LINES_AT_ONCE: Final = 1024
 _MARK: Final = re.compile(r"<[^<>\s]+>")
@@ -90,6 +91,10 @@ class Writer:
         self.task.check_source(len(words), where)
         return words
 
+    def warn_uncut(self, unknown: Sequence[str]) -> bool:
+        """Tell of Chinese without blanks among words that the model does not know; whether there is any."""
+        return warn_uncut(unknown, how_to_cut(self.run, apart=self.segmenter is None))
+
 
 def words_read(run: Run, words: int) -> int:
     """How many words of a source of ``words`` words a model reads: all, unless it was trained with ``task.read_words``."""
@@ -101,12 +106,6 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
     were, their = ("was", "its") if cut == 1 else ("were", "their")
     of = f"{cut:,} of {sources:,} source{'' if sources == 1 else 's'}"
     return f"{of} {were} cut to {their} first {words:,} words (task.read_words)"
-
-
-def how_to_cut(run: Run, *, apart: bool) -> str:
-    """What to do about text that should have been cut and was not."""
-    cuts = run.signature.segmenter != WhiteSpace.description
-    return "leave out --apart" if apart and cuts else "cut it first: sememekit segment"
 
 
 def load_writer(
@@ -167,10 +166,11 @@ def describe_search(search: BeamSettings) -> str:
 
 
 def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name: str = "line") -> Iterator[WrittenText]:
-    """A text for each line, 1,024 lines read at once; messages call a line ``name``. Raises DataError: a line without words or
-    with too many, with its number.
+    """A text for each line, 1,024 lines read at once; messages call a line ``name``. A RunWarning tells of Chinese that
+    should have been cut. Raises DataError: a line without words or with too many, with its number.
     """
     vocabulary, numbered = writer.run.vocabulary, enumerate(lines, start=1)
+    told = False
     while block := list(islice(numbered, _LINES_AT_ONCE)):
         sources = [writer.read(line, f"{name} {number}") for number, line in block]
         with writer.run.autocast():
@@ -180,6 +180,7 @@ def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name
                 raise DataError(f"{name} {number}: no text satisfies the settings of the search ({describe_search(search)})")
             first, *others = [_found(writer.task, item, source, search) for item in best]
             unknown = tuple(dict.fromkeys(word for word in source if word not in vocabulary))
+            told = told or writer.warn_uncut(unknown)
             yield WrittenText(
                 line=number,
                 best=first,

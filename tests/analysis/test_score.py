@@ -16,6 +16,7 @@ from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.generation import generate
 from sememekit.text.form import TextForm
@@ -174,7 +175,8 @@ def test_unknown_words_are_drawn_only_when_allowed(tmp_path: Path) -> None:
     for seed in range(4):
         assert "<unk>" not in generate(tmp_path / "run", "我", num_tokens=40, seed=seed, device="cpu").tokens
     assert "<unk>" in generate(tmp_path / "run", "我", num_tokens=40, unknown=True, device="cpu").tokens
-    assert generate(tmp_path / "run", "海豚", num_tokens=1, device="cpu").prompt == ("<unk>",)
+    with pytest.warns(RunWarning, match="does not know, read as <unk>: 海豚"):
+        assert generate(tmp_path / "run", "海豚 <unk>", num_tokens=1, device="cpu").prompt == ("<unk>", "<unk>")
 
 
 def test_nothing_to_begin_with(sdlm: Path, ending: Path) -> None:

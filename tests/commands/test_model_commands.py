@@ -104,7 +104,7 @@ def test_words_of_a_prompt_that_are_unknown_are_told(place: Path) -> None:
     result = runner.invoke(app, ["generate", str(place / "sdlm"), "今天 海豚 中国 鲸", "--num-tokens", "2"])
     assert result.exit_code == 0
     told = "words of the prompt that the model does not know, read as <unk>: "
-    assert result.stderr == f"{told}海豚 鲸; Chinese is cut first: sememekit segment\n"
+    assert result.stderr == f"sememekit: remark: {told}海豚 鲸; Chinese is cut first: sememekit segment\n"
     assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 whale"]).stderr == f"{told}whale\n"
     assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 中国", "--num-tokens", "2"]).stderr == ""
 

@@ -170,7 +170,10 @@ def test_sources_that_are_cut_are_told(place: PairPlace, tmp_path: Path) -> None
     assert f"{report['cut_sources']} sources have more words than the model reads" in of_words.stderr
     assert json.loads(runner.invoke(app, ["evaluate-ppl", str(run), "--json"]).stdout)["cut_sources"] == report["cut_sources"]
     scored = runner.invoke(app, ["score", str(run)], input="我 吃\t吃\n我 吃 苹果 。\t吃\n我 吃 苹果 。 。\t吃\n")
-    assert scored.stderr == "stdin, line 2: the model reads the first 3 words of this source of 4 (task.read_words)\n"
+    assert (
+        scored.stderr
+        == "sememekit: remark: stdin, line 2: the model reads the first 3 words of this source of 4 (task.read_words)\n"
+    )
     explained = explain_writing(run, "我 吃 苹果 。 。", device="cpu")
     assert (len(explained.source), explained.read_words, len(explained.words[0].attention)) == (5, 3, 3)
     assert "The model read the first 3 of 5 words (task.read_words)." in remarks(explained)
@@ -249,14 +252,14 @@ def test_chinese_that_nothing_cut_is_told(run: Path, place: PairPlace, tmp_path:
     told = "Chinese without blanks was read as one <unk>, such as '我吃苹果人吃梨我买电脑'; "
     for command in (["generate"], ["explain"]):
         cut = runner.invoke(app, [*command, str(tmp_path / "run"), text])
-        assert (cut.exit_code, "warning" in cut.stderr) == (0, False)
+        assert (cut.exit_code, "remark" in cut.stderr) == (0, False)
         apart = runner.invoke(app, [*command, str(tmp_path / "run"), text, "--apart"])
         assert f"{told}leave out --apart" in " ".join(apart.stderr.split())
         for options in ([], ["--apart"]):
             blanks = runner.invoke(app, [*command, str(run), text, *options])
             assert f"{told}cut it first: sememekit segment" in " ".join(blanks.stderr.split())
     several = runner.invoke(app, ["generate", str(tmp_path / "run"), "--apart"], input=f"{text}\n{text}\n")
-    assert several.stderr.count("warning") == 1
+    assert several.stderr.count("remark") == 1
 
 
 def test_explain_shows_sememes_and_attention(run: Path, opened: list[Path], tmp_path: Path) -> None:

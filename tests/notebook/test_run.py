@@ -19,6 +19,7 @@ from sememekit.analysis.explain import explain
 from sememekit.analysis.score import score, score_overlay
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
 from sememekit.notebook.run import METHODS
 from sememekit.notebook.shown import Shown, Table
 from sememekit.runs.classifier import load_classifier
@@ -86,6 +87,28 @@ def test_a_score_offers_what_the_command_offers(run: Run, folders: Path, tmp_pat
 def test_chinese_without_blanks_is_not_taken_for_one_word(run: Run) -> None:
     with pytest.raises(DataError, match="'我吃苹果我吃苹果' has no blanks"):
         run.perplexity("我吃苹果我吃苹果")
+
+
+def test_chinese_that_is_read_as_unknown_is_told_as_the_commands_tell_it(run: Run, folders: Path) -> None:
+    """By one warning, which the command line prints as a remark."""
+    raw, told = "我吃苹果我吃苹果", "Chinese without blanks was read as one <unk>, such as '我吃苹果我吃苹果'; "
+    writer = load_run(folders / "headlines", device="cpu")
+    for asked, advice in (
+        (lambda: run.generate(raw, num_tokens=2), "cut it first: sememekit segment"),
+        (lambda: run.explain(f"我 {raw}"), "cut it first: sememekit segment"),
+        (lambda: run.score(f"我 {raw}", segment=False), "add --segment, or cut the lines"),
+        (lambda: writer.generate(raw), "cut it first: sememekit segment"),
+        (lambda: writer.explain(raw), "cut it first: sememekit segment"),
+    ):
+        with pytest.warns(RunWarning, match=f"{told}{advice}"):
+            asked()
+    for pair in (f"{raw}\t我", f"我\t{raw}"):
+        with pytest.warns(RunWarning, match=told):
+            writer.score(pair, segment=False, carry=False)
+    with pytest.warns(
+        RunWarning, match="words of the prompt that the model does not know, read as <unk>: 飞船; Chinese is cut"
+    ):
+        run.generate("我 飞船", num_tokens=2)
 
 
 def test_next_words_are_those_of_explain(run: Run, folders: Path) -> None:
