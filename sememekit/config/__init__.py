@@ -1,5 +1,6 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
+from sememekit.config.arguments import checked_arguments
 from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names, resources_folder
 from sememekit.config.settings import OnlyWith, Record, Settings, collected, nearest, read_settings, unread
@@ -30,6 +31,7 @@ __all__ = [
     "Settings",
     "apply_overrides",
     "check_code",
+    "checked_arguments",
     "choose_variant",
     "collected",
     "describe_settings",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +11,14 @@ import torch
 
 from sememekit.analysis.score import OverlaidToken, ScoredToken, score, score_overlay, told_of_sums
 from sememekit.attack import long_run
+from sememekit.config import checked_arguments
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
 from sememekit.notebook.shown import Shown, Table
-from sememekit.reports import pages
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
 from sememekit.runs.run import Run as OpenRun
+from sememekit.runs.run import Which
 from sememekit.tasks.base import Kind, Task
 
 _KINDS: Final[dict[Kind, str]] = {
@@ -96,8 +97,9 @@ class Run(OpenRun):
             segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
             lexicon: ``FORMAT:PATH`` of the words that the segmenter knew, for a run without ``lexicon.txt``.
         """
-        self._kind("score", "words", "texts")
-        rows = self._scored("score", text, overlay=overlay, carry=carry, segment=segment, lexicon=lexicon)
+        kind = self._kind("score", "words", "texts")
+        options = {"overlay": overlay, "carry": carry, "segment": segment, "lexicon": lexicon}
+        rows = self._scored("score", text, **self._checked("score", kind, options, Run.score))
         columns = ["line", "position", "word", "read as", "nats", *(["nats with overlay"] if overlay is not None else [])]
         cells = [
             (row.sentence, row.position, row.token, row.read_as, row.nats)
@@ -115,9 +117,9 @@ class Run(OpenRun):
         words. Errors as ``sememekit.analysis.explain.explain``."""
         from sememekit.analysis.explain import explain
 
-        self._kind("next_words", "words")
+        kind = self._kind("next_words", "words")
         _check_texts("next_words", "a string, the words of a context", context)
-        found = explain(self, context, top=top, which=self._which, device=self.settings.device)
+        found = explain(self, context, **self._checked("next_words", kind, {"top": top}, explain))
         with_senses = any(word.senses for word in found.words)
         rows = []
         for word in found.words:
@@ -136,26 +138,40 @@ class Run(OpenRun):
                 an example of a classifier.
             options: of the function of the kind, such as ``top``, ``top_sememes``, ``label``; see ``sememekit.analysis``:
                 ``explain.explain``, ``explain_label.explain_label``, ``explain_writing.explain_writing``,
-                ``explain_lattice.explain_lattice``.
+                ``explain_lattice.explain_lattice``. With ``embeddings=True`` of a lattice model the text is words, and the
+                options are of ``explain_lattice.explain_embeddings``.
+
+        Raises:
+            ConfigError: an option that the function does not take, or a value of another type or out of its range; others as
+                the function.
         """
         from sememekit.analysis.explain import explain
         from sememekit.analysis.explain_label import explain_label
-        from sememekit.analysis.explain_lattice import explain_lattice
+        from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
         from sememekit.analysis.explain_writing import explain_writing
-        from sememekit.reports import explanation, label_explanation, written_explanation
+        from sememekit.reports import explanation, label_explanation, lattice, written_explanation
 
-        given = {"which": self._which, "device": self.settings.device, **options}
         kind = self._kind("explain", *_KINDS)
         _check_texts("explain", "a string for each text", text, *others)
+        more = [_of_lattices] if kind == "lattices" else []
+        asked = {name: options[name] for name in ("embeddings",) if more and name in options}
+        embeddings = self._checked("explain", kind, asked, *more).get("embeddings", False)
+        ways: dict[Kind, tuple[Callable[..., Any], Callable[[Any], str]]] = {
+            "labels": (explain_label, label_explanation.explanation_page),
+            "texts": (explain_writing, written_explanation.explanation_page),
+            "lattices": (explain_embeddings, lattice.embeddings_page)
+            if embeddings
+            else (explain_lattice, lattice.lattice_page),
+            "words": (explain, explanation.explanation_page),
+        }
+        function, page = ways[kind]
+        given = self._checked("explain", kind, options, function, *more)
+        given.pop("embeddings", None)
         if kind == "labels":
-            return Shown(explain_label(self, [text, *others], **given), label_explanation.explanation_page)
+            return Shown(function(self, [text, *others], **given), page)
         if others:
             raise ConfigError(f"explain: {self.path} takes one text, given {1 + len(others)}")
-        if kind == "texts":
-            return Shown(explain_writing(self, text, **given), written_explanation.explanation_page)
-        if kind == "lattices":
-            return Shown(explain_lattice(self, text, **given), _lattice_page)
-        return Shown(explain(self, text, **given), explanation.explanation_page)
+        return Shown(function(self, text.split() if embeddings else text, **given), page)
 
     def segment(self, text: Lines, decoding: Decoding = "viterbi") -> list[str] | list[list[str]]:
         """The words of a raw text: of lattice models. A string gives a list of words, several lines a list for each.
@@ -180,19 +196,27 @@ class Run(OpenRun):
                 cuts, and ``lexicon`` as in ``score``.
         """
         from sememekit.runs.generation import generate
-        from sememekit.runs.writing import load_writer, search_of, write_texts
 
         kind = self._kind("generate", "texts", "words")
         _check_texts("generate", "a string, the prompt or the source text", prompt)
         if kind == "words":
-            report = generate(self, prompt, which=self._which, device=self.settings.device, **options)
+            report = generate(self, prompt, **self._checked("generate", kind, options, generate))
             return Generated(report.text, report)
-        overrides = options.pop("overrides", [])
-        if other := [name for name in options if name not in ("apart", "lexicon")]:
-            raise ConfigError(
-                f"generate: {self.path} searches for its text and takes overrides, apart and lexicon, given {', '.join(other)}"
-            )
-        writer = load_writer(self, which=self._which, device=self.settings.device, **options)
+        return self._written(prompt, **self._checked("generate", kind, options, Run._written))
+
+    def _written(
+        self,
+        prompt: str,
+        *,
+        which: Which,
+        device: str,
+        overrides: Sequence[str] = (),
+        apart: bool = False,
+        lexicon: str | None = None,
+    ) -> Generated:
+        from sememekit.runs.writing import load_writer, search_of, write_texts
+
+        writer = load_writer(self, which=which, device=device, apart=apart, lexicon=lexicon)
         search = search_of(writer.task, overrides)
         written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
         return Generated(written.best.text, written)
@@ -206,10 +230,13 @@ class Run(OpenRun):
         self._kind("predict", "labels")
         if isinstance(texts, str):  # else each character would be an example
             raise TypeError(f"run.predict takes a list of texts, given a string; for one text: run.predict([{texts[:40]!r}])")
+        given = list(texts) if isinstance(texts, Iterable) else [texts]
+        wanted = "a list with a string for each example, or with a tuple of strings"
+        _check_texts("predict", wanted, *(part for one in given for part in (one if isinstance(one, list | tuple) else [one])))
         classifier = load_classifier(self, which=self._which, device=self.settings.device)
         rows = [
             (text if isinstance(text, str) else " / ".join(text), classifier.labels[int(values.argmax())], *values.tolist())
-            for text, values in zip(texts, classifier.probabilities(texts), strict=True)
+            for text, values in zip(given, classifier.probabilities(given), strict=True)
         ]
         return Table(("text", "label", *classifier.labels), rows)
 
@@ -227,6 +254,15 @@ class Run(OpenRun):
             raise ConfigError(f"run.{method} needs {wanted}, and {self.path} is {own}; what it can be asked: {can}")
         return found
 
+    def _checked(self, method: str, kind: Kind, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
+        """The options as the functions take them, with the weights and the device of this run unless given.
+
+        Raises:
+            ConfigError: as ``config.checked_arguments``.
+        """
+        given = checked_arguments(f"run.{method} of {self.path}, {_KINDS[kind]}", options, *functions)
+        return {"which": self._which, "device": self.settings.device, **given}
+
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
     ) -> Sequence[ScoredToken]:
@@ -242,7 +278,7 @@ class Run(OpenRun):
                 f"{raw[:12]!r} has no blanks between its words, and the data of {self.path} were given with blanks; give the "
                 "text with blanks between its words"
             )
-        given = {"segment": bool(segment or raw), "which": self._which, "device": self.settings.device, **options}
+        given = {"which": self._which, "device": self.settings.device, **options, "segment": bool(segment or raw)}
         if overlay is None:
             return list(score(self, lines, **given))
         return list(score_overlay(self, lines, Path(overlay), **given))
@@ -280,12 +316,16 @@ class Generated(str):
 
 def load_run(path: Path | str, **options: Any) -> Run:
     """Open the folder of a run; see ``Run.open`` for ``which``, ``device``, ``dtype``, ``trust_code`` and ``overlay``."""
-    return Run.open(path, **options)
+    return Run.open(path, **checked_arguments("load_run", options, Run.open))
 
 
 def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) -> Shown[Any]:
     """``run.explain`` of a run or of its folder."""
     return (run if isinstance(run, Run) else Run.open(run)).explain(text, *others, **options)
+
+
+def _of_lattices(*, embeddings: bool = False) -> None:
+    """What ``explain`` of a lattice model takes besides the options of its two functions."""
 
 
 def _lines(method: str, text: Lines) -> list[str]:
@@ -302,10 +342,3 @@ def _check_texts(method: str, wanted: str, *texts: object) -> None:
     other = next((text for text in texts if not isinstance(text, str)), "")
     if not isinstance(other, str):
         raise TypeError(f"run.{method} takes {wanted}, given {other!r:.80} ({type(other).__name__})")
-
-
-def _lattice_page(explanation: Any) -> str:
-    from sememekit.reports.lattice import picture_of
-
-    sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
-    return pages.render("lattice", explanation=explanation, sentences=sentences)

@@ -16,13 +16,23 @@ _TOKEN: Final = 15
 
 def write_lattice_page(explanation: LatticeExplanation, path: Path) -> None:
     """Write an explanation as a page that needs nothing else."""
+    pages.write_page(path, lattice_page(explanation))
+
+
+def lattice_page(explanation: LatticeExplanation) -> str:
+    """A whole page for one text."""
     sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
-    pages.write_page(path, pages.render("lattice", explanation=explanation, sentences=sentences))
+    return pages.render("lattice", explanation=explanation, sentences=sentences)
 
 
 def write_embeddings_page(report: EmbeddingsReport, path: Path) -> None:
     """Write what the embeddings of words are used for as a page that needs nothing else."""
-    pages.write_page(path, pages.render("embeddings", report=report))
+    pages.write_page(path, embeddings_page(report))
+
+
+def embeddings_page(report: EmbeddingsReport) -> str:
+    """A whole page of what the embeddings of words are used for."""
+    return pages.render("embeddings", report=report)
 
 
 def picture_of(sentence: LatticeSentence) -> dict[str, Any]:

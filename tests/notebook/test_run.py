@@ -179,7 +179,7 @@ def test_a_writer(folders: Path) -> None:
     assert written == written.report.best.text
     assert run.explain(source).source
     assert run.perplexity(f"{source}\t{source}") > 1
-    with pytest.raises(ConfigError, match="takes overrides, apart and lexicon, given num_tokens"):
+    with pytest.raises(ConfigError, match="unknown key 'num_tokens'; allowed: apart, device, lexicon, overrides, which"):
         run.generate(source, num_tokens=3)
     assert run.generate(source, apart=True, overrides=["task.search.beam_size=2"]).report.source_words == 3
     with pytest.raises(ConfigError, match="leave out --lexicon open"):
@@ -246,6 +246,44 @@ def test_what_is_no_text_is_told_with_what_is_taken(run: Run, folders: Path) -> 
     ):
         with pytest.raises(TypeError, match=told):
             asked()
+
+
+def test_arguments_are_checked_as_settings_are(run: Run, folders: Path) -> None:
+    """Python's own errors compare a string with a number; an option of another kind of run is told with those of this one."""
+    reviews, writer = (load_run(folders / name, device="cpu") for name in ("reviews", "headlines"))
+    lattice = load_run(folders / "characters" / "lattice", device="cpu")
+    for asked, told in (
+        (
+            lambda: run.explain("我", top="five"),
+            r"run.explain of .*sdlm, a model that predicts words: key 'top': .*integer.*'five'",
+        ),
+        (
+            lambda: run.explain("我", tpo=5),
+            r"unknown key 'tpo' \(did you mean 'top'\?\); allowed: data, device, mean, min_count,",
+        ),
+        (lambda: run.explain("我", overlay=5), r"key 'overlay': input is not a valid path.*given 5"),
+        (lambda: run.next_words("我", top=2.5), r"run.next_words of .*: key 'top': .* given 2.5"),
+        (lambda: run.next_words("我", top=0), "--top must be 1 at least, given 0"),
+        (lambda: run.score("我 吃", carry="x"), r"run.score of .*: key 'carry': input should be a valid boolean.*given 'x'"),
+        (lambda: run.generate("我", num_tokens="five"), r"run.generate of .*: key 'num_tokens'.*given 'five'"),
+        (lambda: run.generate("我", temprature=1), r"unknown key 'temprature' \(did you mean 'temperature'\?\)"),
+        (lambda: run.generate("我", seed=2**80), r"key 'seed': input should be .* at most"),
+        (lambda: writer.generate("我", overrides="task.search.beam_size=3"), r"key 'overrides': .* not allowed as a Sequence"),
+        (lambda: writer.explain("我", top=5), r"of headlines or dialogue: unknown key 'top' .*allowed: apart, data, "),
+        (lambda: reviews.explain("a film", top_sememes="x"), r"a classifier: key 'top_sememes': .*given 'x'"),
+        (lambda: lattice.explain("我", top=5), r"a lattice model: unknown key 'top'; allowed: device, embeddings, which"),
+        (lambda: lattice.explain("我", embeddings="x"), r"key 'embeddings': input should be a valid boolean"),
+        (lambda: lattice.explain("我", embeddings=True, split="valid"), r"has one embedding for each word"),
+        (lambda: load_run(folders / "sdlm", wich="last"), r"load_run: unknown key 'wich' \(did you mean 'which'\?\)"),
+        (lambda: load_run(folders / "sdlm", overlay=5), r"load_run: key 'overlay': "),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            asked()
+    for texts in (5, [5], [("a film", 5)]):
+        with pytest.raises(TypeError, match=r"run.predict takes a list with a string for each example.*given 5 \(int\)"):
+            reviews.predict(texts)  # type: ignore[arg-type]
+    assert run.explain("我", top="3").words == run.explain("我", top=3).words
+    assert reviews.predict(np.array(["a fine film"])).rows == reviews.predict(["a fine film"]).rows
 
 
 def test_tables_are_sequences_that_show_themselves() -> None:
