@@ -11,11 +11,13 @@ from sememekit.config.tables import (
     apply_overrides,
     choose_variant,
     differences,
+    differing,
     merge_tables,
     named_variants,
     place_of_setting,
     read_overrides,
     settings_typed_as_options,
+    with_setting,
 )
 from sememekit.config.variants import check_code, installed_variants, is_own, load_variant, trusted_code, trusting_code
 
@@ -36,6 +38,7 @@ __all__ = [
     "collected",
     "describe_settings",
     "differences",
+    "differing",
     "installed_variants",
     "is_own",
     "list_recipes",
@@ -55,4 +58,5 @@ __all__ = [
     "trusted_code",
     "trusting_code",
     "unread",
+    "with_setting",
 ]

@@ -66,26 +66,57 @@ _MOST_DIFFERENCES = 6
 _LONGEST_VALUE = 200  # so that a path is whole
 
 
-def differences(there: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """What differs between two tables, as ``encoder.hidden_size is 32 there, given 64``; "" where nothing does.
-
-    Other variants come first; of such a slot the name is told alone, because other keys belong to it. How data were prepared
-    (``prepare``) changes nothing.
-    """
+def differing(there: Mapping[str, Any], given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The settings (slot, key) that differ between two tables. Other variants come first, and of such a slot the name alone,
+    because other keys belong to it. How data were prepared (``prepare``) changes nothing."""
     slots = dict.fromkeys((*there, *given))
     other = {slot for slot in slots if there.get(slot, {}).get("name") != given.get(slot, {}).get("name")}
+    return [
+        (slot, key)
+        for slot in sorted(slots, key=lambda slot: slot not in other)
+        for key in (["name"] if slot in other else dict.fromkeys((*there.get(slot, {}), *given.get(slot, {}))))
+        if key != "prepare" and _value(there, slot, key) != _value(given, slot, key)
+    ]
+
+
+def with_setting(there: Mapping[str, Any], given: Mapping[str, Any], slot: str, key: str) -> Table:
+    """The table ``there`` with one setting as it is ``given``, a variant with its keys."""
+    changed = deepcopy(dict(there))
+    if key == "name":
+        changed[slot] = deepcopy(given.get(slot, {}))
+    elif key in given.get(slot, {}):
+        changed[slot] = {**changed.get(slot, {}), key: given[slot][key]}
+    else:
+        changed[slot] = {name: value for name, value in changed[slot].items() if name != key}
+    return {name: keys for name, keys in changed.items() if keys}
+
+
+def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Sequence[tuple[str, str]] | None = None) -> str:
+    """What differs between two tables, as ``encoder.hidden_size is 32 there, given 64``; "" where nothing does.
+
+    Args:
+        there, given: the tables.
+        settings: those of ``differing`` that are told; all unless given.
+    """
     found = []
-    for slot in sorted(slots, key=lambda slot: slot not in other):
-        one, two = there.get(slot, {}), given.get(slot, {})
-        for key in ["name"] if slot in other else dict.fromkeys((*one, *two)):
-            if key == "prepare":
-                continue
-            if (key in one) != (key in two) or one.get(key) != two.get(key):  # keys of a table have no order, and 1 is 1.0
-                first, second = (repr(keys[key]) if key in keys else "not set" for keys in (one, two))
-                first, second = (one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…" for one in (first, second))
-                found.append(f"{slot}.{key} is {first} there, {'given ' if key in two else 'and here '}{second}")
+    for slot, key in differing(there, given) if settings is None else settings:
+        first, second = (
+            one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…"
+            for one in (_shown(table, slot, key) for table in (there, given))
+        )
+        found.append(f"{slot}.{key} is {first} there, {'given ' if key in given.get(slot, {}) else 'and here '}{second}")
     more = f", and {len(found) - _MOST_DIFFERENCES} more" if len(found) > _MOST_DIFFERENCES else ""
     return "; ".join(found[:_MOST_DIFFERENCES]) + more
+
+
+def _value(table: Mapping[str, Any], slot: str, key: str) -> tuple[Any, ...]:
+    """The value of a setting, or nothing; to be compared as it is: keys of a table have no order, and 1 is 1.0."""
+    keys = table.get(slot, {})
+    return (keys[key],) if key in keys else ()
+
+
+def _shown(table: Mapping[str, Any], slot: str, key: str) -> str:
+    return next(map(repr, _value(table, slot, key)), "not set")
 
 
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:

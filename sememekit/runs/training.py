@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from sememekit.config import differences, trusting_code
+from sememekit.config import differences, differing, trusting_code, with_setting
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
-from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.errors import CheckpointError, ConfigError, DataError, SememekitError
 from sememekit.files import typed
 from sememekit.layers import training_counters, whole_size
 from sememekit.ranks import ALONE, Ranks
@@ -192,7 +193,7 @@ def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks
 def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -> None:
     """Give a task the weights that a fresh run begins with."""
     if plan.run.start_from:
-        _start_from(Path(plan.run.start_from), plan, task, vocabulary)
+        _start_from(Path(plan.run.start_from), plan, task, vocabulary, data)
         return
     for part in task.modules():
         if isinstance(part, Encoder):
@@ -268,9 +269,9 @@ _OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")
 """Slots that decide which weights a model has, and their sizes."""
 
 
-def _start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary) -> None:
+def _start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data: PreparedData) -> None:
     """Put the best weights of another run into the model of a plan, which keeps its own ``training_counters``; CheckpointError
-    where they are of other words or sizes."""
+    where they are of other words or sizes, which names the settings that make them so."""
     folder = RunFolder.open(path)
     words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:
@@ -278,17 +279,35 @@ def _start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary) -> N
             f"--from {path}: it was trained on vocabulary {words.fingerprint} ({len(words):,} words) and these data have "
             f"{vocabulary.fingerprint} ({len(vocabulary):,} words); give data of the same vocabulary with --data DIR"
         )
-    weights = {**folder.load("best", with_trainer=False).weights, **training_counters(task)}
-    there, here = ({slot: table[slot] for slot in _OF_WEIGHTS if slot in table} for table in (table_of_run(path), plan.table()))
+    weights = folder.load("best", with_trainer=False).weights
+    there, here = table_of_run(path), plan.table()
     try:
-        load_weights(task, weights, path, "keep task, encoder and decoder as that run has them")
+        _take(task, weights, path)
     except CheckpointError as error:
-        if not (told := differences(there, here)):
+        found = [(slot, key) for slot, key in differing(there, here) if slot in _OF_WEIGHTS]
+        if not found:
             raise
+        guilty = [setting for setting in found if not _fits(with_setting(there, here, *setting), weights, vocabulary, data)]
+        told = differences(there, here, guilty or found)  # none alone: they do not go together
         raise CheckpointError(
             f"--from {path}: its weights do not fit this model: {told}; leave out the recipe, options and settings that change "
             "layers or their sizes, or leave out --from and train this model from the beginning"
         ) from error
+
+
+def _take(task: Task, weights: Mapping[str, Tensor], path: Path) -> None:
+    load_weights(task, {**weights, **training_counters(task)}, path, "keep task, encoder and decoder as that run has them")
+
+
+def _fits(table: Mapping[str, Any], weights: Mapping[str, Tensor], vocabulary: Vocabulary, data: PreparedData) -> bool:
+    """Whether there is a model of a table on these data, and it takes the weights."""
+    try:
+        plan = read_plan({**table, "data": {"path": str(data.folder)}}, "the plan")
+        parts = graph_of(plan), clusters_of(plan, vocabulary), labels_of(data.signature), data.chunks(), kept_of(plan, data)
+        _take(build_task(plan, vocabulary, *parts), weights, data.folder)
+    except SememekitError:
+        return False
+    return True
 
 
 def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:

@@ -109,8 +109,12 @@ def test_what_does_not_fit_is_said_before_anything_is_written(place: Place, firs
     build_graph(place.data.vocabulary, [open_lexicon(f"list:{tmp_path / 'list.txt'}")]).save(other_graph)
     for changes, told in (
         (
-            ("encoder.hidden_size=8", "encoder.output_size=6"),
-            r"encoder.hidden_size is 6 there, given 8; encoder.output_size is ",
+            ("encoder.hidden_size=8", "encoder.output_size=6", "task.input_dropout=0.3", "task.batch_size=3"),
+            r"encoder.hidden_size is 6 there, given 8; leave out the recipe",
+        ),
+        (
+            ("encoder.num_layers=3", "encoder.dropout=0.3", "decoder.num_bases=3"),
+            r"decoder.num_bases is 2 there, given 3; encoder.num_layers is 2 there, given 3; leave out the recipe",
         ),
         (("encoder.name=gru", "encoder.hidden_size=6"), r"encoder.name is 'lstm' there, given 'gru'; leave out the recipe"),
         (
