@@ -15,10 +15,7 @@ from sememekit.errors import GraphError
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run
 from sememekit.sememes.overlay import ChangedSense
-from sememekit.sememes.statistics import sememe_counts
-
-FEW = 20
-"""A sememe whose words occur less often has a gate that hardly learned when to open."""
+from sememekit.sememes.statistics import counts_of_added
 
 
 class OverlayComparison(PerplexityComparison):
@@ -33,11 +30,6 @@ class OverlayComparison(PerplexityComparison):
     overlay: str
     changes: tuple[ChangedSense, ...]
     sememe_counts: dict[str, int]
-
-    @property
-    def hardly_trained(self) -> tuple[str, ...]:
-        """Added sememes whose words occur fewer than ``FEW`` times."""
-        return tuple(name for name, count in self.sememe_counts.items() if count < FEW)
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -83,13 +75,12 @@ def evaluate_overlay(
     for loaded in sides:
         texts.append(TextNats(prepared, split))
         reports.append(measure_ppl(loaded, TextReading(split, data, batch_size), progress=progress, found=texts[-1]))
-    counts = dict(zip(before.sememes, sememe_counts(before, run.vocabulary.counts).tolist(), strict=True))
     kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(one, run.vocabulary, used))]
     return OverlayComparison(
         **dict(comparison(reports, texts, kinds, used, seed)),
         overlay=str(overlay),
         changes=changes,
-        sememe_counts={name: counts[name] for name in sorted({name for one in changes for name in one.added})},
+        sememe_counts=counts_of_added(before, run.vocabulary.counts, changes, overlay, run.path),
     )
 
 

@@ -25,13 +25,6 @@ def print_overlay(report: OverlayComparison, quiet: bool) -> None:
         say(f"{change.word}#{change.sense}: {' '.join(change.before)} -> {' '.join(change.after)}")
     first = report.reports[0]
     _print_table(report, [f"{first.run} ({first.checkpoint}) as trained", f"the same with {report.overlay}"])
-    for name in report.hardly_trained:
-        count = report.sememe_counts[name]
-        remark(
-            f"words with the sememe {name} occur only {count} times in the text that the vocabulary was counted in: its gate "
-            "was trained on few examples, so its figures are uncertain",
-            quiet,
-        )
     for word in report.absent:
         remark(f"{word} does not occur in {report.split}", quiet)
 

@@ -10,7 +10,7 @@ from sememekit.errors import ConfigError
 from sememekit.runs.plan import Plan, variant
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense, apply_changes, read_overlay
-from sememekit.sememes.statistics import sememe_counts
+from sememekit.sememes.statistics import counts_of_added
 from sememekit.tasks.base import Task
 from sememekit.text.vocabulary import Vocabulary
 
@@ -19,8 +19,8 @@ def overlaid(
     where: Path, graph: SememeGraph | None, vocabulary: Vocabulary, overlay: Path
 ) -> tuple[SememeGraph, tuple[ChangedSense, ...]]:
     """The graph of a run with the changes of an overlay file, and the senses that differ. Raises ConfigError: the run has no
-    graph, the overlay changes nothing, or it adds a sememe whose words never occur. Raises DataError, GraphError: as
-    ``read_overlay`` and ``apply_changes``.
+    graph, the overlay changes nothing, or it adds a sememe whose words never occur; where they are few, a RunWarning says so.
+    Raises DataError, GraphError: as ``read_overlay`` and ``apply_changes``.
     """
     if graph is None:
         raise ConfigError(
@@ -31,14 +31,7 @@ def overlaid(
         raise ConfigError(
             f"--overlay {overlay}: its lines change no sense of the graph; add a change: sememekit lookup --change"
         )
-    counts = dict(zip(graph.sememes, sememe_counts(graph, vocabulary.counts).tolist(), strict=True))
-    for sense in senses:
-        for name in sense.added:
-            if not counts[name]:
-                raise ConfigError(
-                    f"--overlay {overlay}: no word with the sememe {name!r} occurs in the text that the vocabulary of {where} "
-                    "was counted in, so its gate was trained on no example of it; take another sememe"
-                )
+    counts_of_added(graph, vocabulary.counts, senses, overlay, where)
     return changed, senses
 
 

@@ -10,6 +10,7 @@ from sememekit.errors import ConfigError, GraphError
 from sememekit.files import OVERLAY, check_output
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
 from sememekit.sememes.overlay import ChangedSense, apply_changes, near, parse_change, read_overlay, write_overlay
+from sememekit.sememes.statistics import counts_of_added
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -99,12 +100,14 @@ def add_change(
         sense: ``WORD#NUMBER`` of a sense, from 1, or ``WORD`` where it has one.
         text: ``+sememe -sememe``.
         overlay: the file; made when it is not there.
-        graph: the graph file that the change is for, or the folder of a run, which keeps its graph.
+        graph: the graph file that the change is for, or the folder of a run, which keeps its graph; a sememe that the run
+            hardly trained is told by a RunWarning.
         sources: ``FORMAT:PATH`` of lexicons where there is no graph: senses are numbered as a graph of them has them.
         side: which words of a two-sided lexicon are read.
 
     Raises:
-        ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be used; nothing is written.
+        ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be used, or the run never
+            trained a sememe that is added; nothing is written.
     """
     new = parse_change(sense, text, f"--change {sense}")
     check_output(overlay, OVERLAY)
@@ -117,5 +120,7 @@ def add_change(
         checked = ", ".join(one.name for one in lexicons)
     before, _, _ = apply_changes(base, earlier)
     _, (changed,), (spelled,) = apply_changes(before, [new])
+    if graph is not None and graph.is_dir():
+        counts_of_added(base, Vocabulary.load(graph / "vocabulary.tsv").counts, [changed], overlay, graph)
     write_overlay(overlay, [*earlier, spelled])
     return ChangeReport(**dict(changed), overlay=str(overlay), changes=len(earlier) + 1, checked_with=checked)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.config import Record
-from sememekit.errors import GraphError
+from sememekit.errors import ConfigError, GraphError
+from sememekit.files import RunWarning
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lexicon import LexiconReport
+from sememekit.sememes.overlay import ChangedSense
 from sememekit.sememes.structure import EdgeKind, Place
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
@@ -143,6 +148,43 @@ def _edges_by(kind: EdgeKind, graph: SememeGraph) -> dict[str, int]:
 
 def _ratio(part: float | np.integer, whole: float | np.integer) -> float:
     return float(part) / float(whole) if whole else 0.0
+
+
+FEW: Final = 20
+"""A sememe whose words occur less often has a gate that hardly learned when to open."""
+
+
+def counts_of_added(
+    graph: SememeGraph, counts: NDArray[np.integer], senses: Iterable[ChangedSense], overlay: Path, where: Path
+) -> dict[str, int]:
+    """Sememe that an overlay adds -> running words that had it before; a RunWarning tells of each below ``FEW``.
+
+    Args:
+        graph: before the changes.
+        counts: (V,) of the vocabulary.
+        senses: that differ.
+        overlay, where: the file and the run, for messages.
+
+    Raises:
+        ConfigError: a sememe of no running word at all.
+    """
+    every = dict(zip(graph.sememes, sememe_counts(graph, counts).tolist(), strict=True))
+    found = {name: every[name] for name in sorted({name for sense in senses for name in sense.added})}
+    for name, count in found.items():
+        if not count:
+            raise ConfigError(
+                f"--overlay {overlay}: no word with the sememe {name!r} occurs in the text that the vocabulary of {where} was "
+                "counted in, so its gate was trained on no example of it; take another sememe"
+            )
+        if count < FEW:
+            times = "once" if count == 1 else f"{count} times"
+            warnings.warn(
+                f"words with the sememe {name} occur only {times} in the text that the vocabulary of {where} was counted in: "
+                "its gate was trained on few examples, so its figures are uncertain",
+                RunWarning,
+                stacklevel=3,
+            )
+    return found
 
 
 def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> NDArray[np.int64]:

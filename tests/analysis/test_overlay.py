@@ -23,7 +23,7 @@ from sememekit.commands.train import train
 from sememekit.decoders.sdlm import SDLM
 from sememekit.decoders.sense_logits import sense_logits
 from sememekit.errors import ConfigError, GraphError
-from sememekit.files import typed
+from sememekit.files import RunWarning, typed
 from sememekit.reports.explanation import compared
 from sememekit.runs.overlay import overlaid
 from sememekit.runs.run import Run
@@ -122,7 +122,6 @@ def test_before_and_after_are_those_of_the_two_models(sdlm: Path, place: Place, 
     ]
     counts = dict(zip(place.data.vocabulary.tokens, place.data.vocabulary.counts.tolist(), strict=True))
     assert report.sememe_counts == {"机器": counts["电脑"], "电脑": counts["电脑"] + counts["苹果"]}
-    assert report.hardly_trained == ()
     assert OverlayComparison.model_validate_json(report.model_dump_json()) == report
 
 
@@ -343,8 +342,34 @@ def _nats(rows: list[OverlaidToken]) -> list[tuple[float | None, float | None]]:
 
 
 def test_words_that_are_rare_or_absent_are_pointed_out(sdlm: Path, overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sememekit.analysis.evaluate_overlay.FEW", 10**6)
-    overlay.write_text(f"{HEADER}\n<unk>\t+水果\n", encoding="utf-8")
-    shown = CliRunner().invoke(app, ["evaluate-ppl", str(sdlm), "--overlay", str(overlay), "--device", "cpu"])
-    assert "<unk> does not occur in test" in shown.stderr
-    assert "its gate was trained on few examples" in shown.stderr
+    """By every command that reads an overlay or writes one for a run, once; a graph file says nothing of counts."""
+    told = "its gate was trained on few examples"
+    monkeypatch.setattr("sememekit.sememes.statistics.FEW", 10**6)
+    changed = ["lookup", "--change", "<unk>", "+水果", "--overlay", str(overlay), "--graph"]
+    overlay.unlink()
+    assert told not in shown_by([*changed, str(sdlm / "graph.json")]).stderr
+    overlay.unlink()
+    added = shown_by([*changed, str(sdlm)])
+    text = overlay.with_name("text.txt")
+    text.write_text("我 买 苹果 。\n", encoding="utf-8")
+    options = ["--overlay", str(overlay), "--device", "cpu"]
+    commands = (["evaluate-ppl", str(sdlm)], ["explain", str(sdlm), "我 买"], ["score", str(sdlm), str(text)])
+    perplexity, *others = (shown_by([*command, *options]) for command in commands)
+    for one in (added, perplexity, *others):
+        assert one.stderr.count(told) == 1
+        assert "words with the sememe 水果 occur only" in one.stderr
+    assert "<unk> does not occur in test" in perplexity.stderr
+    with pytest.warns(RunWarning, match=told):
+        _ = opened(sdlm, overlay).graph
+    never = "sememekit.sememes.statistics.sememe_counts"
+    monkeypatch.setattr(never, lambda graph, counts: np.zeros(graph.num_sememes, dtype=np.int64))
+    overlay.unlink()
+    refused = shown_by([*changed, str(sdlm)], code=1)
+    assert "no word with the sememe '水果' occurs in the text" in refused.stderr
+    assert not overlay.exists()
+
+
+def shown_by(arguments: list[str], code: int = 0) -> Any:
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == code, found.output
+    return found
