@@ -53,6 +53,21 @@ def unquoted_changes(arguments: Sequence[str]) -> str:
     return f"the changes of a word go in one pair of quotation marks: {typed('--change', word, ' '.join(changes))}"
 
 
+def given_without_option(context: Any, option: str, arguments: Sequence[str]) -> str:
+    """What to type where an option is missing and an argument too many was typed, as the end of a message; else "".
+
+    Args:
+        context: of the command, as typer made it.
+        option: the one that is missing, such as ``--out``.
+        arguments: the whole command line.
+    """
+    names, outer = 0, context  # of the command and the groups around it, which stand before its arguments
+    while (outer := outer.parent) is not None:
+        names += 1
+    _, extra, _ = context.command.make_parser(context).parse_args(args=list(arguments[names:]))
+    return f"if {typed(extra[0])} is meant: {option} {typed(extra[0])}" if len(extra) == 1 else ""
+
+
 def _kind_of(path: Path, command: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
     """What is at a path, and groups of options of a command that take it."""
     for name, kind, groups in _FOLDERS:

@@ -26,7 +26,7 @@ from typer.core import TyperCommand, TyperGroup
 from sememekit import __version__
 from sememekit.commands._completion import words_of_bash
 from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
-from sememekit.commands._extra_argument import instead_of_extra, unquoted_changes
+from sememekit.commands._extra_argument import given_without_option, instead_of_extra, unquoted_changes
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._printing import leave_the_pipe, remark, say, shown
 from sememekit.errors import SememekitError
@@ -286,6 +286,9 @@ def _usage_message(error: typer.TyperException, arguments: Sequence[str]) -> str
         message = f"got unexpected extra argument(s) ({extra[1]}); {told}"
     if given == "lookup" and (told := unquoted_changes(arguments)):
         message = told
+    missing = re.fullmatch(r"Missing option '(--[\w-]+)'\.", message)
+    if missing and context is not None and (told := given_without_option(context, missing[1], arguments)):
+        message = f"missing option '{missing[1]}'; {told}"
     return f"{message[:1].lower()}{message[1:].rstrip('.')}; see '{command} --help'"
 
 
