@@ -137,7 +137,7 @@ def processor(file: Path = Path("/proc/cpuinfo")) -> str:
 def graph_of(plan: Plan) -> SememeGraph | None:
     """The graph that a plan names, or None; ConfigError where it names none and its encoder or decoder needs one."""
     if plan.graph.path:
-        return SememeGraph.load(Path(plan.graph.path))
+        return SememeGraph.load(Path(plan.graph.path), plan.data.path)
     hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
     for slot, part in (("decoder", plan.decoder), ("encoder", plan.encoder)):
         if part is not None and "graph" in variant(slot, part.name).needs(part.settings):

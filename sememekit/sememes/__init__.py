@@ -11,6 +11,7 @@ from sememekit.sememes.building import build_graph
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, LexiconReport, Sense, Side
+from sememekit.sememes.likely import likely_format
 from sememekit.sememes.statistics import GraphStatistics, graph_statistics
 
 __all__ = [
@@ -53,26 +54,12 @@ def _format(name: str) -> type[LexiconReader]:
     return reader
 
 
-def _likely_format(path: Path) -> str:
-    """The format to name as an example for a file, by its first two lines; the reader of it says what else the file seems to
-    be."""
-    try:
-        with path.open("rb") as stream:
-            first, second = (stream.readline(4096).removeprefix(b"\xef\xbb\xbf") for _ in range(2))
-    except OSError:  # such as a folder
-        return "table"
-    if first.startswith(b"NO."):
-        return "hownet"
-    word = first if first.strip() else second  # released lists begin with a blank line
-    return "list" if word.strip() and b"\t" not in word else "table"
-
-
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
     needed."""
     name, mark, rest = spec.partition(":")
     if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
-        like = f"{_likely_format(Path(spec).expanduser())}:{spec}"
+        like = f"{likely_format(Path(spec).expanduser())}:{spec}"
         raise ConfigError(f"lexicon {spec!r}: say its format, as in {like}; allowed: {', '.join(LEXICON_FORMATS)}")
     reader = _format(name)
     path = rest or reader.default_path()

@@ -211,11 +211,11 @@ class SememeGraph:
             raise GraphError(f"sememe graph {path}: cannot be written: {error.strerror}") from None
 
     @classmethod
-    def load(cls, path: Path | str) -> SememeGraph:
-        """Read what ``save`` wrote. Raises GraphError: absent, torn, edited, newer than this program, or another kind of
-        file."""
+    def load(cls, path: Path | str, data: str = "") -> SememeGraph:
+        """Read what ``save`` wrote; messages name the ``data`` that it is for. Raises GraphError: absent, torn, edited, newer
+        than this program, or another kind of file."""
         path = Path(path)
-        records, fingerprint = parse_graph(path)
+        records, fingerprint = parse_graph(path, data)
         try:
             graph = cls(records.entries, records.vocabulary_fingerprint, records.lexicons, records.history)
         except GraphError as error:

@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.errors import GraphError
-from sememekit.files import read_text
+from sememekit.files import read_text, typed
+from sememekit.sememes.likely import likely_format
 from sememekit.sememes.structure import Place
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, WordEntry
 
@@ -77,14 +78,19 @@ def render_structure(entries: Iterable[WordEntry]) -> str:
     return '"structure": [\n' + ",\n".join(words) + "\n]," if words else ""
 
 
-def parse_graph(path: Path) -> tuple[GraphRecords, str]:
-    """The content of the file, and the fingerprint in it. Raises GraphError: absent, torn, newer than this program, or another
-    kind of file."""
-    again = "build it again: sememekit build-sememe-graph --source FORMAT:PATH --data DIR --out FILE"
+def parse_graph(path: Path, data: str = "") -> tuple[GraphRecords, str]:
+    """The content of the file, and the fingerprint in it; ``data`` are those that it is for, for messages. Raises GraphError:
+    absent, torn, newer than this program, or another kind of file."""
+    again = f"build it again: {_build('FORMAT:PATH', data, path if data and not path.is_dir() else 'FILE')}"
     text = read_text(path, lambda why: GraphError(f"sememe graph {why}; {again}"))
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if text.strip() and not text.lstrip().startswith("{"):
+            build = _build(f"{likely_format(path)}:{path}", data, path.with_suffix(".graph"))
+            raise GraphError(
+                f"sememe graph {path}: no graph that build-sememe-graph wrote; if it is a lexicon, build one of it: {build}"
+            ) from None
         place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise GraphError(f"sememe graph {path}{place}: torn, or no sememe graph: {error}; {again}") from None
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
@@ -108,6 +114,10 @@ def parse_graph(path: Path) -> tuple[GraphRecords, str]:
     except (KeyError, TypeError, IndexError) as error:
         raise GraphError(f"sememe graph {path}: a part is missing or of the wrong kind: {error}; {again}") from None
     return records, fingerprint
+
+
+def _build(source: str, data: str, out: Path | str) -> str:
+    return typed("sememekit", "build-sememe-graph", "--source", source, "--data", data or "DATA", "--out", out)
 
 
 def _dump(value: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +104,39 @@ def test_a_graph_of_other_words_is_refused(place: Place) -> None:
 
     with pytest.raises(GraphError, match="build it again"):
         build_task(read_plan(place.table("sdlm"), "test"), place.data.vocabulary, small_graph())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "own.txt",
+            "人\n人 家具\n",
+            "a lexicon, build one of it: .* list:HERE/own.txt --data DATA --out HERE/own.graph$",
+        ),
+        (
+            "own.tsv",
+            "人\t人 家具\n",
+            "a lexicon, build one of it: .* table:HERE/own.tsv --data DATA --out HERE/own.graph$",
+        ),
+        (
+            "torn.graph",
+            '{"format": "sememekit',
+            "torn, .*; build it again: .* FORMAT:PATH --data DATA --out HERE/torn.graph$",
+        ),
+        (".", "", "build it again: .* --data DATA --out FILE$"),
+    ],
+)
+def test_what_is_no_graph_is_told_the_command_that_makes_one(
+    place: Place, tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    if text:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    table = place.table("sdlm", graph__path=str(tmp_path / name))
+    with pytest.raises(GraphError) as error:
+        graph_of(read_plan(table, "test"))
+    assert re.search(told.replace("DATA", str(place.data.folder)).replace("HERE", str(tmp_path)), str(error.value))
+    assert "sememekit build-sememe-graph --source" in str(error.value)
 
 
 def test_sizes_that_cannot_be_tied_say_what_to_set(place: Place) -> None:
