@@ -30,6 +30,16 @@ def test_a_lone_part_of_lcsts_is_not_divided(tmp_path: Path) -> None:
         preprocess("lcsts", folder / "PART_III.txt", tmp_path / "out", PreprocessSettings(segmenter="characters"))
 
 
+def test_a_text_that_is_no_part_of_lcsts_is_told_the_data_set_that_reads_it(tmp_path: Path) -> None:
+    novel = tmp_path / "novel.txt"
+    novel.write_text("他说增长。\n", encoding="utf-8")
+    told = (
+        r"PART_I\.txt, .* begins with '<doc'.*sememekit preprocess plain .*novel\.txt --out DIR; pairs of your own .*gigaword"
+    )
+    with pytest.raises(DataError, match=told):
+        preprocess("lcsts", novel, tmp_path / "out", PreprocessSettings(segmenter="characters"))
+
+
 def test_lcsts(tmp_path: Path) -> None:
     folder = lcsts(tmp_path / "in", part(("3", "１２％ 增长", "他说 增长。"), ("1", "x", "y")))
     report = preprocess("lcsts", folder, tmp_path / "out", PreprocessSettings(segmenter="characters"))

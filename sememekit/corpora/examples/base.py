@@ -43,6 +43,7 @@ class ExampleSet:
         held_out_stays_out: whether training examples that occur in valid or test are counted and left out.
         test_only: whether the set is a test set, which needs the vocabulary of other data.
         parts: names of the files of a set with a given division, so that one of them is not divided; empty for none.
+        part_begins: the bytes that each of these files begins with.
         proportions, in_order: how one file is divided into train, valid and test, and whether in the order of the file.
     """
 
@@ -67,6 +68,7 @@ class ExampleSet:
     held_out_stays_out: ClassVar[bool] = False
     test_only: ClassVar[bool] = False
     parts: ClassVar[tuple[str, ...]] = ()
+    part_begins: ClassVar[bytes] = b""
     proportions: ClassVar[tuple[int, int, int]] = (90, 5, 5)
     in_order: ClassVar[bool] = False
 

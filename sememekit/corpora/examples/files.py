@@ -9,7 +9,7 @@ from typing import Final
 from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.sources import SPLITS, require_file, splits_in_name
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import unpacked_name
+from sememekit.files import opening, packing_of, typed, unpacked_name
 
 _ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".txt")
 
@@ -37,6 +37,13 @@ def files_of_splits(
     if source is not None and not source.exists():
         raise DataError(f"{source}: no such file or folder")
     if source is not None and source.is_file() and not given and kind.parts and not has_vocabulary:
+        if not packing_of(source.name) and not _begins(source, kind.part_begins):
+            plain = typed("sememekit", "preprocess", "plain", source, "--out", "DIR")
+            raise DataError(
+                f"{source}: this set is the files {', '.join(kind.parts)} of one folder, each of which begins with "
+                f"{kind.part_begins.decode()!r}, and this file does not; a running text is read by: {plain}; pairs of your own "
+                "(JSON lines, or source TAB target) by: sememekit preprocess gigaword"
+            )
         raise DataError(
             f"{source}: one file of a set that is given out in {len(kind.parts)} ({', '.join(kind.parts)}), and its parts are "
             "not divided anew; give the folder of all, or name them with --train, --valid and --test; to judge a model on this "
@@ -67,6 +74,11 @@ def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
     """The files that are read together with ``path``, itself among them, as ``s1.dev`` goes with ``s2.dev`` and ``labels.dev``.
     Raises DataError when one of them is absent."""
     return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]
+
+
+def _begins(path: Path, start: bytes) -> bool:
+    with opening(path, DataError), path.open("rb") as stream:
+        return stream.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(start)
 
 
 def _find(folder: Path, split: str, kind: ExampleSet) -> Path | None:

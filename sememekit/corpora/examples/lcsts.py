@@ -27,6 +27,7 @@ class Lcsts(PairSet):
     segmenters: ClassVar = ("jieba", "characters", "fmm", "sentencepiece", "none")
     normalisation = "full-width letters, digits, % . / to half width; white space to one blank"
     parts: ClassVar = ("PART_I.txt", "PART_II.txt", "PART_III.txt")
+    part_begins: ClassVar = b"<doc"
     split_names: ClassVar = {"train": ("train", "i"), "valid": ("valid", "ii"), "test": ("test", "iii")}
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
