@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate, islice
 from typing import ClassVar
@@ -26,10 +27,11 @@ class RecordReader(LexiconReader):
 
     def read(self) -> Lexicon:
         source = read_lexicon_text(self.path, self.encodings)
-        builder, doubts = LexiconBuilder(self.path), list[tuple[int, str]]()
+        builder, doubts, joined = LexiconBuilder(self.path), list[tuple[int, str]](), _Joined()
         for line, record in self.records(source):
             if isinstance(record, Sense):
                 builder.add(record)
+                joined.add(line, record)
                 if self.names_by_hand and (doubt := _doubt_of(record)):
                     doubts.append((line, doubt))
             else:
@@ -38,6 +40,9 @@ class RecordReader(LexiconReader):
             line, told = doubts[0]
             others = f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else ""
             warnings.warn(f"{source.place(line)}: {told}{others}", RunWarning, stacklevel=2)
+        elif self.names_by_hand and (found := joined.found()):
+            line, told = found
+            warnings.warn(f"{source.place(line)}: {told}", RunWarning, stacklevel=2)
         if builder.is_empty:
             raise DataError(f"lexicon {self.path}: no record with a word in it")
         notes = (f"read as {source.encoding}",) if len(self.encodings) > 1 else ()
@@ -51,6 +56,42 @@ class RecordReader(LexiconReader):
 
 _DIVIDING = re.compile("[，、；,;]+")
 """What people write between the members of a list; no sememe of HowNet has one of these marks."""
+
+
+_MAYBE_DIVIDING = "/|\\+"
+"""Marks that a name may have, and that divide where nearly every sense has one and no blank."""
+
+
+class _Joined:
+    """Counts the senses of a file, to find a mark that stands between sememes in the place of blanks."""
+
+    def __init__(self) -> None:
+        self._senses = self._blanks = 0
+        self._with: Counter[str] = Counter()
+        self._first: dict[str, tuple[int, Sense]] = {}
+
+    def add(self, line: int, sense: Sense) -> None:
+        """Count a sense; ``human|人`` is one sememe with two sides."""
+        self._senses += bool(sense.sememes)
+        self._blanks += len(sense.sememes) > 1
+        for mark in _MAYBE_DIVIDING:
+            names = [name for name in sense.sememes if mark in name.strip(mark)]
+            if names and not (mark == "|" and all(PAIR.fullmatch(name) for name in names)):
+                self._with[mark] += 1
+                self._first.setdefault(mark, (line, sense))
+
+    def found(self) -> tuple[int, str] | None:
+        """The first line with such a mark, and what to say of it."""
+        for mark, count in self._with.most_common(1):
+            if count > self._senses / 2 and self._blanks < self._senses / 10:
+                line, sense = self._first[mark]
+                name = sense.sememes[0]
+                write = " ".join(name.split(mark))
+                return line, (
+                    f"{sense.word[:40]!r} has {name[:40]!r}, which is read as one sememe, and so in {count:,} of "
+                    f"{self._senses:,} senses; blanks stand between sememes: write {write[:80]!r}"
+                )
+        return None
 
 
 def _doubt_of(sense: Sense) -> str:
