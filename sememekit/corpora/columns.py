@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.reading import BOM, FaultCounter
+from sememekit.text.reading import FaultCounter, without_mark
 
 _ROWS: Final = 1 << 10
 _HINT: Final = "; one object a line is needed; of one list of objects it is made by: jq -c '.[]' FILE.json > FILE.jsonl"
@@ -17,14 +17,12 @@ _HINT: Final = "; one object a line is needed; of one list of objects it is made
 def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: FaultCounter) -> Iterator[bytes]:
     """The text of each JSON object, one a line, each with a line end. One line is in memory at a time.
 
-    A byte-order mark before the first line is taken off and counted, and so are lines that are not UTF-8 under ``replace`` and
+    A byte-order mark before a line is taken off and counted, and so are lines that are not UTF-8 under ``replace`` and
     ``skip``. Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``.
     """
     is_first = True
     for number, line in enumerate(_lines(blocks), start=1):
-        if number == 1 and line.startswith(BOM):
-            line = line[len(BOM) :]
-            faults.add("byte_order_marks")
+        line = without_mark(line, faults)
         if not line.strip():
             continue
         decoded = _decoded(line, f"{name}:{number}", faults)

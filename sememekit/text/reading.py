@@ -1,8 +1,9 @@
 """Lines out of bytes that may be broken, in bounded memory, with every fault counted or refused.
 
-Only LF ends a line; CR before it is taken off. Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line
-longer than the cap comes in pieces, cut at white space, else after a punctuation mark, else between two characters. Under
-``skip`` a bad piece of it is left out; where that is the last one, the piece before it ends the line.
+Only LF ends a line. CR before it is taken off, and so is a byte-order mark that begins a line: joined files have them in the
+middle. Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line longer than the cap comes in pieces,
+cut at white space, else after a punctuation mark, else between two characters. Under ``skip`` a bad piece of it is left out;
+where that is the last one, the piece before it ends the line.
 """
 
 from __future__ import annotations
@@ -187,14 +188,14 @@ def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterat
                 if not raw.endswith(b"\n") and position + len(raw) < span.end:  # a line above the cap may begin here
                     yield span._replace(start=position)
                     return
-            text = _clean(raw, position)
+            text = _clean(raw)
             yield span._replace(start=position, end=position + len(raw)) if text is None else text
             position += len(raw)
 
 
-def _clean(raw: bytes, position: int) -> str | None:
+def _clean(raw: bytes) -> str | None:
     """The lines of a block, or None where something about them has to be counted."""
-    if b"\0" in raw or b"\r" in raw or (position == 0 and raw.startswith(BOM)):
+    if b"\0" in raw or b"\r" in raw or raw.startswith(BOM) or b"\n" + BOM in raw:
         return None
     try:
         return raw.decode()
@@ -223,9 +224,9 @@ def read_stream(
         got = file.readline(asked)
         offset = position - len(carried)
         chunk = carried + got
-        if position == 0 and chunk.startswith(BOM):
-            faults.add("byte_order_marks")
-            chunk, offset = chunk[len(BOM) :], len(BOM)
+        if not inside_long:
+            chunk = without_mark(chunk, faults)
+            offset += len(got) - len(chunk)
         position += len(got)
         carried = b""
         at_end = position >= end or (len(got) < asked and not got.endswith(b"\n"))
@@ -261,6 +262,14 @@ def read_stream(
             break
     if held is not None:
         yield held._replace(ends_line=last_is_whole)
+
+
+def without_mark(line: bytes, faults: FaultCounter) -> bytes:
+    """A line without the byte-order mark that it begins with, which is counted."""
+    if not line.startswith(BOM):
+        return line
+    faults.add("byte_order_marks")
+    return line[len(BOM) :]
 
 
 def _last_cut(chunk: bytes, faults: FaultCounter) -> int:

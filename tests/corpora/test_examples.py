@@ -145,6 +145,15 @@ def test_empty_texts_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     assert summary.splits["train"].examples == 1
 
 
+def test_json_lines_of_joined_files_may_have_a_mark_before_a_later_line(tmp_path: Path) -> None:
+    record = '\ufeff{"sentence1": "a", "sentence2": "b", "gold_label": "neutral"}\n'
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.jsonl").write_text(2 * record, encoding="utf-8")
+    report = preprocess("snli", tmp_path, tmp_path / "out")
+    assert report.signature.splits["train"].tokens == 4
+    assert report.signature.faults.byte_order_marks == 4
+
+
 @pytest.mark.parametrize(
     ("line", "pattern"),
     [

@@ -19,12 +19,13 @@ from tests.prepare.batches import BATCHES, write_batch
 def test_a_byte_order_mark_before_json_lines_is_taken_off_and_counted(policy: str, tmp_path: Path) -> None:
     lines = "".join(f"{json.dumps({'text': f'a b w{number}'})}\n" for number in range(40))
     (tmp_path / "plain.jsonl").write_text(lines)
-    (tmp_path / "marked.jsonl").write_text("\ufeff" + lines, encoding="utf-8")
+    half = lines.index("\n", len(lines) // 2) + 1
+    (tmp_path / "marked.jsonl").write_text(f"\ufeff{lines[:half]}\ufeff{lines[half:]}", encoding="utf-8")
     plain, marked = (
         preprocess("plain", tmp_path / f"{name}.jsonl", tmp_path / name, PreprocessSettings(errors=policy))
         for name in ("plain", "marked")
     )
-    assert (plain.signature.faults.byte_order_marks, marked.signature.faults.byte_order_marks) == (0, 1)
+    assert (plain.signature.faults.byte_order_marks, marked.signature.faults.byte_order_marks) == (0, 2)
     assert marked.signature.splits == plain.signature.splits
 
 

@@ -13,6 +13,7 @@ from sememekit.text.reading import (
     FaultCounter,
     Piece,
     Span,
+    clean_blocks,
     cut_spans,
     read_named,
     read_pieces,
@@ -94,8 +95,21 @@ def test_only_line_feeds_end_lines(tmp_path: Path) -> None:
 
 def test_marks_of_other_systems_are_taken_off_and_counted(tmp_path: Path) -> None:
     lines, counts = read(tmp_path / "t", b"\xef\xbb\xbfa\r\nb\r\n\xef\xbb\xbfc\n")
-    assert lines == ["a", "b", "\ufeffc"]
-    assert counts == {"byte_order_marks": 1, "carriage_returns": 2}
+    assert lines == ["a", "b", "c"], "files were joined"
+    assert counts == {"byte_order_marks": 2, "carriage_returns": 2}
+
+
+@pytest.mark.parametrize("cap", [8, 16, 1 << 20])
+def test_a_mark_within_a_line_stays_and_offsets_are_those_of_the_file(tmp_path: Path, cap: int) -> None:
+    content = "\ufeffa\ufeff b\n\ufeffc d e f g h i j\n\ufeff\nk\n".encode()
+    (tmp_path / "t").write_bytes(content)
+    faults = FaultCounter("strict")
+    pieces = [*read_pieces(Span(tmp_path / "t", "t", 0, len(content)), faults, cap)]
+    assert "".join(piece.text + "\n" * piece.ends_line for piece in pieces) == "a\ufeff b\nc d e f g h i j\n\nk\n"
+    assert all(content[piece.offset :].startswith(piece.text.encode()) for piece in pieces)
+    assert faults.counts["byte_order_marks"] == 3
+    blocks = [*clean_blocks(Span(tmp_path / "t", "t", 0, len(content)), size=4)]
+    assert not any("\ufeff" in block[:1] or "\n\ufeff" in block for block in blocks if isinstance(block, str))
 
 
 @pytest.mark.parametrize(
