@@ -31,6 +31,7 @@ class StopRequest:
     def __init__(self) -> None:
         self._asked = False  # no Event: setting one takes a lock, for which a signal inside the handler of a signal would wait
         self._raises = False
+        self._settled = False
         self._first = 0.0
 
     def __call__(self) -> bool:
@@ -41,13 +42,17 @@ class StopRequest:
         inside ``at_once``."""
         now = time.monotonic()
         if self._asked:
-            return now - self._first > SAME_SIGNAL
+            return not self._settled and now - self._first > SAME_SIGNAL
         self._first = now
         self._asked = True
         if self._raises:
             self._raises = False
             raise Stopped
         return False
+
+    def settle(self) -> None:
+        """What was asked for is done, a checkpoint is there: from now on further signals change nothing."""
+        self._settled = True
 
     @contextmanager
     def patiently(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from sememekit.signals import STOPPING
 from tests.pages import empty_frames
 
 pytest_plugins = ["tests.trained_runs"]
@@ -32,6 +33,16 @@ if threading.current_thread() is threading.main_thread():
     for _name in ("SIGTERM", "SIGHUP", "SIGUSR1"):
         if hasattr(signal, _name):
             signal.signal(getattr(signal, _name), signal.SIG_DFL)
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_before() -> Iterator[None]:
+    """A command that a signal has stopped ignores further ones for good, as its process is about to end; a test goes on."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    yield
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from sememekit.commands._typed_table import typed_table
 from sememekit.errors import ConfigError
 from sememekit.files import typed
 from sememekit.progress import Progress, silent
+from sememekit.signals import StopRequest, stop_signals
 
 if TYPE_CHECKING:
     from sememekit.attack.report import AttackComparison, AttackReport
@@ -160,7 +162,7 @@ def command(
     from sememekit.reports.attack import rate_rows
 
     names = [name.strip() for name in labels.split(",")] if labels else []
-    with progress_bars(quiet) as show:
+    with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop:
         report = attack(
             victim,
             data,
@@ -176,6 +178,7 @@ def command(
             workers=workers,
             engine=engine,
             progress=show,
+            asked_to_stop=asked_to_stop,
         )
     for warning in report.warnings:
         remark(f"warning: {warning}", quiet=False)
@@ -258,6 +261,7 @@ def attack(
     workers: int = 1,
     engine: str = "local",
     progress: Progress = silent,
+    asked_to_stop: StopRequest | None = None,
 ) -> AttackReport:
     """Attack a classifier: success rate, queries and changes, with intervals.
 
@@ -270,6 +274,7 @@ def attack(
         resume: continue the attack in ``out``; what is given must agree with what it stores.
         trust_code: import code that folders name although the call does not name it.
         workers, engine: processes among which the examples are divided, and where they run, as ``--engine`` takes it.
+        asked_to_stop: tells of signals; these are watched here unless it is given.
 
     Raises:
         ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
@@ -283,7 +288,6 @@ def attack(
     from sememekit.runs.attack_on_engine import PARTS, call_of, gather, run_parts
     from sememekit.runs.attacking import OpenAttack, refuse_only_errors
     from sememekit.runs.victims import is_function
-    from sememekit.signals import stop_signals
 
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
@@ -337,12 +341,14 @@ def attack(
         gather(begun, folder.path / PARTS)
         begun.check_victim()
     start = time.perf_counter()
-    with stop_signals() as asked_to_stop:
+    with stop_signals() if asked_to_stop is None else nullcontext(asked_to_stop) as asked:
         if workers == 1 and engine == "local":
             gather(begun, folder.path / PARTS)
-            stopped = begun.run(asked_to_stop, progress)
+            stopped = begun.run(asked, progress)
         else:
-            stopped = run_parts(begun, call, file.sha256, engine, workers, asked_to_stop, progress)
+            stopped = run_parts(begun, call, file.sha256, engine, workers, asked, progress)
+        if stopped:
+            asked.settle()
     report, results = begun.report(time.perf_counter() - start, stopped)
     if trust_code and not report.resume_command.endswith(" --trust-code"):
         report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})

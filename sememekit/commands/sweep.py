@@ -20,6 +20,7 @@ from sememekit.config import settings_typed_as_options
 from sememekit.errors import ConfigError, TrainingError
 from sememekit.files import typed
 from sememekit.progress import Progress, silent
+from sememekit.signals import stop_signals
 
 if TYPE_CHECKING:
     from sememekit.runs.train_report import SweepReport, TrialReport
@@ -90,7 +91,7 @@ def command(
     def show(trial: TrialReport) -> None:
         hint(f"trial {trial.number}: {trial.state}, {_figure(trial.valid)}; {_settings(trial)}", quiet)
 
-    with progress_bars(quiet) as progress:
+    with progress_bars(quiet) as progress, stop_signals(patient=True, lasting=True) as asked_to_stop:
         report = sweep(
             table,
             out,
@@ -103,6 +104,7 @@ def command(
             seed=seed,
             progress=progress,
             on_trial=show,
+            should_stop=asked_to_stop,
         )
     if json:
         print_json(report)
@@ -162,7 +164,6 @@ def sweep(
     from sememekit.engines.opening import engine_of
     from sememekit.files import replace_file, sole_writer, to_json
     from sememekit.runs.plan import read_plan
-    from sememekit.signals import stop_signals
 
     if (trials is None) == (cpu_minutes is None):
         raise ConfigError(

@@ -35,6 +35,7 @@ from sememekit.config import settings_typed_as_options
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
 from sememekit.files import RunWarning, typed
+from sememekit.signals import stop_signals
 from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ def command(
 
         told: dict[str, Any] = {"on_report": reported, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
         again = ranks is not None and ranks.restarts > 0 and ranks.noted(f"begun {out}")
-        report = train(table, out, resume=resume or again, ranks=ranks, **told)
+        asked_to_stop = held.enter_context(stop_signals(patient=ranks is not None and ranks.size > 1, lasting=True))
+        report = train(table, out, resume=resume or again, ranks=ranks, should_stop=asked_to_stop, **told)
     if follows:
         if report.stopped:
             raise typer.Exit(STOPPED)
@@ -226,8 +228,9 @@ def _command_seeds(
         if isinstance(report, EpochReport):
             remark(f"{run}: {epoch_line(report)}", quiet)
 
-    with progress_bars(quiet) as progress:
+    with progress_bars(quiet) as progress, stop_signals(patient=True, lasting=True) as asked_to_stop:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
+        told["should_stop"] = asked_to_stop
         report = train_seeds(table, out, read_seeds(seeds), jobs=jobs or JOBS, engine=engine, resume=resume, **told)
     if json:
         print_json(report, without={"table"})

@@ -6,6 +6,8 @@ import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
+from sememekit.signals import STOPPING
 from sememekit.tasks import TASKS
 from sememekit.training import EpochReport, Trainer
 from sememekit.training.schedule import Schedule
@@ -102,10 +105,58 @@ def test_a_signal_ends_the_run_with_75_and_says_how_to_go_on(
         result = runner.invoke(app, arguments)
     assert result.exit_code == 75, result.stderr
     assert f"--out {out} --resume" in result.stderr
+    assert {signal.getsignal(number) for number in STOPPING} == {signal.SIG_IGN}, "until the process has ended"
     epochs = json.loads((out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])["epoch"]
     result = runner.invoke(app, ["train", "--out", str(out), "--resume", "--set", f"schedule.epochs={epochs + 1}", "--json"])
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["epochs"] == epochs + 1
+
+
+def test_a_second_signal_while_the_page_of_a_stopped_run_is_written_changes_nothing(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However late it comes: the checkpoint is there, and only the report is left to write."""
+    monkeypatch.setattr("sememekit.signals.SAME_SIGNAL", -1.0)
+    monkeypatch.setattr("sememekit.commands.trainings.one_run.PAGE_EVERY", 1e9)
+    out = tmp_path / "run"
+
+    def signalled(*given: Any, **more: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def stop(self: Trainer, schedule: Schedule) -> Iterator[EpochReport]:
+        yield from begun(self, schedule)
+        signal.raise_signal(signal.SIGTERM)
+
+    begun = Trainer._end_epoch
+    monkeypatch.setattr(Trainer, "_end_epoch", stop)
+    monkeypatch.setattr("sememekit.reports.run.report", signalled)
+    result = runner.invoke(app, ["train", "--data", str(place / "data"), "--out", str(out), *settings(schedule__epochs=9)])
+    assert result.exit_code == 75, result.stderr
+    assert f"--out {out} --resume" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["seeds", "sweep", "attack"])
+def test_commands_with_processes_ignore_signals_once_one_has_stopped_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """What loaded torch takes some tenths of a second to end, after the last line is printed."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+
+    def stopped(*given: Any, **more: Any) -> SimpleNamespace:
+        asked = more.get("should_stop") or more["asked_to_stop"]
+        signal.raise_signal(signal.SIGTERM)
+        assert asked()
+        return SimpleNamespace(stopped=True, model_dump_json=lambda exclude=None: "{}", warnings=(), resume_command="r")
+
+    where, arguments = {
+        "seeds": ("trainings.seeds.train_seeds", ["train", "--seeds", "1,2", "--data", "x"]),
+        "sweep": ("sweep.sweep", ["sweep", "--over", "optimizer.learning_rate=1,2", "--trials", "2"]),
+        "attack": ("attack.attack", ["attack", "run", "--data", "x.tsv"]),
+    }[command]
+    monkeypatch.setattr(f"sememekit.commands.{where}", stopped)
+    result = runner.invoke(app, [*arguments, "--out", str(tmp_path / "out"), "--json"])
+    assert (result.exit_code, "stopped by a signal" in result.stderr) == (75, True), result.stderr
+    assert {signal.getsignal(number) for number in before} == {signal.SIG_IGN}
 
 
 def test_what_changes_nothing_is_remarked_on(place: Path, tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ def train(
         on_remark: called with what somebody should read before training begins: settings that change nothing in this model,
             and what the task has to say about the data (``Task.remarks``).
         on_step: called when the model is there, after each step, and once the next epoch begins.
-        should_stop: read after each step: whether to stop with a checkpoint; signals tell it unless given.
+        should_stop: read after each step: whether to stop with a checkpoint, such as a ``StopRequest``; signals, which are
+            watched here, tell it unless given.
         ranks: the processes that train the model together; None for one.
 
     Raises:
@@ -71,7 +72,7 @@ def train(
     from sememekit.reports.run import report as write_report
     from sememekit.runs.train_report import TrainReport
     from sememekit.runs.training import open_training
-    from sememekit.signals import stop_signals
+    from sememekit.signals import StopRequest, stop_signals
     from sememekit.training import EpochReport, StopReport
     from sememekit.training.metrics import tokens_per_second
     from sememekit.training.state import ending_text
@@ -81,8 +82,9 @@ def train(
     check_trackers(table.get("run", {}).get("track", ()))
     with _how_to_go_on(out, ranks), ExitStack() as held:
         together = ranks.size > 1  # when one rank has stopped, torchrun signals the others, which are about to end as well
-        signals = held.enter_context(stop_signals(patient=together, lasting=together)) if should_stop is None else None
-        asked_to_stop = signals or should_stop or (lambda: False)
+        if should_stop is None:
+            should_stop = held.enter_context(stop_signals(patient=together, lasting=together))
+        signals, asked_to_stop = should_stop if isinstance(should_stop, StopRequest) else None, should_stop
         training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark, ranks=ranks))
         tell = held.enter_context(tracking(training.plan.run.track, out, training.plan.table())) if ranks.leads else None
         folder, trainer = training.folder, training.trainer
@@ -113,6 +115,7 @@ def train(
                 stopped = isinstance(report, StopReport)
                 if stopped and signals is not None:
                     signals.note()  # another rank may have been asked
+                    signals.settle()
                 on_report(report)
         finally:
             if behind:
