@@ -127,7 +127,9 @@ def attack(
         logits: the victim gives logits, which a softmax makes probabilities.
         trust_code: read a file of joblib or pickle, which runs what its maker put in.
         settings: tables of a recipe on top, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
-        out: a new folder for the results, as the command writes it; none is kept unless given.
+        out: a new folder for the results, as the command writes it; none is kept unless given. There is no file whose hash
+            could stand for the data: ``data`` of the signature is the hash of texts and labels, other than that of the command
+            on a file with the same ones. ``attack --compare`` pairs both by their texts.
         progress: called with (stage, done, total).
 
     Raises:

@@ -222,7 +222,7 @@ def _perplexities(
 def compare_attacks(first: Path, second: Path) -> AttackComparison:
     """Paired differences between two finished attacks on the same data, the first minus the second. Raises CheckpointError: a
     folder is no attack, or an unfinished one: successes end first, so what is done already is no sample. Raises DataError: they
-    are not on the same data, or have no example in common.
+    are neither on one file nor on the same texts and labels, or have no example in common.
     """
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
@@ -231,11 +231,11 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
                 f"{folder.path} is unfinished, and easy examples are done first, so that its rates are too high; finish it: "
                 f"{folder.resume_command}"
             )
+    sides = [folder.results() for folder in folders]
     hashes = [folder.identity["data"]["sha256"] for folder in folders]
-    if hashes[0] != hashes[1]:
+    if hashes[0] != hashes[1] and not _same_examples(*sides):  # texts of a list have another hash than those of a file
         names = " and ".join(str(folder.identity["data"]["path"]) for folder in folders)
         raise DataError(f"{first} and {second} attacked different data ({names}); pairs need the same examples")
-    sides = [folder.results() for folder in folders]
     common = [
         index for index in sides[0] if index in sides[1] and "error" not in (sides[0][index].outcome, sides[1][index].outcome)
     ]
@@ -251,6 +251,12 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
         unlike=_unlike(folders[0].identity, folders[1].identity),
         rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]), survived_as=survived_as)),
     )
+
+
+def _same_examples(first: Mapping[int, ExampleResult], second: Mapping[int, ExampleResult]) -> bool:
+    """Whether all that both have are the same texts with the same labels."""
+    common = first.keys() & second.keys()
+    return all((first[one].fields, first[one].label) == (second[one].fields, second[one].label) for one in common)
 
 
 def _has_targets(results: Iterable[ExampleResult]) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from sememekit import attack
 from sememekit.commands.attack import attack as attack_command
+from sememekit.commands.attack import compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from tests.attack.toys import LABELS, TEXTS, predict
 
@@ -54,6 +55,14 @@ def test_a_function_is_attacked_as_by_the_command(
     assert (tmp_path / "mine" / "examples.jsonl").read_bytes() == lines
     assert "success" in {row["outcome"] for row in found}
     assert (tmp_path / "mine" / "report.html").read_text(encoding="utf-8") == found.html
+    parts = [[part for part in one.signature.split("|") if not part.startswith("data:")] for one in (found.report, report)]
+    assert parts[0] == parts[1]
+    assert found.report.signature != report.signature, "a list of texts has no file, whose hash the command takes"
+    compared = compare(tmp_path / "mine", tmp_path / "theirs")
+    assert (compared.common, compared.only_one) == (len(TEXTS), 0)
+    attack(predict, WORDS[::-1], GOLD[::-1], names=LABELS, candidates="table", settings=table, out=tmp_path / "other")
+    with pytest.raises(DataError, match="attacked different data"):
+        compare(tmp_path / "other", tmp_path / "theirs")
     with pytest.raises(CheckpointError, match="exists already"):
         attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
 
