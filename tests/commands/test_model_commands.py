@@ -105,7 +105,7 @@ def test_words_of_a_prompt_that_are_unknown_are_told(place: Path) -> None:
     assert result.exit_code == 0
     told = "words of the prompt that the model does not know, read as <unk>: "
     assert result.stderr == f"sememekit: remark: {told}海豚 鲸; Chinese is cut first: sememekit segment\n"
-    assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 whale"]).stderr == f"{told}whale\n"
+    assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 whale"]).stderr == f"sememekit: remark: {told}whale\n"
     assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 中国", "--num-tokens", "2"]).stderr == ""
 
 
