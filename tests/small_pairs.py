@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sememekit.commands.preprocess import preprocess
+from sememekit.commands.train import train
 from sememekit.config import load_variant
 from sememekit.corpora.examples.pairs import FilePairs
 from sememekit.data.prepared import PreparedData
@@ -28,6 +29,10 @@ EIGHT = [
     ("我 我 人 人", "我 人"),
     ("无名 买 我", "我 买 无名 人"),
 ]
+
+LINES = ["我 吃 苹果 。 人 吃 梨 。", "人 买 电脑 。 我 买 无名 。"]
+WRITTEN = ["吃 梨", "买 无名"]
+"""Texts, and the headlines that ``learned_run`` writes for them."""
 
 
 class SmallPairs(FilePairs):
@@ -109,3 +114,12 @@ class PairPlace:
             for parameter in built.double().parameters():
                 parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
         return built.eval()
+
+
+def learned_run(place: PairPlace) -> Path:
+    """Headlines through sememes, chosen by ROUGE, learned until all are right."""
+    sizes: dict[str, Any] = {"task__embedding_size": 24, "task__hidden_size": 24, "encoder__hidden_size": 12}
+    folder = place.folder / "run"
+    report = train(place.table("sdlm", **sizes, task__checkpoint_by="rouge", schedule__epochs=20, schedule__factor=1.0), folder)
+    assert (report.metric, report.best_valid) == ("rougeL", 1.0)
+    return folder
