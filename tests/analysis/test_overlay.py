@@ -327,7 +327,8 @@ def test_score_shows_a_column_more_and_both_sums(sdlm: Path, softmax: Path, over
         (pytest.approx(row.nats, abs=1e-6), pytest.approx(row.nats_overlay, abs=1e-6)) for row in rows[1:]
     ]
     before, after = (-sum(one for one in column if one is not None) for column in zip(*_nats(rows), strict=True))
-    assert f"log-probability of all words: {before:.4f} as trained, {after:.4f} with {overlay} (" in shown.stderr
+    told = f"log-probability of all words: {before:.4f} as trained, {after:.4f} with {overlay} ({after - before:+.4f})"
+    assert told in shown.stderr
     report = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert (report["overlay"], report["tokens"]) == (str(overlay), [row.model_dump() for row in rows])
     refused = CliRunner().invoke(app, ["score", str(softmax), str(text), "--overlay", str(overlay), "--device", "cpu"])

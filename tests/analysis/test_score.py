@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from sememekit.files import RunWarning
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.generation import generate
 from sememekit.text.form import TextForm
+from sememekit.text.segmenters import WhiteSpace
 from sememekit.text.vocabulary import Vocabulary
 from tests.pair_files import lcsts_part
 from tests.small_pairs import PairPlace
@@ -57,6 +59,15 @@ def test_lines_without_blanks_are_told(place: Place, tmp_path: Path) -> None:
         written = CliRunner().invoke(app, ["generate", str(tmp_path / "run"), text.strip(), "--device", "cpu"])
         assert written.exit_code == 0
         assert ("such as '我吃海豚买苹果'; cut it first: sememekit segment" in written.stderr) is told
+
+
+def test_what_a_segmenter_left_whole_is_not_told_to_be_cut() -> None:
+    """A warning would be an error here."""
+    vocabulary = Vocabulary.from_counts({"<unk>": 1, "我": 2})
+    for segmenter in (WhiteSpace(), None):
+        read = score_module._read(["我吃海豚买苹果"], vocabulary, segmenter, None, TextForm(), "line")
+        with nullcontext() if segmenter else pytest.warns(RunWarning, match="Chinese without blanks"):
+            assert [line.tokens for line in read] == [["我吃海豚买苹果"]]
 
 
 def test_a_word_that_a_closed_vocabulary_lacks_is_an_error_with_its_line() -> None:

@@ -60,9 +60,10 @@ def test_a_function_is_attacked_as_by_the_command(
     assert found.report.signature != report.signature, "a list of texts has no file, whose hash the command takes"
     compared = compare(tmp_path / "mine", tmp_path / "theirs")
     assert (compared.common, compared.only_one) == (len(TEXTS), 0)
-    attack(predict, WORDS[::-1], GOLD[::-1], names=LABELS, candidates="table", settings=table, out=tmp_path / "other")
-    with pytest.raises(DataError, match="attacked different data"):
-        compare(tmp_path / "other", tmp_path / "theirs")
+    for name, texts, gold in (("order", WORDS[::-1], GOLD[::-1]), ("labels", WORDS, GOLD[::-1])):
+        attack(predict, texts, gold, names=LABELS, candidates="table", settings=table, out=tmp_path / name)
+        with pytest.raises(DataError, match="attacked different data"):
+            compare(tmp_path / name, tmp_path / "theirs")
     with pytest.raises(CheckpointError, match="exists already"):
         attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
 

@@ -19,6 +19,7 @@ from sememekit.tasks import TASKS
 from sememekit.tasks.base import PrimaryMetric, Task, WordPredictor
 from sememekit.tasks.language_model import LanguageModel, evaluating
 from tests.small_examples import ExamplePlace
+from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
 
@@ -46,10 +47,17 @@ def scan(task: LanguageModel, tokens: np.ndarray) -> list[float]:
 
 def test_examples_in_the_place_of_a_text_are_told(place: Place, tmp_path: Path) -> None:
     assert model(place).remarks(place.data) == []
-    pairs = ExamplePlace(tmp_path).pairs
-    (told,) = model(place).remarks(pairs)
-    assert told.startswith("these data are examples of premise and hypothesis, and a language model reads the texts of all")
-    assert told.endswith("--task nli")
+    labelled = ExamplePlace(tmp_path / "labelled")
+    for data, texts, task in (
+        (labelled.pairs, "premise and hypothesis", "nli"),
+        (labelled.reviews, "text", "classification"),
+        (PairPlace(tmp_path / "pairs").pairs, "source and target", "headline or dialogue"),
+    ):
+        (told,) = model(place).remarks(data)
+        assert told == (
+            f"these data are examples of {texts}, and a language model reads the texts of all as one; "
+            f"what was meant may be --task {task}"
+        )
 
 
 @pytest.mark.parametrize("decoder", ["softmax", "sdlm"])

@@ -116,7 +116,10 @@ def test_what_does_not_fit_is_said_before_anything_is_written(place: Place, firs
             ("encoder.num_layers=3", "encoder.dropout=0.3", "decoder.num_bases=3"),
             r"decoder.num_bases is 2 there, given 3; encoder.num_layers is 2 there, given 3; leave out the recipe",
         ),
-        (("encoder.name=gru", "encoder.hidden_size=6"), r"encoder.name is 'lstm' there, given 'gru'; leave out the recipe"),
+        (
+            ("encoder.name=gru", "encoder.hidden_size=6", "task.batch_size=3", "task.input_dropout=0.3"),
+            r"encoder.name is 'lstm' there, given 'gru'; leave out the recipe",
+        ),
         (
             ("graph.path=" + str(tmp_path / "other.graph"),),
             r"graph.path is '.*first/graph.json' there, given '.*other.graph'; ",
