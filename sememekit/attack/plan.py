@@ -16,7 +16,7 @@ from sememekit.attack.goals import Goal
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.searches import SEARCHES
 from sememekit.attack.searches.base import Search
-from sememekit.config import USUAL_VARIANTS, Claim, Settings, load_variant, nearest, read_settings
+from sememekit.config import USUAL_VARIANTS, Claim, Seed, Settings, load_variant, nearest, read_settings
 from sememekit.config.tables import ATTACK_SLOTS
 from sememekit.errors import ConfigError
 
@@ -52,7 +52,7 @@ class RunningSettings(Settings):
     """Examples that advance together. It decides speed and memory, never a result."""
     batch_size: int = Field(default=512, ge=1)
     """Texts in one call of the victim. Likewise."""
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
+    seed: Seed = 1
     """Of everything random."""
 
 

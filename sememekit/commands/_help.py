@@ -59,12 +59,14 @@ def _typed_help(kind: object, told: object) -> Text:
 
 
 def _type_name(shown: str) -> str:
-    """``N >= 1`` for ``<int range> [x>=1]``; a metavar and the choices of an option as they are; nothing for a flag."""
-    form = re.fullmatch(r"<(?:list\[)?(.+?)\]?>(?: \[x(.+)\])?", shown.strip())
+    """``N >= 1`` for ``<int range> [x>=1]`` and ``1 <= N <= 20`` for ``[1<=x<=20]``, but ``N >= 0`` where the upper bound is
+    one that nobody meets; a metavar and the choices of an option as they are; nothing for a flag."""
+    form = re.fullmatch(r"<(?:list\[)?(.+?)\]?>(?: \[(.+)\])?", " ".join(shown.split()))
     if form is None:
         return shown.strip()
     name, limit = form.groups()
     if name == "bool":
         return ""
     name = _TYPES.get(name, name)
-    return f"{name} {limit[:2]} {limit[2:]}" if limit else name
+    limit = re.sub(r"^(\d+)<=x<=\d{10,}$", r"x>=\1", limit or "x")
+    return re.sub(r"([<>]=?)", r" \1 ", limit).replace("x", name)

@@ -20,6 +20,7 @@ from sememekit.commands._completion import (
     complete_split,
     names_of,
 )
+from sememekit.config import LARGEST_SEED
 from sememekit.config.tables import USUAL_VARIANTS
 from sememekit.errors import ConfigError
 
@@ -62,7 +63,7 @@ _ENGINE_HELP = "Where processes run: local, dask:tcp://HOST:PORT, or slurm:KEY=V
 Engine = Annotated[str, option("--engine", _ENGINE_HELP, "engine")]
 EngineIfGiven = Annotated[str | None, option("--engine", _ENGINE_HELP, "engine", show_default="local")]
 
-_SEED = option("--seed", "Random seed; the same seed gives the same result.", min=0)
+_SEED = option("--seed", "Random seed; the same seed gives the same result.", min=0, max=LARGEST_SEED)
 _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there.")
 _ERRORS = option("--errors", "What to do with bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.", autocompletion=complete_split)
@@ -72,7 +73,7 @@ _MEAN = option(
 )
 
 Seed = Annotated[int, _SEED]
-SeedIfGiven = Annotated[int | None, option("--seed", _SEED.help, min=0, show_default="1")]
+SeedIfGiven = Annotated[int | None, option("--seed", _SEED.help, min=0, max=LARGEST_SEED, show_default="1")]
 Device = Annotated[DeviceName, _DEVICE]
 DeviceIfGiven = Annotated[DeviceName | None, option("--device", _DEVICE.help, show_default="auto")]
 DtypeName = Literal["float32", "tf32", "bfloat16"]

@@ -3,7 +3,7 @@
 from sememekit.config.arguments import checked_arguments
 from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names, resources_folder
-from sememekit.config.settings import OnlyWith, Record, Settings, collected, nearest, read_settings, unread
+from sememekit.config.settings import LARGEST_SEED, OnlyWith, Record, Seed, Settings, collected, nearest, read_settings, unread
 from sememekit.config.tables import (
     ADAPTATION_SLOTS,
     COMMAND_SLOTS,
@@ -24,11 +24,13 @@ from sememekit.config.variants import check_code, installed_variants, is_own, lo
 __all__ = [
     "ADAPTATION_SLOTS",
     "COMMAND_SLOTS",
+    "LARGEST_SEED",
     "USUAL_VARIANTS",
     "Claim",
     "OnlyWith",
     "RecipeInfo",
     "Record",
+    "Seed",
     "Setting",
     "Settings",
     "apply_overrides",

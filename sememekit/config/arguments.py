@@ -31,7 +31,7 @@ def checked_arguments(where: str, options: Mapping[str, Any], *functions: Callab
     """
     fields: dict[str, Any] = {}
     for function in functions:
-        types = get_type_hints(function)
+        types = get_type_hints(function, include_extras=True)
         for name, parameter in signature(function).parameters.items():
             if parameter.kind is Parameter.KEYWORD_ONLY:
                 fields[name] = (_of_one_kind(types.get(name, Any)), None)

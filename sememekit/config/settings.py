@@ -6,14 +6,20 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sememekit.errors import ConfigError
 
 LARGEST_WHOLE: Final = 2**31 - 1
 """The largest whole number of a setting that states no bound of its own."""
+
+LARGEST_SEED: Final = 2**43 - 1
+"""A seed is multiplied by a million for the order of epochs, and the result is a 64-bit number."""
+
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+"""A random seed; the same seed gives the same result."""
 
 LARGEST_REAL: Final = 3.4028234663852886e38
 """The largest number of single precision."""

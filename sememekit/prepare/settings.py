@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Final
 
-from sememekit.config import Record, Settings
+from sememekit.config import Record, Seed, Settings
 from sememekit.data.signature import Signature
 from sememekit.prepare.overlap import Overlap
 from sememekit.text.sentencepieces import PieceModel
@@ -57,7 +57,7 @@ class PreprocessSettings(Settings):
     end_of_sentence: bool | None = None
     chunks: int = 0
     chunk_length: int | None = None
-    seed: int = 1
+    seed: Seed = 1
     lexicon: str | tuple[str, ...] | None = None
     vocabulary: Path | None = None
     column: str | None = None

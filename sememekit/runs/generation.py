@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sememekit.config import Record
+from sememekit.config import Record, Seed
 from sememekit.errors import ConfigError
 from sememekit.files import RunWarning
 from sememekit.runs.run import Run, Which
@@ -44,7 +44,7 @@ def generate(
     temperature: float = 1.0,
     top_k: int = 0,
     unknown: bool = False,
-    seed: int = 1,
+    seed: Seed = 1,
     device: str = "auto",
     which: Which = "best",
 ) -> GenerateReport:

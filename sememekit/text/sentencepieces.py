@@ -68,7 +68,7 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind:
 
     import sentencepiece
 
-    sentencepiece.set_random_generator_seed(seed)
+    sentencepiece.set_random_generator_seed(seed % 2**32)  # it takes 32 bits
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

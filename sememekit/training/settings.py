@@ -7,13 +7,10 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from sememekit.config import Settings
+from sememekit.config import Seed, Settings
 
 USUAL_RATES: Final = {"sgd": 20.0, "adam": 0.001, "adagrad": 0.01}
 """Learning rate by optimiser where none is given: that of the papers' SGD, and torch's own for the others."""
-
-LARGEST_SEED: Final = 2**43 - 1
-"""A seed is multiplied by a million for the order of epochs, and the result is a 64-bit number."""
 
 MOST_THREADS: Final = 1024
 """torch ends without a message where the system cannot start so many."""
@@ -76,7 +73,7 @@ class ScheduleSettings(Settings):
 class RunSettings(Settings):
     """Where and how a run goes; nothing here changes what is learned, except the seed, the device and the dtype."""
 
-    seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
+    seed: Seed = 1
     """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""
     start_from: str = ""
     """Run whose best weights this one begins with (``--from``); empty for a fresh start."""

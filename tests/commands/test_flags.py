@@ -96,12 +96,17 @@ def test_no_word_of_a_help_page_is_cut(name: str, columns: int) -> None:
     assert [text for text in texts if " ".join(text.split()) not in flat] == []
 
 
+def wide_help(*command: str) -> str:
+    return " ".join(runner.invoke(app, [*command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout.split())
+
+
 def test_help_shows_names_and_defaults() -> None:
-    shown = " ".join(runner.invoke(app, ["train", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout.split())
+    shown = wide_help("train")
     for words in ("headline, language_model, lattice", "[default: softmax]", "[default: lstm]", "[N >= 0] [default: 1]"):
         assert words in shown, words
     assert "<bool>" not in shown
     assert "(softmax)" not in shown
+    assert "[1 <= N <= 20]" in wide_help("reproduce", "run")
 
 
 def test_defaults_that_are_told_are_those_of_the_settings() -> None:

@@ -156,6 +156,7 @@ def test_an_interrupt_is_said() -> None:
         (["attack", "run", "--compare", "a", "b"], "and no VICTIM"),
         (["explain"], "RUN"),
         (["generate", "run", "--num-tokens", "none"], "--num-tokens"),
+        (["generate", "run", "--seed", "99999999999999999999"], "less than or equal to 8796093022207"),
         (["preprocess", "plain"], "--out"),
         (["build-sememe-graph", "--data", "d", "--out", "o"], "--source"),
     ],

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sememekit.config import Seed
 from sememekit.errors import ConfigError
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, Side
 
@@ -65,7 +66,7 @@ class RandomReader(LexiconReader):
     class Settings(LexiconReader.Settings):
         """``seed`` of the labels; the other settings are of the lexicon that is copied."""
 
-        seed: int = 0
+        seed: Seed = 0
         side: Side = "chinese"
         yes_download: bool = False
         lemmas: str | None = None
