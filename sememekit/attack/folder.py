@@ -21,6 +21,7 @@ from typing import Any, Final, final
 
 from sememekit.attack import ExampleResult
 from sememekit.attack.plan import flags_of
+from sememekit.attack.report import AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import replace_file, to_json, typed
 
@@ -204,9 +205,11 @@ class AttackFolder:
         lines = b"".join(results[index].model_dump_json().encode() + b"\n" for index in sorted(results))
         replace_file(self.path / "examples.jsonl", lines)
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a report, atomically."""
-        replace_file(self.path / name, content)
+    def write_report(self, report: AttackReport, page: str = "") -> None:
+        """Write the numbers and, of an attack that is finished, the page for people."""
+        replace_file(self.path / "report.json", (report.model_dump_json(indent=1) + "\n").encode())
+        if page:
+            replace_file(self.path / "report.html", page.encode())
 
 
 def append_result(path: Path, result: ExampleResult) -> None:

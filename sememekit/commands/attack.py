@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit import __version__
 from sememekit.commands import _options as shared
 from sememekit.commands._exit import STOPPED, fail_usage
 from sememekit.commands._options import WhichName, option, others_typed, variant_option
@@ -24,6 +23,7 @@ from sememekit.signals import StopRequest, stop_signals
 
 if TYPE_CHECKING:
     from sememekit.attack.report import AttackComparison, AttackReport
+    from sememekit.runs.attack_on_engine import AttackCall
 
 EXAMPLES = (
     "sememekit attack runs/sst2 --data test.tsv --source table:en.tsv --out a/1",
@@ -279,15 +279,11 @@ def attack(
     Raises:
         ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
     """
-    from sememekit.attack import read_attack_plan
     from sememekit.attack.folder import AttackFolder, code_names
-    from sememekit.attack.resources import named_apart
-    from sememekit.config import merge_tables
     from sememekit.engines.opening import engine_of
     from sememekit.reports.attack import report_page
-    from sememekit.runs.attack_on_engine import PARTS, call_of, gather, run_parts
+    from sememekit.runs.attack_on_engine import gather, run_parts
     from sememekit.runs.attacking import OpenAttack, refuse_only_errors
-    from sememekit.runs.victims import is_function
 
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
@@ -299,71 +295,89 @@ def attack(
         folder.check_format()
         named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
         folder.refuse_code(named_here.values(), trust=trust_code)
-    stored = folder.identity if folder is not None else {}
-    victim = victim or stored.get("victim", {}).get("name")
-    given_data = str(data) if data is not None else stored.get("data", {}).get("path")
-    model = str(language_model) if language_model is not None else stored.get("language_model", {}).get("run", "")
-    if not victim or not given_data:
-        raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
-    plan = read_attack_plan(merge_tables(stored.get("plan", {}), table or {}), "the attack")
-    call = call_of(
-        plan.table(),
-        victim=victim,
-        data=given_data,
-        labels=tuple(
-            labels or (stored.get("victim", {}).get("labels", ()) if folder is not None and is_function(victim) else ())
-        ),
-        logits=logits or bool(stored.get("victim", {}).get("logits", False)),
-        language_model=model,
+    call = _call(
+        folder.identity if folder is not None else {},
+        victim,
+        data,
+        table or {},
+        labels,
+        logits=logits,
+        language_model=language_model,
         which=which,
         device=device,
         trust=trust_code,
     )
-    opened = call.open(progress)
-    plan, named, nats, file, chosen, uncut, ready, sources = opened
-    identity = {
-        "plan": plan.table(),
-        "victim": named.identity,
-        "data": {"path": given_data, "sha256": file.sha256, "fields": list(file.texts)},
-        "candidates": sources,
-        "constraints": named_apart(pair for part in ready.constraints for pair in part.sources().items()),
-        "segmentation": named.cut_by,
-        "language_model": {"run": model, **nats.weights} if nats is not None else {},
-        "sememekit": __version__,
-    }
+    parts = call.open(progress)
     if folder is None:
-        folder = AttackFolder.create(out, identity)
+        folder = AttackFolder.create(out, parts.identity)
     else:
-        folder.check(identity)
+        folder.check(parts.identity)
         folder.drop_torn_line()
-    begun = OpenAttack(folder, ready, plan, named, nats, given_data, chosen, uncut)
+    begun = OpenAttack(folder, parts)
     if resume:
-        gather(begun, folder.path / PARTS)
+        gather(begun)
         begun.check_victim()
     start = time.perf_counter()
     with stop_signals() if asked_to_stop is None else nullcontext(asked_to_stop) as asked:
         if workers == 1 and engine == "local":
-            gather(begun, folder.path / PARTS)
             stopped = begun.run(asked, progress)
         else:
-            stopped = run_parts(begun, call, file.sha256, engine, workers, asked, progress)
+            stopped = run_parts(begun, call, engine, workers, asked, progress)
         if stopped:
             asked.settle()
     report, results = begun.report(time.perf_counter() - start, stopped)
     if trust_code and not report.resume_command.endswith(" --trust-code"):
         report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})
-    folder.write("report.json", (report.model_dump_json(indent=1) + "\n").encode())
+    folder.write_report(report, "" if stopped else report_page(report, results))
     if not stopped:
-        folder.write("report.html", report_page(report, results).encode())
         refuse_only_errors(report, results)
     return report
 
 
+def _call(
+    stored: Mapping[str, Any],
+    victim: str | None,
+    data: Path | None,
+    table: Mapping[str, Any],
+    labels: Sequence[str],
+    *,
+    logits: bool,
+    language_model: Path | None,
+    which: WhichName,
+    device: str,
+    trust: bool,
+) -> AttackCall:
+    """What is asked for; what is not given is as the identity of a resumed attack has it, which of a new one is empty."""
+    from sememekit.attack import read_attack_plan
+    from sememekit.config import merge_tables
+    from sememekit.runs.attack_on_engine import call_of
+    from sememekit.runs.victims import is_function
+
+    before = stored.get("victim", {})
+    name = victim or before.get("name")
+    path = str(data) if data is not None else stored.get("data", {}).get("path")
+    if not name or not path:
+        raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
+    plan = read_attack_plan(merge_tables(stored.get("plan", {}), table), "the attack")
+    model = str(language_model) if language_model is not None else stored.get("language_model", {}).get("run", "")
+    return call_of(
+        plan.table(),
+        victim=name,
+        data=path,
+        labels=tuple(labels or (before.get("labels", ()) if is_function(name) else ())),
+        logits=logits or bool(before.get("logits", False)),
+        language_model=model,
+        which=which,
+        device=device,
+        trust=trust,
+    )
+
+
 def compare(first: Path, second: Path, *, html: Path | None = None) -> AttackComparison:
     """Paired differences between two finished attacks on the same data; errors as ``compare_attacks``."""
+    from sememekit.attack.comparison import compare_attacks
     from sememekit.files import PAGE, check_output, write_output
     from sememekit.reports.attack import comparison_page
-    from sememekit.runs.attacking import compare_attacks
 
     if html is not None:
         check_output(html, PAGE)

@@ -12,17 +12,15 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from sememekit import __version__
 from sememekit.attack import Example, ExampleResult, read_attack_plan
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
-from sememekit.attack.resources import named_apart
 from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import DataError
 from sememekit.notebook.shown import Table, framed
 from sememekit.progress import Progress, silent
 from sememekit.runs.adapters import adapted
-from sememekit.runs.attacking import OpenAttack, check_cut, prepare_attack, refuse_only_errors
+from sememekit.runs.attacking import AttackedData, OpenAttack, attack_parts, refuse_only_errors
 from sememekit.runs.run import Run
 from sememekit.runs.victims import NamedVictim, open_victim, wrap
 
@@ -152,31 +150,18 @@ def attack(
         Example(index, text, _label(label, known, index))
         for index, (text, label) in enumerate(zip(fields, labels, strict=True))
     ]
-    uncut = check_cut(named, examples, _TEXTS)
-    progress("substitutes", 0, None)
     titles = tuple(f"text {number}" for number in range(1, len(fields[0]) + 1)) if len(fields[0]) > 1 else ("text",)
-    engine, hashes = prepare_attack(plan, named, examples, titles, examples, None)
     digest = hashlib.sha256(json.dumps([[*map(list, fields)], [example.label for example in examples]]).encode()).hexdigest()
-    identity = {
-        "plan": plan.table(),
-        "victim": named.identity,
-        "data": {"path": _TEXTS, "sha256": digest, "fields": list(titles)},
-        "candidates": hashes,
-        "constraints": named_apart(pair for part in engine.constraints for pair in part.sources().items()),
-        "segmentation": named.cut_by,
-        "language_model": {},
-        "sememekit": __version__,
-    }
+    parts = attack_parts(plan, named, None, AttackedData(_TEXTS, digest, titles), examples, examples, progress)
     with TemporaryDirectory() as temporary:
-        folder = AttackFolder.create(Path(out) if out is not None else Path(temporary) / "attack", identity)
-        begun = OpenAttack(folder, engine, plan, named, None, _TEXTS, examples, uncut)
+        folder = AttackFolder.create(Path(out) if out is not None else Path(temporary) / "attack", parts.identity)
+        begun = OpenAttack(folder, parts)
         start = time.perf_counter()
         begun.run(lambda: False, progress)
         report, results = begun.report(time.perf_counter() - start, stopped=False)
         found = AttackResult(report, results)
         if out is not None:
-            folder.write("report.json", (report.model_dump_json(indent=1) + "\n").encode())
-            folder.write("report.html", found.html.encode())
+            folder.write_report(report, found.html)
     refuse_only_errors(report, results, kept=out is not None, typed=False)
     return found
 

@@ -11,42 +11,28 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sememekit.attack import Attack, AttackPlan, Example, check_parts, choose_examples, read_attack_plan, read_examples
+from sememekit.attack import check_parts, choose_examples, read_attack_plan, read_examples
 from sememekit.attack.folder import append_result, whole_results
 from sememekit.config import trusted_code, trusting_code
-from sememekit.corpora.examples.labelled import LabelledFile
 from sememekit.engines.opening import open_engine
 from sememekit.errors import DataError
 from sememekit.files import opening
 from sememekit.progress import Progress, silent
-from sememekit.runs.attacking import OpenAttack, check_cut, check_labels, prepare_attack
+from sememekit.runs.attacking import AttackedData, AttackParts, OpenAttack, attack_parts, check_labels
 from sememekit.runs.run import Which
 from sememekit.runs.sentence_nats import SentenceNats
-from sememekit.runs.victims import NamedVictim, check_kind, open_victim
+from sememekit.runs.victims import check_kind, open_victim
 
-PARTS: Final = ".parts"
+_PARTS: Final = ".parts"
 _STOP: Final = "stop"
 _EXAMPLES: Final = 32
 """Examples of a part: what a process that is not lost but slow keeps the others waiting for, at most."""
 _LOOK_EVERY: Final = 0.2
-
-
-class Opened(NamedTuple):
-    """Everything that an attack is made of."""
-
-    plan: AttackPlan
-    named: NamedVictim
-    nats: SentenceNats | None
-    file: LabelledFile
-    chosen: Sequence[Example]
-    uncut: Sequence[str]
-    ready: Attack
-    sources: Mapping[str, str]
 
 
 class AttackCall(NamedTuple):
@@ -64,7 +50,7 @@ class AttackCall(NamedTuple):
     trusted: frozenset[str] | None
     folder: str
 
-    def open(self, progress: Progress = silent) -> Opened:
+    def open(self, progress: Progress = silent) -> AttackParts:
         """Open the victim, read the examples, and look substitutes up. Raises ConfigError, DataError, CheckpointError."""
         plan = read_attack_plan(json.loads(self.table), "the attack")
         with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
@@ -83,15 +69,12 @@ class AttackCall(NamedTuple):
                 lexicon=plan.attack.lexicon,
                 logits=self.logits,
             )
-            nats = SentenceNats(Path(self.language_model), self.device) if self.language_model else None
+            nats = SentenceNats(self.language_model, self.device) if self.language_model else None
         examples, file = read_examples(Path(self.data), named.kind)
         chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
         check_labels(named, chosen, self.data)
-        uncut = check_cut(named, chosen, self.data)
-        progress("substitutes", 0, None)
-        ready, sources = prepare_attack(plan, named, examples, file.texts, chosen, nats)
-        progress("substitutes", len(ready.table), len(ready.table))
-        return Opened(plan, named, nats, file, chosen, uncut, ready, sources)
+        data = AttackedData(self.data, file.sha256, file.texts)
+        return attack_parts(plan, named, nats, data, examples, chosen, progress)
 
 
 class PartTask(NamedTuple):
@@ -109,19 +92,19 @@ class PartTask(NamedTuple):
         """
         os.chdir(self.call.folder)
         opened = _opened(self.call)
-        if opened.file.sha256 != self.sha256:
+        if opened.data.sha256 != self.sha256:
             raise DataError(f"{self.call.data}: changed while the attack ran; start anew with another --out")
         done = whole_results(self.path)
-        victim = opened.ready.victim
+        victim = opened.engine.victim
         before = victim.texts_asked, victim.calls
         left = [example for example in opened.chosen if example.index in set(self.numbers) - set(done)]
-        for result in opened.ready.run(left, self.path.with_name(_STOP).exists):
+        for result in opened.engine.run(left, self.path.with_name(_STOP).exists):
             append_result(self.path, result)
         return victim.texts_asked - before[0], victim.calls - before[1]
 
 
 @lru_cache(maxsize=1)
-def _opened(call: AttackCall) -> Opened:
+def _opened(call: AttackCall) -> AttackParts:
     """The attack at hand, opened once in a process."""
     return call.open()
 
@@ -129,7 +112,6 @@ def _opened(call: AttackCall) -> Opened:
 def run_parts(
     begun: OpenAttack,
     call: AttackCall,
-    sha256: str,
     engine: str,
     workers: int,
     should_stop: Callable[[], bool],
@@ -139,16 +121,14 @@ def run_parts(
 
     Raises EngineError: a process was lost; ``--resume`` goes on with what it left.
     """
-    folder = begun.folder.path / PARTS
-    gather(begun, folder)
+    folder = begun.folder.path / _PARTS
     folder.mkdir()
     left = [example.index for example in begun.left()]
-    total = len(begun.chosen)
+    total = len(begun.parts.chosen)
     done = total - len(left)
-    found: set[int] = set()
     size = max(1, min(_EXAMPLES, -(-len(left) // workers)))
     tasks = [
-        PartTask(call, sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
+        PartTask(call, begun.parts.data.sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
         for first in range(0, len(left), size)
     ]
     ended = threading.Event()
@@ -164,24 +144,24 @@ def run_parts(
     try:
         with open_engine(engine, workers, folder) as opened:
             for _, (texts, calls) in opened.map(PartTask.run, tasks):
-                begun.named.victim.texts_asked += texts
-                begun.named.victim.calls += calls
+                begun.parts.named.victim.texts_asked += texts
+                begun.parts.named.victim.calls += calls
     finally:
         ended.set()
         watching.join()
-        found |= gather(begun, folder)
-    progress("examples", done + len(found), total)
-    if done + len(found) < total:
+        found = gather(begun)
+    progress("examples", done + found, total)
+    if done + found < total:
         return True
     begun.folder.finish()
     return False
 
 
-def gather(begun: OpenAttack, folder: Path) -> set[int]:
-    """Take the results of all parts, also of an attack that was killed, into the folder of the attack; their numbers."""
-    taken: set[int] = set()
+def gather(begun: OpenAttack) -> int:
+    """Take the results of all parts, also of an attack that was killed, into the folder of the attack; how many there are."""
+    folder, taken = begun.folder.path / _PARTS, set[int]()
     if not folder.exists():
-        return taken
+        return 0
     wanted = {example.index for example in begun.left()}
     for path in sorted(folder.glob("*.jsonl")):
         for number, result in whole_results(path).items():
@@ -189,7 +169,7 @@ def gather(begun: OpenAttack, folder: Path) -> set[int]:
                 begun.folder.append(result)
                 taken.add(number)
     shutil.rmtree(folder)
-    return taken
+    return len(taken)
 
 
 def _num_lines(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""Running an attack out of its parts, and the reports of one and of two."""
+"""Running an attack out of its parts, and its report."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from sememekit import __version__
 from sememekit.attack import (
     Attack,
     AttackPlan,
@@ -26,14 +26,14 @@ from sememekit.attack import (
     words_of,
 )
 from sememekit.attack.examples import NO_LABEL
-from sememekit.attack.folder import LATER, AttackFolder
-from sememekit.attack.report import AttackComparison, AttackReport
+from sememekit.attack.folder import AttackFolder
+from sememekit.attack.report import AttackReport
+from sememekit.attack.resources import named_apart
 from sememekit.errors import CheckpointError, DataError
-from sememekit.figures import percent
-from sememekit.measure.attack_coverage import Coverage, coverage_of
-from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, attack_rates, paired_differences
-from sememekit.measure.intervals import Interval
+from sememekit.measure.attack_coverage import coverage_of
+from sememekit.measure.attack_rates import attack_rates
 from sememekit.progress import Progress
+from sememekit.runs.attack_remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.run_cutter import LatticeCutter
 from sememekit.runs.sentence_nats import SentenceNats
 from sememekit.runs.victims import NamedVictim
@@ -51,24 +51,75 @@ def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.lower() for word in by_count if word[:1].isalnum()))
 
 
-def prepare_attack(
+class AttackedData(NamedTuple):
+    """The examples of an attack as ``attack.json`` knows them.
+
+    Attributes:
+        path: the file, as it was typed.
+        fields: what the texts of an example are called.
+    """
+
+    path: str
+    sha256: str
+    fields: tuple[str, ...]
+
+
+class AttackParts(NamedTuple):
+    """Everything that an attack is made of.
+
+    Attributes:
+        nats: the language model that ranks substitutes, where there is one.
+        chosen: the examples that are attacked.
+        uncut: warnings about texts that were not cut.
+        engine: victim, goal, search, constraints and substitutes.
+        sources: the hashes of what the substitutes came from.
+    """
+
+    plan: AttackPlan
+    named: NamedVictim
+    nats: SentenceNats | None
+    data: AttackedData
+    chosen: Sequence[Example]
+    uncut: Sequence[str]
+    engine: Attack
+    sources: Mapping[str, str]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What ``attack.json`` keeps: all that decides a result."""
+        return {
+            "plan": self.plan.table(),
+            "victim": self.named.identity,
+            "data": self.data._asdict(),
+            "candidates": self.sources,
+            "constraints": named_apart(pair for part in self.engine.constraints for pair in part.sources().items()),
+            "segmentation": self.named.cut_by,
+            "language_model": self.nats.identity if self.nats is not None else {},
+            "sememekit": __version__,
+        }
+
+
+def attack_parts(
     plan: AttackPlan,
     named: NamedVictim,
-    examples: Sequence[Example],
-    field_names: tuple[str, ...],
-    chosen: Sequence[Example],
     nats: SentenceNats | None,
-) -> tuple[Attack, dict[str, str]]:
-    """The engine with all its parts, and the hashes of what the substitutes came from."""
+    data: AttackedData,
+    examples: Sequence[Example],
+    chosen: Sequence[Example],
+    progress: Progress,
+) -> AttackParts:
+    """The parts of an attack on the ``chosen`` of some examples, with their substitutes. Raises DataError as ``check_cut``."""
+    uncut = check_cut(named, chosen, data.path)
+    progress("substitutes", 0, None)
     if isinstance(named.cut, LatticeCutter):
         named.cut.ahead(field for example in examples for field in example.fields)
     victim, words = named.victim, words_of(chosen, named.cut)
     frequent = frequent_words(words_of(examples, named.cut) if victim.words is None else victim.words)
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
-    resources = AttackResources(known, frequent, field_names, nats)
+    resources = AttackResources(known, frequent, data.fields, nats)
     candidates = build_candidates(plan, resources)
     substitutes = candidates.table(words)
-    ready = Attack(
+    engine = Attack(
         victim,
         build_goal(plan, victim.labels),
         build_search(plan),
@@ -77,44 +128,32 @@ def prepare_attack(
         plan.attack,
         named.cut,
     )
-    return ready, candidates.sources()
+    progress("substitutes", len(substitutes), len(substitutes))
+    return AttackParts(plan, named, nats, data, chosen, uncut, engine, candidates.sources())
 
 
 @dataclass(frozen=True)
 class OpenAttack:
-    """An attack and the folder of its results.
-
-    Attributes:
-        folder: the results so far.
-        engine: victim, goal, search, constraints and substitutes.
-        nats: the language model that ranks substitutes, where there is one.
-        data: the file of the examples, as it was typed.
-        uncut: warnings about texts that were not cut.
-    """
+    """An attack and the folder of its results."""
 
     folder: AttackFolder
-    engine: Attack
-    plan: AttackPlan
-    named: NamedVictim
-    nats: SentenceNats | None
-    data: str
-    chosen: Sequence[Example]
-    uncut: Sequence[str]
+    parts: AttackParts
 
     def left(self) -> list[Example]:
         """What is to be attacked: examples without a result, and those on which the victim failed."""
         done = self.folder.results()
-        return [example for example in self.chosen if example.index not in done or done[example.index].broken]
+        return [example for example in self.parts.chosen if example.index not in done or done[example.index].broken]
 
     def check_victim(self) -> None:
         """Raise CheckpointError where a function gives finished examples other probabilities than it gave before: its name says
         nothing of its code. Victims of other kinds have the hash of their weights in ``attack.json``."""
-        if self.named.identity["kind"] != "function" or not self.left():
+        named = self.parts.named
+        if named.identity["kind"] != "function" or not self.left():
             return
         done = [result for _, result in sorted(self.folder.results().items()) if result.probabilities and not result.broken]
         numbers = {round(place * (len(done) - 1) / (ASKED_AGAIN - 1)) for place in range(ASKED_AGAIN)} if done else set()
         picked = [done[number] for number in sorted(numbers)]
-        for result, [answer] in zip(picked, self.named.victim.ask([[one.fields] for one in picked]), strict=True):
+        for result, [answer] in zip(picked, named.victim.ask([[one.fields] for one in picked]), strict=True):
             stored = result.probabilities or ()
             if isinstance(answer, str) or (
                 len(stored) == len(answer) and all(abs(a - b) <= SAME for a, b in zip(stored, answer.tolist(), strict=True))
@@ -122,7 +161,7 @@ class OpenAttack:
                 continue
             before, now = (", ".join(f"{value:.4f}" for value in row) for row in (stored, answer))
             raise CheckpointError(
-                f"--resume: {self.folder.path} was begun with another victim: {self.named.victim.name} gave example "
+                f"--resume: {self.folder.path} was begun with another victim: {named.victim.name} gave example "
                 f"{result.index} ({result.fields[-1][:40]!r}) {before}, and now gives it {now}; restore the victim as it was, "
                 "or start anew with another --out"
             )
@@ -130,9 +169,9 @@ class OpenAttack:
     def run(self, should_stop: Callable[[], bool], progress: Progress) -> bool:
         """Attack what is not finished yet; whether a signal came in between."""
         left = self.left()
-        finished, total = len(self.chosen) - len(left), len(self.chosen)
+        finished, total = len(self.parts.chosen) - len(left), len(self.parts.chosen)
         progress("examples", finished, total)
-        for result in self.engine.run(left, should_stop):
+        for result in self.parts.engine.run(left, should_stop):
             self.folder.append(result)
             finished += 1
             progress("examples", finished, total)
@@ -143,40 +182,42 @@ class OpenAttack:
 
     def report(self, seconds: float, stopped: bool) -> tuple[AttackReport, list[ExampleResult]]:
         """What came of it, after ``seconds`` of this call, and of each example."""
+        parts = self.parts
+        plan, named, nats = parts.plan, parts.named, parts.nats
         results = [result for _, result in sorted(self.folder.results().items())]
-        before, after = _perplexities(results, self.nats, self.named.cut) if self.nats is not None else (None, None)
+        before, after = _perplexities(results, nats, named.cut) if nats is not None else (None, None)
         coverage = coverage_of(result.space for result in results if result.space is not None)
         unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
-        rates = attack_rates(results, query_budget=self.plan.attack.query_budget)
-        doubts = list(warnings(self.plan, coverage, results))
+        rates = attack_rates(results, query_budget=plan.attack.query_budget)
+        doubts = list(warnings(plan, coverage, results))
         if not stopped:  # what the victim has wrong is done first
-            doubts += doubtful_accuracy(self.named, results, rates.accuracy)
+            doubts += doubtful_accuracy(named, results, rates.accuracy)
         report = AttackReport(
             folder=str(self.folder.path),
-            victim=self.named.victim.name,
-            data=self.data,
-            preset=self.plan.attack.preset,
-            goal=self.plan.goal.name,
-            search=self.plan.search.name,
-            candidates=self.plan.candidates.name,
-            counting=self.plan.attack.counting,
-            query_budget=self.plan.attack.query_budget,
-            segmentation=self.named.cut_by,
-            notes=tuple(notes(self.plan, self.named, [part.told for part in self.engine.constraints if part.told])),
-            warnings=(*self.uncut, *doubts, *([unfinished] if stopped else [])),
+            victim=named.victim.name,
+            data=parts.data.path,
+            preset=plan.attack.preset,
+            goal=plan.goal.name,
+            search=plan.search.name,
+            candidates=plan.candidates.name,
+            counting=plan.attack.counting,
+            query_budget=plan.attack.query_budget,
+            segmentation=named.cut_by,
+            notes=tuple(notes(plan, named, [part.told for part in parts.engine.constraints if part.told])),
+            warnings=(*parts.uncut, *doubts, *([unfinished] if stopped else [])),
             coverage=coverage,
             rates=rates,
             perplexity_before=before,
             perplexity_after=after,
             reasons=dict(Counter(_reason(result) for result in results if result.reason).most_common()),
             queries=sum(result.queries for result in results),
-            texts_asked=self.named.victim.texts_asked,
-            calls=self.named.victim.calls,
+            texts_asked=named.victim.texts_asked,
+            calls=named.victim.calls,
             seconds=seconds,
             stopped=stopped,
             resume_command=self.folder.resume_command,
             signature=self.folder.signature,
-            targeted=_has_targets(results),
+            targeted=any(result.target is not None for result in results),
         )
         return report, results
 
@@ -219,61 +260,6 @@ def _perplexities(
     return before, after
 
 
-def compare_attacks(first: Path, second: Path) -> AttackComparison:
-    """Paired differences between two finished attacks on the same data, the first minus the second. Raises CheckpointError: a
-    folder is no attack, or an unfinished one: successes end first, so what is done already is no sample. Raises DataError: they
-    are neither on one file nor on the same texts and labels, or have no example in common.
-    """
-    folders = [AttackFolder.open(path) for path in (first, second)]
-    for folder in folders:
-        if not folder.finished:
-            raise CheckpointError(
-                f"{folder.path} is unfinished, and easy examples are done first, so that its rates are too high; finish it: "
-                f"{folder.resume_command}"
-            )
-    sides = [folder.results() for folder in folders]
-    hashes = [folder.identity["data"]["sha256"] for folder in folders]
-    if hashes[0] != hashes[1] and not _same_examples(*sides):  # texts of a list have another hash than those of a file
-        names = " and ".join(str(folder.identity["data"]["path"]) for folder in folders)
-        raise DataError(f"{first} and {second} attacked different data ({names}); pairs need the same examples")
-    common = [
-        index for index in sides[0] if index in sides[1] and "error" not in (sides[0][index].outcome, sides[1][index].outcome)
-    ]
-    if not common:
-        raise DataError(f"{first} and {second} have no finished example in common")
-    budgets = tuple(folder.query_budget for folder in folders)
-    survived_as = NOT_TURNED if any(_has_targets(side.values()) for side in sides) else UNDER_ATTACK
-    return AttackComparison(
-        first=str(first),
-        second=str(second),
-        common=len(common),
-        only_one=len({*sides[0], *sides[1]}) - len(common),
-        unlike=_unlike(folders[0].identity, folders[1].identity),
-        rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]), survived_as=survived_as)),
-    )
-
-
-def _same_examples(first: Mapping[int, ExampleResult], second: Mapping[int, ExampleResult]) -> bool:
-    """Whether all that both have are the same texts with the same labels."""
-    common = first.keys() & second.keys()
-    return all((first[one].fields, first[one].label) == (second[one].fields, second[one].label) for one in common)
-
-
-def _has_targets(results: Iterable[ExampleResult]) -> bool:
-    return any(result.target is not None for result in results)
-
-
-def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "") -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
-    for key in dict.fromkeys((*first, *second)):
-        one, two, path = first.get(key), second.get(key), f"{name}.{key}" if name else key
-        if isinstance(one, Mapping) and isinstance(two, Mapping):
-            found |= _unlike(one, two, path)
-        elif one != two and not (None in (one, two) and LATER.fullmatch(path)):
-            found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
-    return found
-
-
 def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> None:
     """Raise DataError where no example has a label that the victim gives: every one would end in an error."""
     found = sorted({example.label for example in examples} - {NO_LABEL})
@@ -307,84 +293,3 @@ def check_cut(named: NamedVictim, examples: Sequence[Example], data: str) -> lis
     if len(found) >= UNCUT_SHARE * len(examples):
         raise DataError(f"{told}; {remedy}")
     return [f"{told}; {remedy}"]
-
-
-def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
-    """What an attack left alone and did not check; ``told`` is what its constraints say of themselves."""
-    names = [part.name for part in plan.constraints]
-    found = [f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"]
-    if plan.attack.constraints == "none" and not {"stop_words", "protected"} & set(names):
-        found.append("stop words, marks, numbers and negations may change")
-    if "part_of_speech" in names and (unchecked := _part_of_speech(plan)):
-        found.append(unchecked)
-    found += told
-    if named.victim.words is None and plan.attack.known_words:
-        found.append("known-words filter off: the victim names no words (attribute words), so substitutes may be new to it")
-    elif not plan.attack.known_words:
-        found.append("known-words filter off: attack.known_words is false")
-    return found
-
-
-def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResult]) -> list[str]:
-    """What makes the figures say less than they seem to."""
-    found = []
-    errors = Counter(result.reason for result in results if result.outcome == "error")
-    if errors:
-        [(reason, _)] = errors.most_common(1)
-        found.append(
-            f"{errors.total():,} of {len(results):,} examples ended in an error (most frequent: {reason}); rates are over "
-            "the rest and may be biased"
-        )
-    paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
-    if plan.candidates.name == "embedding" and not _antonym_list(plan) and not paraphrases:
-        found.append(
-            "neighbours of word vectors include opposites and words of other meaning (man and woman, dog and cat), and no "
-            "antonym list was given: a success may be a text whose true label is another; add --opposites FILE or "
-            "--paraphrases FILE"
-        )
-    if coverage.words and coverage.low:
-        found.append(
-            f"only {percent(coverage.share_changeable or 0)} of the words may change ({coverage.with_candidates:,} of "
-            f"{coverage.words:,} have candidates, {coverage.changeable:,} under the constraints): the figures say little about "
-            "the victim; give candidates in the language of the texts, or loosen the constraints"
-        )
-    return found
-
-
-def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accuracy: Interval) -> list[str]:
-    """Warnings about a victim that looks robust because it does not look at the texts, or whose labels are in another order."""
-    found = []
-    labels = named.victim.labels
-    known = [result for result in results if result.correct is not None]
-    predictions, true = {result.prediction for result in known}, {result.label for result in known}
-    if len(predictions) == 1 and len(true) > 1:
-        found.append(
-            f"the victim calls all {len(known):,} texts {known[0].prediction}, and the data have {len(true)} labels: one that "
-            "gives the same answer to every text cannot be fooled, which is not robust"
-        )
-    if accuracy.high is not None and accuracy.high < 1 / len(labels):
-        turned = ",".join(reversed(labels)) if len(labels) == 2 else "A,B,... in the order of the victim's columns"
-        own = named.identity["kind"] == "run"
-        remedy = "do the data mean the same by them?" if own else f"labels in another order? --labels {turned}"
-        guessing = percent(1 / len(labels))
-        found.append(
-            f"accuracy before the attack is {percent(accuracy.value or 0.0)}, at most "
-            f"{percent(accuracy.high)} by its interval, below the {guessing} of guessing among "
-            f"{len(labels)} labels: {remedy}"
-        )
-    return found
-
-
-def _part_of_speech(plan: AttackPlan) -> str:
-    """What to say where the constraint has no lexicon: candidates keep parts of speech by themselves, or nothing does."""
-    settings = [part.settings for part in plan.constraints if part.name == "part_of_speech"]
-    if any(getattr(found, "sources", ()) for found in settings):
-        return ""
-    if plan.candidates.name in ("sememe", "wordnet"):
-        return f"part of speech kept by the candidates ({plan.candidates.name})"
-    return "part of speech not checked: no lexicon was given; add --source FORMAT:PATH"
-
-
-def _antonym_list(plan: AttackPlan) -> bool:
-    settings = [part.settings for part in plan.constraints if part.name == "opposites"]
-    return any(getattr(found, "files", ()) or getattr(found, "wordnet", "") for found in settings)

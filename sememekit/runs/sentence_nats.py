@@ -17,16 +17,16 @@ class SentenceNats:
     """The nats of each prediction of a sentence, in the form of the model's data: what a constraint and the report ask.
 
     The words of a sentence are cut further as the model's text was (characters, fmm, jieba); one that it lacks is tried in
-    lower case. ``weights`` tells the model from others in ``attack.json``. Raises ConfigError: a run that predicts no words, or
-    whose text is of SentencePiece pieces.
+    lower case. ``identity`` is what ``attack.json`` keeps: the run as named, its snapshot and the SHA-256 of its weights.
+    Raises ConfigError: a run that predicts no words, or whose text is of SentencePiece pieces.
     """
 
-    def __init__(self, run: Path, device: str = "auto") -> None:
-        loaded = Run.open(run, device=device)
+    def __init__(self, run: Path | str, device: str = "auto") -> None:
+        loaded = Run.open(Path(run), device=device)
         self._task = require(loaded.task, WordPredictor, "attack --lm")
         self._end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
         self._vocabulary, self._form = loaded.vocabulary, loaded.form()
-        self.weights = {"snapshot": loaded.snapshot, "weights": loaded.weights_sha256}
+        self.identity = {"run": str(run), "snapshot": loaded.snapshot, "weights": loaded.weights_sha256}
         cut_by = loaded.signature.options.get("segmenter")
         if cut_by == "sentencepiece":
             raise ConfigError(

@@ -11,6 +11,7 @@ import pytest
 
 from sememekit.attack.folder import AttackFolder, code_names
 from sememekit.errors import CheckpointError, DataError
+from sememekit.files import replace_file
 from tests.attack.toys import EXAMPLES, make_attack
 
 IDENTITY: dict[str, Any] = {
@@ -202,9 +203,9 @@ def test_a_torn_line_goes_and_the_rest_comes_into_the_order_of_the_data(folder: 
 def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> None:
     assert not folder.finished
     for stopped in (True, False):
-        folder.write("report.json", json.dumps({"stopped": stopped}).encode())
+        replace_file(folder.path / "report.json", json.dumps({"stopped": stopped}).encode())
         assert folder.finished is not stopped
-    folder.write("report.json", b"[]")
+    replace_file(folder.path / "report.json", b"[]")
     with pytest.raises(CheckpointError, match="no report of an attack"):
         _ = folder.finished
 

@@ -1,0 +1,65 @@
+"""Paired differences between two finished attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sememekit.attack.examples import ExampleResult
+from sememekit.attack.folder import LATER, AttackFolder
+from sememekit.attack.report import AttackComparison
+from sememekit.errors import CheckpointError, DataError
+from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
+
+
+def compare_attacks(first: Path, second: Path) -> AttackComparison:
+    """Paired differences between two finished attacks on the same data, the first minus the second. Raises CheckpointError: a
+    folder is no attack, or an unfinished one: successes end first, so what is done already is no sample. Raises DataError: they
+    are neither on one file nor on the same texts and labels, or have no example in common.
+    """
+    folders = [AttackFolder.open(path) for path in (first, second)]
+    for folder in folders:
+        if not folder.finished:
+            raise CheckpointError(
+                f"{folder.path} is unfinished, and easy examples are done first, so that its rates are too high; finish it: "
+                f"{folder.resume_command}"
+            )
+    sides = [folder.results() for folder in folders]
+    hashes = [folder.identity["data"]["sha256"] for folder in folders]
+    if hashes[0] != hashes[1] and not _same_examples(*sides):  # texts of a list have another hash than those of a file
+        names = " and ".join(str(folder.identity["data"]["path"]) for folder in folders)
+        raise DataError(f"{first} and {second} attacked different data ({names}); pairs need the same examples")
+    common = [
+        index for index in sides[0] if index in sides[1] and "error" not in (sides[0][index].outcome, sides[1][index].outcome)
+    ]
+    if not common:
+        raise DataError(f"{first} and {second} have no finished example in common")
+    budgets = tuple(folder.query_budget for folder in folders)
+    targeted = any(result.target is not None for side in sides for result in side.values())
+    survived_as = NOT_TURNED if targeted else UNDER_ATTACK
+    return AttackComparison(
+        first=str(first),
+        second=str(second),
+        common=len(common),
+        only_one=len({*sides[0], *sides[1]}) - len(common),
+        unlike=_unlike(folders[0].identity, folders[1].identity),
+        rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]), survived_as=survived_as)),
+    )
+
+
+def _same_examples(first: Mapping[int, ExampleResult], second: Mapping[int, ExampleResult]) -> bool:
+    """Whether all that both have are the same texts with the same labels."""
+    common = first.keys() & second.keys()
+    return all((first[one].fields, first[one].label) == (second[one].fields, second[one].label) for one in common)
+
+
+def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "") -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for key in dict.fromkeys((*first, *second)):
+        one, two, path = first.get(key), second.get(key), f"{name}.{key}" if name else key
+        if isinstance(one, Mapping) and isinstance(two, Mapping):
+            found |= _unlike(one, two, path)
+        elif one != two and not (None in (one, two) and LATER.fullmatch(path)):
+            found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
+    return found

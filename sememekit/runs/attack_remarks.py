@@ -1,0 +1,93 @@
+"""What an attack says beside its figures: notes of what was not checked, and warnings of what the figures do not mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from sememekit.attack import AttackPlan, ExampleResult
+from sememekit.figures import percent
+from sememekit.measure.attack_coverage import Coverage
+from sememekit.measure.intervals import Interval
+from sememekit.runs.victims import NamedVictim
+
+
+def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
+    """What an attack left alone and did not check; ``told`` is what its constraints say of themselves."""
+    names = [part.name for part in plan.constraints]
+    found = [f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"]
+    if plan.attack.constraints == "none" and not {"stop_words", "protected"} & set(names):
+        found.append("stop words, marks, numbers and negations may change")
+    if "part_of_speech" in names and (unchecked := _part_of_speech(plan)):
+        found.append(unchecked)
+    found += told
+    if named.victim.words is None and plan.attack.known_words:
+        found.append("known-words filter off: the victim names no words (attribute words), so substitutes may be new to it")
+    elif not plan.attack.known_words:
+        found.append("known-words filter off: attack.known_words is false")
+    return found
+
+
+def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResult]) -> list[str]:
+    """What makes the figures say less than they seem to."""
+    found = []
+    errors = Counter(result.reason for result in results if result.outcome == "error")
+    if errors:
+        [(reason, _)] = errors.most_common(1)
+        found.append(
+            f"{errors.total():,} of {len(results):,} examples ended in an error (most frequent: {reason}); rates are over "
+            "the rest and may be biased"
+        )
+    paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
+    if plan.candidates.name == "embedding" and not _antonym_list(plan) and not paraphrases:
+        found.append(
+            "neighbours of word vectors include opposites and words of other meaning (man and woman, dog and cat), and no "
+            "antonym list was given: a success may be a text whose true label is another; add --opposites FILE or "
+            "--paraphrases FILE"
+        )
+    if coverage.words and coverage.low:
+        found.append(
+            f"only {percent(coverage.share_changeable or 0)} of the words may change ({coverage.with_candidates:,} of "
+            f"{coverage.words:,} have candidates, {coverage.changeable:,} under the constraints): the figures say little about "
+            "the victim; give candidates in the language of the texts, or loosen the constraints"
+        )
+    return found
+
+
+def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accuracy: Interval) -> list[str]:
+    """Warnings about a victim that looks robust because it does not look at the texts, or whose labels are in another order."""
+    found = []
+    labels = named.victim.labels
+    known = [result for result in results if result.correct is not None]
+    predictions, true = {result.prediction for result in known}, {result.label for result in known}
+    if len(predictions) == 1 and len(true) > 1:
+        found.append(
+            f"the victim calls all {len(known):,} texts {known[0].prediction}, and the data have {len(true)} labels: one that "
+            "gives the same answer to every text cannot be fooled, which is not robust"
+        )
+    if accuracy.high is not None and accuracy.high < 1 / len(labels):
+        turned = ",".join(reversed(labels)) if len(labels) == 2 else "A,B,... in the order of the victim's columns"
+        own = named.identity["kind"] == "run"
+        remedy = "do the data mean the same by them?" if own else f"labels in another order? --labels {turned}"
+        guessing = percent(1 / len(labels))
+        found.append(
+            f"accuracy before the attack is {percent(accuracy.value or 0.0)}, at most "
+            f"{percent(accuracy.high)} by its interval, below the {guessing} of guessing among "
+            f"{len(labels)} labels: {remedy}"
+        )
+    return found
+
+
+def _part_of_speech(plan: AttackPlan) -> str:
+    """What to say where the constraint has no lexicon: candidates keep parts of speech by themselves, or nothing does."""
+    settings = [part.settings for part in plan.constraints if part.name == "part_of_speech"]
+    if any(getattr(found, "sources", ()) for found in settings):
+        return ""
+    if plan.candidates.name in ("sememe", "wordnet"):
+        return f"part of speech kept by the candidates ({plan.candidates.name})"
+    return "part of speech not checked: no lexicon was given; add --source FORMAT:PATH"
+
+
+def _antonym_list(plan: AttackPlan) -> bool:
+    settings = [part.settings for part in plan.constraints if part.name == "opposites"]
+    return any(getattr(found, "files", ()) or getattr(found, "wordnet", "") for found in settings)
