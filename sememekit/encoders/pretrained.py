@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Self, final
 
 import torch
@@ -17,7 +16,7 @@ from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.lengths import zero_padding
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import read_bytes, read_object
-from sememekit.text.huggingface import PIECES, Blanks, HuggingFacePieces, local_folder, needed
+from sememekit.text.huggingface import PIECES, Blanks, HuggingFacePieces, local_folder, needed, quiet_transformers
 
 FORMAT: Final = 1
 _USE: Final = "encoder 'hf'"
@@ -89,7 +88,7 @@ class Pretrained(Encoder):
                 f"{resources.input_size}; output layers share them, so add --set task.embedding_size={self.output_size}"
             )
         self._check_blocks(getattr(text, "max_position_embeddings", None), [len(pieces) for pieces in kept.pieces])
-        with _quietly():
+        with quiet_transformers(_USE):
             causal = needed("transformers", _USE).AutoModelForCausalLM
             self.model: Any = _asked(
                 settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
@@ -159,7 +158,7 @@ class Pretrained(Encoder):
                 f"M.from_pretrained('{folder}').save_pretrained('{folder}')\""
             )
         load = transformers.AutoModelForCausalLM.from_pretrained
-        with _quietly():
+        with quiet_transformers(_USE):
             whole = _asked(
                 settings.path,
                 lambda: load(folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, trust_remote_code=False),
@@ -295,18 +294,3 @@ def _asked(what: str, call: Any) -> Any:
             f"{_USE}: transformers cannot open {what} as a causal language model ({type(error).__name__}: "
             f"{lines[0] if lines else ''}); give a folder with such a model; one that brings its own code is not run"
         ) from error
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Inside, transformers neither warns nor draws bars."""
-    log = needed("transformers", _USE).utils.logging
-    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
-        yield
-    finally:
-        log.set_verbosity(level)
-        if bars:
-            log.enable_progress_bar()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sememekit.config import trusted_code
 from sememekit.errors import ConfigError
 from sememekit.runs.build import device_of
-from sememekit.text.huggingface import PREFIX, local_folder, needed
+from sememekit.text.huggingface import PREFIX, local_folder, needed, quiet_transformers
 
 Predict = Callable[[list[Any]], Any]
 
@@ -147,30 +147,23 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
             'them with: python -c "from transformers import AutoModelForSequenceClassification as M; '
             f"M.from_pretrained('{folder}').save_pretrained('{folder}')\""
         )
-    log = transformers.utils.logging
-    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model, told = transformers.AutoModelForSequenceClassification.from_pretrained(
-            folder,
-            local_files_only=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            output_loading_info=True,
-        )
+        with quiet_transformers(use):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            model, told = transformers.AutoModelForSequenceClassification.from_pretrained(
+                folder,
+                local_files_only=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
     except Exception as error:
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise ConfigError(
             f"{use}: transformers cannot open it as a sequence classifier ({type(error).__name__}: {first}); give the folder "
             "of one; a model that brings its own code is not run"
         ) from error
-    finally:
-        log.set_verbosity(level)
-        if bars:
-            log.enable_progress_bar()
     if missing := sorted(told["missing_keys"]):
         raise ConfigError(
             f"{use}: the folder has no weights for {missing[0]}, so that its labels would be random; give a model that was "

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, final
@@ -37,6 +38,21 @@ def needed(module: str, use: str) -> Any:
             raise
         told = f'{use} needs the package {module!r}, which is not installed; run: pip install "sememekit[hf]"'
         raise ConfigError(told) from None
+
+
+@contextmanager
+def quiet_transformers(use: str) -> Iterator[None]:
+    """Inside, transformers neither warns nor draws bars. Raises ConfigError as ``needed``."""
+    log = needed("transformers", use).utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
 
 
 def local_folder(name: str, use: str) -> Path:
