@@ -23,7 +23,7 @@ from sememekit.attack import ExampleResult
 from sememekit.attack.plan import flags_of
 from sememekit.attack.report import AttackReport
 from sememekit.errors import CheckpointError, DataError
-from sememekit.files import replace_file, to_json, typed
+from sememekit.files import opening, replace_file, to_json, typed
 
 FORMAT: Final = 3
 _READABLE: Final = (1, 2, FORMAT)
@@ -64,13 +64,16 @@ class AttackFolder:
     @classmethod
     def open(cls, path: Path) -> AttackFolder:
         """Open the folder of an attack; CheckpointError where it is none, or another version wrote it."""
+        file = path / "attack.json"
+        with opening(file, CheckpointError):
+            if not path.exists():
+                make = typed("sememekit", "attack", "VICTIM", "--data", "FILE", "--out", path)
+                raise CheckpointError(f"{path} does not exist; make one with: {make}")
+            if not file.exists():
+                raise CheckpointError(f"{path} has no attack.json; give a folder that 'sememekit attack --out' wrote")
+            content = file.read_bytes()
         try:
-            identity = json.loads((path / "attack.json").read_bytes())
-        except OSError:
-            if path.exists():
-                raise CheckpointError(f"{path} has no attack.json; give a folder that 'sememekit attack --out' wrote") from None
-            make = typed("sememekit", "attack", "VICTIM", "--data", "FILE", "--out", path)
-            raise CheckpointError(f"{path} does not exist; make one with: {make}") from None
+            identity = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path}/attack.json is not JSON ({error}); it was changed after writing") from None
         if not isinstance(identity, dict) or identity.get("format") not in _READABLE:

@@ -224,7 +224,7 @@ def pickled(name: str, *, logits: bool = False) -> Adapted:
     use = f"victim {name!r}"
     try:
         if name.endswith(".joblib"):
-            found = needed("joblib", use).load(name)
+            found = needed("joblib", use, "joblib").load(name)
         else:
             with Path(name).open("rb") as stream:
                 found = import_module("pickle").load(stream)

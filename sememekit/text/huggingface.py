@@ -29,14 +29,14 @@ Blanks = Literal["auto", "always", "never"]
 a full-width mark, before all, before none."""
 
 
-def needed(module: str, use: str) -> Any:
-    """A package of the extra ``hf``, imported when it is first used. Raises ConfigError: it is not installed."""
+def needed(module: str, use: str, install: str = "sememekit[hf]") -> Any:
+    """A package, imported when it is first used; ``install`` brings it. Raises ConfigError: it is not installed."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-        told = f'{use} needs the package {module!r}, which is not installed; run: pip install "sememekit[hf]"'
+        told = f'{use} needs the package {module!r}, which is not installed; run: pip install "{install}"'
         raise ConfigError(told) from None
 
 

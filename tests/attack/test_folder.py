@@ -45,6 +45,21 @@ def folder(tmp_path: Path) -> AttackFolder:
     return AttackFolder.open(tmp_path / "attack")
 
 
+def test_a_file_that_may_not_be_read_is_not_called_absent(folder: AttackFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", refuse)
+        with pytest.raises(CheckpointError, match=r"attack\.json: cannot be read: Permission denied"):
+            AttackFolder.open(folder.path)
+    (folder.path / "attack.json").unlink()
+    with pytest.raises(CheckpointError, match=r"has no attack\.json"):
+        AttackFolder.open(folder.path)
+    with pytest.raises(CheckpointError, match="does not exist; make one with"):
+        AttackFolder.open(folder.path / "other")
+
+
 def test_what_decides_speed_alone_may_change(folder: AttackFolder) -> None:
     folder.check(IDENTITY)
     folder.check(changed("plan.attack.together", 2))

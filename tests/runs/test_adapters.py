@@ -231,6 +231,14 @@ def test_a_pickle_is_read_only_where_it_is_trusted(name: str, plan: dict[str, An
     assert not ran.exists()
 
 
+def test_without_joblib_it_is_joblib_that_is_to_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "model.joblib"
+    file.touch()
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    with pytest.raises(ConfigError, match=r"needs the package 'joblib'.* run: pip install .joblib."), trusting_code():
+        open_victim(str(file))
+
+
 def fake_wrapper(function: Any) -> Any:
     """An object of a class that derives from TextAttack's ModelWrapper, without the package."""
     module = ModuleType("textattack.models.wrappers.model_wrapper")
