@@ -155,10 +155,9 @@ def cluster_update(
     from sememekit.decoders.base import ClusterLearner
     from sememekit.runs.cluster_update import (
         ClusterUpdateReport,
+        e_step,
         keep_clusters,
         measure_clusters,
-        read_cluster_bits,
-        reread_filled,
         training_state,
     )
     from sememekit.runs.run import Run as LoadedRun
@@ -188,29 +187,15 @@ def cluster_update(
     prepared.tokens(split), prepared.tokens("train")  # a missing split is an error before the long reading
     with loaded.autocast():
         before = measure_clusters(task, prepared, split, partial(progress, "before"))
-        read = 0
-        for number in range(1, running_passes):
-            read += int(
-                read_cluster_bits(task, decoder, prepared, partial(progress, f"reading {number}"), move=True).counts.sum()
-            )
-        last = partial(progress, f"reading {running_passes}" if running_passes else "reading")
-        sums = read_cluster_bits(task, decoder, prepared, last, move=running_passes > 0)
-        read += int(sums.counts.sum())
-        objective_before = sums.objective(decoder)
-        if not running_passes:
-            seen = sums.counts > 0
-            decoder.set_cluster_statistics(sums.bits / sums.counts.clamp(min=1.0)[:, None], seen)
-        change = decoder.reassign()
-        reread_filled(task, decoder, prepared, partial(progress, "reading again"), sums)
-        objective_after = sums.objective(decoder)
+        done = e_step(task, decoder, prepared, running_passes, progress)
         after = measure_clusters(task, prepared, split, partial(progress, "after"))
         known = split == "valid" and task.metric.name == "perplexity"
         valid_metric = after.perplexity if known else task.evaluate(prepared, "valid")[task.metric.name]
     state, target_epochs, steps = training_state(loaded, prepared, valid_metric, epochs)
     decoder.freeze_clusters(steps)
     statistics: Literal["running", "exact"] = "running" if running_passes else "exact"
-    objectives = {"objective_before": objective_before, "objective_after": objective_after}
-    values = {**asdict(change), **after.model_dump(), **objectives}
+    objectives = {"objective_before": done.objective_before, "objective_after": done.objective_after}
+    values = {**asdict(done.change), **after.model_dump(), **objectives}
     record = {"kind": "ClusterUpdate", "split": split, "statistics": statistics, "values": values}
     where, name = keep_clusters(loaded, task, state, record, out)
     report = ClusterUpdateReport(
@@ -219,14 +204,14 @@ def cluster_update(
         written=str(where),
         new_checkpoint=name,
         statistics=statistics,
-        tokens_read=read,
+        tokens_read=done.tokens_read,
         split=split,
         before=before,
         after=after,
         num_clusters=decoder.num_clusters,
-        objective_fell=objective_after < objective_before,
+        objective_fell=done.objective_after < done.objective_before,
         **objectives,
-        **asdict(change),
+        **asdict(done.change),
     )
     if not epochs:
         return report

@@ -1,22 +1,23 @@
-"""The parts of ``cluster-update``: statistics of the training text, a state of training, a snapshot with new clusters."""
+"""The parts of ``cluster-update``: the E-step, a state of training for the M-step, a snapshot with new clusters."""
 
 from __future__ import annotations
 
 import math
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import ClusterLearner
+from sememekit.decoders.base import ClusterChange, ClusterLearner
 from sememekit.files import sync_to_disk
 from sememekit.measure.scored import tallies
-from sememekit.progress import OneStage
+from sememekit.progress import OneStage, Progress
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.writing import Predictor, predictions
 from sememekit.training import RunFolder
@@ -76,7 +77,7 @@ class ClusterUpdateReport(OfRun):
 
 
 @dataclass
-class ClusterBits:
+class _ClusterBits:
     """Sums over the occurrences of words in the training text, in float64 on the CPU.
 
     Attributes:
@@ -122,14 +123,39 @@ def measure_clusters(task: Predictor, data: PreparedData, split: str, progress: 
     )
 
 
+class EStep(NamedTuple):
+    """What assigning words to clusters anew changed; the numbers are those of ``ClusterUpdateReport``."""
+
+    change: ClusterChange
+    tokens_read: int
+    objective_before: float
+    objective_after: float
+
+
+def e_step(task: Predictor, decoder: ClusterLearner, data: PreparedData, running_passes: int, progress: Progress) -> EStep:
+    """Read the training text, and assign its words to clusters anew: by the exact mean of Eq. (8), or, after so many
+    ``running_passes`` over the text, by the running one of Eq. (9), Shen et al. 2017."""
+    read = 0
+    for number in range(1, running_passes):
+        read += int(_read_bits(task, decoder, data, partial(progress, f"reading {number}"), move=True).counts.sum())
+    last = partial(progress, f"reading {running_passes}" if running_passes else "reading")
+    sums = _read_bits(task, decoder, data, last, move=running_passes > 0)
+    read += int(sums.counts.sum())
+    before = sums.objective(decoder)
+    if not running_passes:
+        seen = sums.counts > 0
+        decoder.set_cluster_statistics(sums.bits / sums.counts.clamp(min=1.0)[:, None], seen)
+    change = decoder.reassign()
+    _reread_filled(task, decoder, data, partial(progress, "reading again"), sums)
+    return EStep(change, read, before, sums.objective(decoder))
+
+
 @torch.no_grad()
-def read_cluster_bits(
-    task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: OneStage, *, move: bool
-) -> ClusterBits:
+def _read_bits(task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: OneStage, *, move: bool) -> _ClusterBits:
     """Read the training text as evaluation does and add up log2 p(c | h) by word; ``move`` lets it move q by Eq. (9), too."""
     size = len(data.vocabulary)
     table, counts = (torch.zeros(*shape, dtype=torch.float64) for shape in ((size, decoder.num_clusters), (size,)))
-    sums = ClusterBits(table, counts, _filled(decoder))
+    sums = _ClusterBits(table, counts, _filled(decoder))
     for chunk in predictions(task, data, "train", progress):
         assert chunk.hidden is not None
         rows, words = chunk.hidden[chunk.mask], chunk.targets[chunk.mask]
@@ -143,7 +169,9 @@ def read_cluster_bits(
 
 
 @torch.no_grad()
-def reread_filled(task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: OneStage, sums: ClusterBits) -> None:
+def _reread_filled(
+    task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: OneStage, sums: _ClusterBits
+) -> None:
     """Give ``sums`` of a text what they need where other clusters have words now; it is read again only if it must be."""
     filled = _filled(decoder)
     if torch.equal(filled, sums.filled):
