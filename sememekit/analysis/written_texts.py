@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.files import TEXTS, write_output
+from sememekit.files import TEXTS, opening, write_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Interval, interval
 from sememekit.measure.rouge import METRICS, PRESETS, rouge
@@ -93,7 +93,7 @@ def read_texts_file(path: Path) -> Texts:
     """Read what ``write_texts_file`` wrote; DataError, with the line, for anything else."""
     table = Texts([], [], [])
     try:
-        with path.open(encoding="utf-8") as file:
+        with opening(path, DataError), path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 try:
                     record = json.loads(line)
@@ -107,8 +107,6 @@ def read_texts_file(path: Path) -> Texts:
                 table.sources.append(source)
                 table.texts.append(texts or [""])
                 table.references.append(references)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8; is it a file that eval --texts wrote?") from None
     if not table.texts:

@@ -10,6 +10,7 @@ from typing import BinaryIO, Final
 
 from sememekit.commands._printing import remark
 from sememekit.errors import DataError
+from sememekit.files import opening
 
 _TABLES: Final = frozenset({".jsonl", ".ndjson", ".json", ".parquet"})
 
@@ -40,10 +41,8 @@ def input_stream(file: Path | None) -> Iterator[BinaryIO]:
             f"{file}: holds records, and lines of text are read here; take the text out of them first, such as with: "
             f"jq -r .text {file} | sememekit ..."
         )
-    try:
+    with opening(file, DataError):
         opened = file.open("rb")
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror or error}") from None
     with opened:
         yield opened
 
