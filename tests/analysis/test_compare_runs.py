@@ -104,7 +104,7 @@ def test_equal_budgets_are_read_from_the_curves(report: RunsComparison) -> None:
 
 
 def test_a_run_that_had_no_epoch_by_then_has_no_value_at_equal_time(
-    seeds: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not that of its first epoch, which would credit it with time that it did not have."""
     original = RunFolder.epochs
@@ -144,9 +144,7 @@ def test_a_side_that_took_little_longer_is_named(seeds: dict[str, Path], monkeyp
     assert not compare_runs(sides, device="cpu").remarks
 
 
-def test_a_run_without_cpu_time_has_all_compared_by_wall_time(
-    seeds: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_without_cpu_time_has_all_compared_by_wall_time(seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     original = RunFolder.epochs
 
     def earlier(self: RunFolder) -> list[dict[str, Any]]:

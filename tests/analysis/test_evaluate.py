@@ -240,7 +240,7 @@ def test_what_cannot_be_asked_is_said(softmax: Path, tmp_path: Path) -> None:
         evaluate_ppl(tmp_path)
 
 
-def test_a_task_that_predicts_no_words_is_refused(softmax: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_predicts_no_words_is_refused() -> None:
     from sememekit.tasks.base import Task, WordPredictor, require
 
     task = Task.__new__(type("Task", (Task,), dict.fromkeys(Task.__abstractmethods__)))

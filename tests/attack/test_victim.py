@@ -12,8 +12,6 @@ from sememekit.attack import Example, Victim
 from sememekit.measure.attack_coverage import coverage_of
 from tests.attack.toys import EXAMPLES, LABELS, make_attack, predict
 
-BAD = EXAMPLES[1].fields[0]
-
 
 def raising(texts: list[str]) -> np.ndarray:
     if any(text.startswith("a bad") for text in texts):

@@ -42,9 +42,7 @@ class Model:
         return predict(texts)
 
 
-def test_a_function_is_attacked_as_by_the_command(
-    table: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_function_is_attacked_as_by_the_command(table: dict[str, Any], tmp_path: Path) -> None:
     found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
     data = tmp_path / "data.tsv"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in TEXTS), encoding="utf-8")

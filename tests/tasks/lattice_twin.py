@@ -51,7 +51,7 @@ class Twin:
             elif node:
                 arriving = [
                     (edge, self.lstm(self.chunk_vector(tokens[edge[0] : edge[1]], edge[2]), bundles[edge[0]]))
-                    for edge in self.ending_at(node, longest)
+                    for edge in self.ending_at(node)
                 ]
                 paths = torch.stack([alphas[edge[0]] + self.edges[edge] for edge, _ in arriving])
                 copies = model.entries.most_copies
@@ -68,11 +68,11 @@ class Twin:
             for end in range(node + 1, min(node + longest, length) + 1):
                 for copy, score in enumerate(self.edge_scores(main, output, tokens[node:end], end == length)):
                     self.edges[node, end, copy] = score
-            ways = [alphas[edge[0]] + self.edges[edge] for edge in self.ending_at(node + 1, longest)]
+            ways = [alphas[edge[0]] + self.edges[edge] for edge in self.ending_at(node + 1)]
             alphas.append(torch.stack(ways).logsumexp(0))
         return alphas[length]
 
-    def ending_at(self, node: int, longest: int) -> list[tuple[int, int, int]]:
+    def ending_at(self, node: int) -> list[tuple[int, int, int]]:
         """Edges that end at a node, the shortest first."""
         return sorted((edge for edge in self.edges if edge[1] == node), key=lambda edge: (node - edge[0], edge[2]))
 

@@ -79,7 +79,7 @@ def test_the_loss_is_that_of_a_model_that_reads_one_word_at_a_time(place: PairPl
     assert float(task.loss(task.batch_of([(source, target)]), ()).nats.detach()) == pytest.approx(nats, rel=1e-6)
 
 
-def test_input_dropout_thins_what_is_read_and_what_is_written(place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_dropout_thins_what_is_read_and_what_is_written(place: PairPlace) -> None:
     task = place.model(task__input_dropout=0.5, task__share_embedding=False)
     with torch.no_grad():
         for embedding in (task.source_embedding, task.embedding):

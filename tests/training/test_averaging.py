@@ -106,7 +106,7 @@ def test_an_average_is_the_mean_of_all_steps_and_leaves_the_weights_alone() -> N
         assert all(torch.equal(tensor, seen[-1][name]) for name, tensor in model.state_dict().items())
 
 
-def test_weights_come_back_when_validation_fails(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_come_back_when_validation_fails() -> None:
     linear = nn.Linear(2, 2)
     average = Average(list(linear.parameters()))
     average.update()

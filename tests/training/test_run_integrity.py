@@ -114,7 +114,7 @@ def test_a_run_of_before_opens_with_a_remark_and_resuming_gives_it_a_manifest(co
         RunFolder.open(copy)
 
 
-def test_a_vocabulary_of_another_run_is_found_without_a_manifest(copy: Path, tmp_path: Path) -> None:
+def test_a_vocabulary_of_another_run_is_found_without_a_manifest(copy: Path) -> None:
     as_before_manifests(copy)
     words = (copy / "vocabulary.tsv").read_text(encoding="utf-8")
     (copy / "vocabulary.tsv").write_text(words.replace("苹果", "橘子"), encoding="utf-8")

@@ -203,7 +203,7 @@ def test_a_damaged_file_of_numbers_is_named_when_a_run_goes_on(
         pytest.fail("it has not begun")
 
 
-def test_train_says_a_damaged_file_of_numbers_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None) -> None:
+def test_train_says_a_damaged_file_of_numbers_in_one_line(tmp_path: Path, alone: None) -> None:
     train(Place(tmp_path / "place").table(schedule__epochs=1), tmp_path / "run")
     (tmp_path / "run" / "tracking.json").write_text('{"wandb": "fir', encoding="utf-8")
     told = CliRunner().invoke(app, ["train", "--resume", "--out", str(tmp_path / "run"), "--set", "schedule.epochs=2"])
