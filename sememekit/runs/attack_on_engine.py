@@ -23,9 +23,9 @@ from sememekit.engines.opening import open_engine
 from sememekit.errors import DataError
 from sememekit.files import opening
 from sememekit.progress import Progress, silent
+from sememekit.runs.attack_language_model import AttackLanguageModel
 from sememekit.runs.attacking import AttackedData, AttackParts, OpenAttack, attack_parts, check_labels
 from sememekit.runs.run import Which
-from sememekit.runs.sentence_nats import SentenceNats
 from sememekit.runs.victims import check_kind, open_victim
 
 _PARTS: Final = ".parts"
@@ -69,7 +69,7 @@ class AttackCall(NamedTuple):
                 lexicon=plan.attack.lexicon,
                 logits=self.logits,
             )
-            nats = SentenceNats(self.language_model, self.device) if self.language_model else None
+            nats = AttackLanguageModel(self.language_model, self.device) if self.language_model else None
         examples, file = read_examples(Path(self.data), named.kind)
         chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
         check_labels(named, chosen, self.data)

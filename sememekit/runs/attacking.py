@@ -33,9 +33,9 @@ from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_coverage import coverage_of
 from sememekit.measure.attack_rates import attack_rates
 from sememekit.progress import Progress
+from sememekit.runs.attack_language_model import AttackLanguageModel
 from sememekit.runs.attack_remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.run_cutter import LatticeCutter
-from sememekit.runs.sentence_nats import SentenceNats
 from sememekit.runs.victims import NamedVictim
 
 ASKED_AGAIN = 3
@@ -77,7 +77,7 @@ class AttackParts(NamedTuple):
 
     plan: AttackPlan
     named: NamedVictim
-    nats: SentenceNats | None
+    nats: AttackLanguageModel | None
     data: AttackedData
     chosen: Sequence[Example]
     uncut: Sequence[str]
@@ -102,7 +102,7 @@ class AttackParts(NamedTuple):
 def attack_parts(
     plan: AttackPlan,
     named: NamedVictim,
-    nats: SentenceNats | None,
+    nats: AttackLanguageModel | None,
     data: AttackedData,
     examples: Sequence[Example],
     chosen: Sequence[Example],
@@ -245,7 +245,7 @@ def _reason(result: ExampleResult) -> str:
 
 
 def _perplexities(
-    results: Iterable[ExampleResult], nats: SentenceNats, cut: Cutter | None
+    results: Iterable[ExampleResult], nats: AttackLanguageModel, cut: Cutter | None
 ) -> tuple[float | None, float | None]:
     """Perplexity of the changed fields of all successes before and after: exp of the nats of all of them by their tokens."""
     sentences: tuple[list[list[str]], list[list[str]]] = ([], [])

@@ -15,9 +15,9 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.attack_language_model import AttackLanguageModel
 from sememekit.runs.generation import generate
 from sememekit.runs.lattices import open_reader, segment_lines
-from sememekit.runs.sentence_nats import SentenceNats
 
 LINES = ("We paid 12 Dollars .", "They paid 7.5 Marks .", "We sold 3 Boats .", "They sold 1,000 Cows .") * 12
 TYPED = ("WE sold 99.9% marks .", "They PAID N dollars .", "We paid 5 zebras .")
@@ -81,7 +81,7 @@ def test_raw_and_prepared_text_are_the_same_prompt_and_context(run: Path) -> Non
         ("WE", "we", True), ("Sold", "sold", True), ("41", "N", True),
     ]  # fmt: skip
     assert raw.words == ready.words
-    nats = SentenceNats(run, "cpu")
+    nats = AttackLanguageModel(run, "cpu")
     first, second = nats([["WE", "Sold", "41"], ["we", "sold", "N"]])
     assert first == pytest.approx(second, rel=1e-6), "two rows of a batch may differ in their last bits"
 

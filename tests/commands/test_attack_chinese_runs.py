@@ -14,9 +14,9 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.attack_language_model import AttackLanguageModel
 from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
 from sememekit.runs.run_cutter import LatticeCutter, run_cutter
-from sememekit.runs.sentence_nats import SentenceNats
 
 LINES = ("电影很好看。", "这部电影很难看。", "我昨天看电影。", "影片精彩，电影好看。", "好看的影片很精彩。") * 8
 TEXTS = ("这部电影很好看。\tyes\n", "我昨天看的电影很难看。\tno\n", "影片精彩，电影很好看。\tyes\n")
@@ -110,7 +110,7 @@ def test_runs_that_cut_no_chinese_are_refused(folder: Path) -> None:
 
 
 def test_a_language_model_cuts_the_words_of_an_attack_as_its_own_text(folder: Path) -> None:
-    nats = SentenceNats(folder / "characters", "cpu")
+    nats = AttackLanguageModel(folder / "characters", "cpu")
     whole, cut, other = nats([["电影", "很", "好看"], ["电", "影", "很", "好", "看"], ["电影", "很", "难看"]])
     assert whole == cut
     assert len(whole) == len(other) >= 5, "a prediction a character"

@@ -13,9 +13,9 @@ from sememekit.analysis.score import score
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.attack_language_model import AttackLanguageModel
 from sememekit.runs.generation import generate
 from sememekit.runs.run import Run
-from sememekit.runs.sentence_nats import SentenceNats
 from sememekit.runs.writing import Writer
 from sememekit.text.form import TextForm
 from sememekit.text.segmenters import Characters
@@ -65,7 +65,7 @@ def test_generate_reads_its_prompt_so(run: Path) -> None:
 
 
 def test_the_language_model_of_an_attack(run: Path) -> None:
-    nats = SentenceNats(run, "cpu")
+    nats = AttackLanguageModel(run, "cpu")
     assert nats([APART.split()]) == nats([READ]) != nats([["<unk>", *READ[1:]]])
 
 

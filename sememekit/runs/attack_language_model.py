@@ -1,4 +1,4 @@
-"""Sentences of an attack under one of our language models."""
+"""The language model of an attack (``--lm``): what a constraint and the report ask one of our runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sememekit.tasks.base import WordPredictor, require
 _AT_ONCE = 256
 
 
-class SentenceNats:
+class AttackLanguageModel:
     """The nats of each prediction of a sentence, in the form of the model's data: what a constraint and the report ask.
 
     The words of a sentence are cut further as the model's text was (characters, fmm, jieba); one that it lacks is tried in
