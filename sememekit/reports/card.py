@@ -30,7 +30,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
     opened = Run.open(run, device="cpu")
     title = name or opened.path.resolve().name
     best = _epoch(opened, which)
-    parts = [_metadata(opened, title, best), _opening(opened, title), _figures(opened, best), _data(opened), _sememes(opened)]
+    parts = [_metadata(opened, title, best), _opening(opened, title), _figures(best), _data(opened), _sememes(opened)]
     parts += [_settings(opened.plan), _versions(opened), _use(opened, title), _licence(opened)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -67,7 +67,7 @@ def _opening(run: Run, title: str) -> str:
     return f"# {title}\n\nA model of [sememekit](#use): {', '.join(parts)}; {len(run.vocabulary):,} words."
 
 
-def _figures(run: Run, best: Mapping[str, Any] | None) -> str:
+def _figures(best: Mapping[str, Any] | None) -> str:
     if best is None:
         return "## Figures\n\nNo epoch of training was finished."
     rows: list[Sequence[object]] = []
