@@ -18,11 +18,11 @@ from sememekit.config.settings import Record, Settings, collected
 
 _WORDS: Final = {bool: "true or false", int: "whole number", float: "number", str: "text"}
 _LIMITS: Final = {
-    "gt": "above {:.17g}",
-    "ge": "{:.17g} or more",
-    "lt": "below {:.17g}",
-    "le": "{:.17g} or less",
-    "multiple_of": "a multiple of {:.17g}",
+    "gt": "above {}",
+    "ge": "{} or more",
+    "lt": "below {}",
+    "le": "{} or less",
+    "multiple_of": "a multiple of {}",
 }
 
 
@@ -138,12 +138,17 @@ def _type(annotation: Any) -> tuple[str, tuple[str, ...]]:
     if origin is Literal:
         return "one of", tuple(str(value) for value in parts)
     if origin in (tuple, list):
-        words = dict.fromkeys(_type(part)[0] for part in parts if part is not Ellipsis)
-        return f"list of {' and '.join(words)}s", ()
+        kinds = [_type(part) for part in parts if part is not Ellipsis]
+        words = dict.fromkeys(" | ".join(values) or f"{word}s" for word, values in kinds)
+        return f"list of {' and '.join(words)}", ()
     if origin is dict:
         return "table", ()
     return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)).lower()), ()
 
 
 def _limit(rule: object) -> str:
-    return ", ".join(text.format(getattr(rule, name)) for name, text in _LIMITS.items() if hasattr(rule, name))
+    return ", ".join(text.format(_exact(getattr(rule, name))) for name, text in _LIMITS.items() if hasattr(rule, name))
+
+
+def _exact(limit: float) -> str:
+    return str(limit) if isinstance(limit, int) else f"{limit:.17g}"

@@ -43,7 +43,7 @@ class OnlyWith:
         if self.values:
             return f"{self.key}={' or '.join(str(value) for value in self.values)}"
         if self.other_than == ("",):
-            return f"a {self.key}"
+            return f"{self.key} given"
         return f"{self.key} other than {' and '.join(str(value) for value in self.other_than)}"
 
 

@@ -104,7 +104,10 @@ class BiLSTM(Bidirectional):
 
 @final
 class BiGRU(Bidirectional):
-    """A stack of GRU layers for each direction; use as ``BiLSTM``."""
+    """A stack of GRU layers for each direction.
+
+    It is used as ``BiLSTM`` is.
+    """
 
     direction_class: ClassVar[type[RecurrentStack]] = GRU
 

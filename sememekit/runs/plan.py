@@ -56,7 +56,7 @@ class ClustersSettings(Settings):
     """Which word clusters a run reads, where its output layer takes any."""
 
     path: str = ""
-    """A file of ``word_classes.file``; empty for runs without."""
+    """File of word clusters, as ``clusters --save`` writes one; empty for runs without."""
     prepare: str = ""
     """The command that makes it."""
 

@@ -71,7 +71,7 @@ class ScheduleSettings(Settings):
 
 
 class RunSettings(Settings):
-    """Where and how a run goes; nothing here changes what is learned, except the seed, the device and the dtype."""
+    """Where and how a run goes; what is learned depends on the seed, the start, the device and the dtype alone."""
 
     seed: Seed = 1
     """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""

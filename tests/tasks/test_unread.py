@@ -69,7 +69,7 @@ def test_settings_of_vectors_without_vectors() -> None:
     task = {"name": "nli", "outside": "drop", "tune_vectors": True, "classifier_layers": 0, "classifier_size": 7}
     found = remarks_on(read_plan({"task": task}, "test"))
     assert [text.split(" ")[0] for text in found] == ["task.tune_vectors=True", "task.outside=drop", "task.classifier_size=7"]
-    assert "it is read with a vectors only, and task.vectors is empty" in found[0]
+    assert "it is read with vectors given only, and task.vectors is empty" in found[0]
 
 
 def test_no_shipped_recipe_has_a_setting_that_nothing_reads() -> None:

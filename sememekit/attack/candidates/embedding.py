@@ -19,7 +19,7 @@ _WORDS_AT_ONCE: Final = 256
 
 @final
 class EmbeddingCandidates(Candidates):
-    """The ``most`` nearest words whose SQUARED Euclidean distance is below ``delta``, nearest first.
+    """The nearest words, nearest first, whose SQUARED Euclidean distance is below ``delta``.
 
     As the public code of Alzantot et al. 2018, but for words without a vector: there they sit at the origin and are neighbours
     of each other; here they have no neighbours and are none.

@@ -20,7 +20,7 @@ _ROUNDING: Final = 1e-6
 
 @final
 class LanguageModelConstraint(Constraint):
-    """For each word, the ``keep`` substitutes that make the sentence most probable under a language model are kept.
+    """For each word, the few substitutes that make the sentence most probable under a language model are kept.
 
     Alzantot et al. 2018 rank by a language model of a billion words; their code shows it one word before the place and carries
     a state that is never reset, so that its scores depend on the history of calls. Here one of our own models reads the whole
@@ -63,7 +63,7 @@ class LanguageModelConstraint(Constraint):
 
 @final
 class Perplexity(TextConstraint):
-    """Texts whose perplexity under a language model is at most ``most`` times what it was alone are tried.
+    """Only texts are tried whose perplexity under a language model rises by a bounded factor at most.
 
     The perplexity of a field is exp of the mean nats of its predictions; every field that changed has to pass.
     """

@@ -41,7 +41,7 @@ class Positions(Constraint):
 
 @final
 class MinimumLength(Constraint):
-    """Examples with fewer words than ``words``, or more than ``at_most``, are skipped."""
+    """Short examples are skipped, and long ones where ``at_most`` is set."""
 
     class Settings(Constraint.Settings):
         words: int = Field(default=10, ge=1)
@@ -61,7 +61,7 @@ class MinimumLength(Constraint):
 
 @final
 class FrequentWords(Constraint):
-    """The ``count`` most frequent words are never touched (26 in the public code of Alzantot et al. 2018)."""
+    """The most frequent words are never touched (26 of them in the public code of Alzantot et al. 2018)."""
 
     class Settings(Constraint.Settings):
         count: int = Field(default=26, ge=0)
@@ -79,7 +79,7 @@ class FrequentWords(Constraint):
 
 @final
 class Share(Constraint):
-    """At most the share ``most`` of the words may differ, rounded down.
+    """At most a share of the words may differ, rounded down.
 
     The public codes search without a limit and throw a success away that changed more; here no such text is ever tried.
     """

@@ -25,7 +25,7 @@ class LatticeSettings(config.Settings):
     num_chunks: int | None = Field(default=None, ge=0)
     """N-grams of the chunk vocabulary at most, the most frequent; None for all that the data have up to L tokens."""
     copies: int = Field(default=1, ge=1)
-    """C (E in the paper), embeddings of each chunk; with ``senses`` of a word at most."""
+    """C (E in the paper), embeddings of each chunk; with ``senses``, the most that a word has."""
     senses: bool = False
     """As many embeddings of a word as the sememe graph gives it senses, started from their sememes; n-grams have one."""
     sub_model: bool = True
@@ -42,7 +42,7 @@ class LatticeSettings(config.Settings):
     embedding_size: int = Field(default=256, ge=1)
     """Size of the vectors of chunks, in and out."""
     spread: float | None = Field(default=None, gt=0.0)
-    """The vectors of chunks and tokens begin uniform in +- this; None: see ``start_spread``."""
+    """The vectors of chunks and tokens begin uniform in +- this; None: +- 3 sqrt(3 / E), one length for all sizes."""
     composition_size: int | None = Field(default=None, ge=0, multiple_of=2)
     """Size of what is made of a chunk's tokens beside its own vector; 0 for nothing, None for
     ``embedding_size`` (one less where that is odd: it is divided between two directions)."""
