@@ -89,6 +89,7 @@ Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained mo
 Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validation, or the last.")]
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
+TestUnlessGiven = Annotated[str | None, option("--split", _SPLIT.help, autocompletion=complete_split, show_default="test")]
 EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use instead of those of the training.")]
 Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a file of 'lookup --change'; nothing is trained.")]
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
@@ -103,7 +104,13 @@ SEGMENTER_HELP = (
     "characters, english, english-cased, fmm, gigaword, jieba, none, sentencepiece, hf:PATH (tokenizer of a model) or "
     "package.module:Class."
 )
-Segmenter = Annotated[str | None, option("--segmenter", SEGMENTER_HELP, "segmenter", show_default="that of the data set")]
+
+
+def segmenter_option(usual: str) -> Any:
+    """The option that chooses how text is cut; ``usual`` says how it is cut unless that is typed."""
+    return option("--segmenter", SEGMENTER_HELP, "segmenter", show_default=usual)
+
+
 SegmenterLexicons = Annotated[
     list[str] | None,
     option(

@@ -38,9 +38,10 @@ def command(
         ),
     ] = None,
     memory: Annotated[
-        float | None, option("--memory", "GiB of memory for the matrix or its blockwise decomposition; default 2.", min=0.0)
+        float | None,
+        option("--memory", "GiB of memory for the matrix or its blockwise decomposition.", min=0.0, show_default="2"),
     ] = None,
-    cases: Annotated[int | None, option("--cases", "Cases shown where each run does better; default 6.", min=1)] = None,
+    cases: Annotated[int | None, option("--cases", "Cases shown where each run does better.", min=1, show_default="6")] = None,
     top: Annotated[int | None, option("--top", "Top-k words shown of each; default 4, for classifiers 12.", min=1)] = None,
     which: Which = "best",
     seed: Seed = 1,

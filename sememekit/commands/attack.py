@@ -64,7 +64,9 @@ def command(
     victim: Annotated[
         str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier; hf:PATH; or module:name.")
     ] = None,
-    data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .jsonl, or s1.SPLIT beside s2 and labels.")] = None,
+    data: Annotated[
+        Path | None, option("--data", "Labelled texts: .tsv, .csv, .jsonl, or s1.SPLIT beside s2 and labels.")
+    ] = None,
     out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
     recipe: shared.Recipe = None,
     goal: Annotated[str | None, variant_option("goal", "Goal: untargeted or targeted.")] = None,

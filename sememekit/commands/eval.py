@@ -25,7 +25,7 @@ EXAMPLES = ("sememekit eval runs/sdlm --split valid --json",)
 
 def command(
     run: shared.Run,
-    split: shared.SplitIfGiven = None,
+    split: shared.TestUnlessGiven = None,
     data: shared.EvaluationData = None,
     overrides: shared.SearchOverrides = None,
     texts: shared.Texts = None,

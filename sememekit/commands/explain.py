@@ -35,13 +35,16 @@ def command(
     other: Annotated[
         str | None, typer.Argument(metavar="[TEXT2]", help="Classifiers of pairs: the second text.", show_default=False)
     ] = None,
-    top: Annotated[int | None, option("--top", "How many words to show; 10.", min=1)] = None,
+    top: Annotated[int | None, option("--top", "How many words to show.", min=1, show_default="10")] = None,
     label: Annotated[
         str | None, option("--label", "For classifiers: the label to explain; the most probable unless given.")
     ] = None,
-    top_sememes: Annotated[int | None, option("--top-sememes", "How many sememes to show.", min=1)] = None,
+    top_sememes: Annotated[
+        int | None, option("--top-sememes", "How many sememes to show.", min=1, show_default="12; of written texts 5")
+    ] = None,
     min_count: Annotated[
-        int | None, option("--min-count", "Sememes whose words occur fewer times in the training text are grey; 10.", min=1)
+        int | None,
+        option("--min-count", "Sememes that fewer running words have are grey.", min=1, show_default="10"),
     ] = None,
     mean: shared.MeanIfGiven = None,
     html: shared.Html = None,

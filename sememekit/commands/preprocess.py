@@ -67,7 +67,7 @@ def command(
     valid: Annotated[list[str] | None, option("--valid", "The same for valid.", autocompletion=complete_path)] = None,
     test: Annotated[list[str] | None, option("--test", "The same for test.", autocompletion=complete_path)] = None,
     lexicon: shared.SegmenterLexicons = None,
-    segmenter: shared.Segmenter = None,
+    segmenter: Annotated[str | None, shared.segmenter_option("that of the data set")] = None,
     hmm: shared.Hmm = False,
     pieces: Annotated[int | None, option("--pieces", "Size of a SentencePiece model.", min=1, show_default="8000")] = None,
     piece_model: Annotated[

@@ -72,7 +72,7 @@ def list_all(word: Word = None, json: Json = False) -> None:
 
 @command.command("show", epilog=example("sememekit reproduce show sdlm-below-softmax"))
 def show(
-    claim: Annotated[str, typer.Argument(metavar="CLAIM", autocompletion=complete_claim, show_default=False)],
+    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="As 'reproduce list' names it.", autocompletion=complete_claim)],
     out: Out = DEFAULT_OUT,
     root: Root = None,
     seeds: Seeds = None,
@@ -146,7 +146,7 @@ def report(
     into: Annotated[
         Path | None, option("--into", "Also write it into this page of Markdown, between the marks that the page has.")
     ] = None,
-    tiny: Tiny = False,
+    tiny: Annotated[bool, option("--tiny", "Read the results of 'run --tiny', which say nothing of the claims.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -24,7 +24,7 @@ EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segm
 
 def command(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A text a line; stdin unless given.")] = None,
-    segmenter: shared.Segmenter = None,
+    segmenter: Annotated[str | None, shared.segmenter_option("fmm")] = None,
     lexicon: shared.SegmenterLexicons = None,
     hmm: shared.Hmm = False,
     model: Annotated[
@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Cut lines into words and write them to stdout, a space between words.
 
-    --segmenter is fmm unless given. With --model RUN a trained lattice model cuts, and white space in a line ends a word.
+    With --model RUN a trained lattice model cuts, and white space in a line ends a word.
     """
     from sememekit.text.reading import FaultCounter
 

@@ -5,8 +5,9 @@ A flag names a thing (a recipe, a folder, a seed, a device); a setting of a mode
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from sememekit.analysis.analyze import analyze
+from sememekit.analysis.evaluate import evaluate
+from sememekit.analysis.explain import explain
+from sememekit.analysis.explain_label import explain_label
+from sememekit.analysis.explain_writing import explain_writing
 from sememekit.attack import read_attack_plan
 from sememekit.commands._program import app
 from sememekit.commands.trainings.seeds import JOBS
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.generation import generate
 from sememekit.runs.plan import read_plan
 
 FROZEN = Path(__file__).with_name("flags.txt")
@@ -132,3 +139,33 @@ def test_defaults_that_are_told_are_those_of_the_settings() -> None:
     expected |= {("sememekit attack", slot): attack[slot]["name"] for slot in ("goal", "search", "candidates")}
     expected[("sememekit attack", "seed")] = str(attack["attack"]["seed"])
     assert told == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "told"),
+    [
+        ("explain", explain, {"top": "10", "top_sememes": "12; of written texts 5", "min_count": "10"}),
+        ("explain", explain_label, {"top_sememes": "12; of written texts 5"}),
+        ("explain", explain_writing, {"top_sememes": "12; of written texts 5", "min_count": "10"}),
+        ("generate", generate, {"num_tokens": "30", "temperature": "1", "top_k": "0"}),
+        ("analyze", analyze, {"memory": "2", "cases": "6"}),
+        ("eval", evaluate, {"split": "test"}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_defaults_that_are_told_are_those_of_the_functions(
+    name: str, function: Callable[..., object], told: dict[str, str]
+) -> None:
+    shown = {param.name: param.show_default for param in LEAVES[f"sememekit {name}"].params}
+    defaults = {key: inspect.signature(function).parameters[key].default for key in told}
+    assert {key: shown[key] for key in told} == told
+    numbers = {key: default if isinstance(default, str) else f"{default:g}" for key, default in defaults.items()}
+    assert [key for key, default in numbers.items() if default not in re.split("[; ]", told[key])] == []
+
+
+def test_the_usual_segmenter_is_that_of_the_command() -> None:
+    told = {
+        name: param.show_default for name, command in LEAVES.items() for param in command.params if param.name == "segmenter"
+    }
+    assert told["sememekit segment"] == "fmm"
+    assert told["sememekit quickstart"] == "none, or fmm"
