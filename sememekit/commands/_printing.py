@@ -134,5 +134,8 @@ def remark_faults(report: dict[str, Any], quiet: bool) -> None:
     too_long = faults.pop("long_sentences", 0)
     if too_long:
         remark(f"left out: {too_long:,} sentences above --max-length", quiet)
+    long_lines = faults.pop("long_lines", 0)
+    if long_lines:
+        remark(f"lines above 1 MiB, read in pieces: {long_lines:,}", quiet)
     if faults:
         remark(f"faults in the text, handled by --errors {report['policy']}: {format_value(faults)}", quiet)

@@ -128,7 +128,7 @@ class PreparedData:
         """The ids of a split, (N,) memory-mapped and read-only, uint16 when V <= 65536, else uint32. Raises DataError for a
         split that the folder does not have, or that was changed."""
         if split not in self.signature.splits:
-            raise DataError(f"{self.folder}: no split {split!r}; allowed: {', '.join(self.splits)}")
+            raise DataError(f"{self.folder}: no split {split!r}; name another one (--split): {', '.join(self.splits)}")
         self.check(split)
         return self._mapped[f"{split}.bin"]
 

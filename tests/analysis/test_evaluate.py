@@ -234,7 +234,7 @@ def test_data_that_went_away_are_asked_for(softmax: Path, tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_asked_is_said(softmax: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no split 'dev'; allowed: train, valid, test"):
+    with pytest.raises(DataError, match=r"no split 'dev'; name another one \(--split\): train, valid, test"):
         evaluate_ppl(softmax, split="dev", device="cpu")
     with pytest.raises(CheckpointError, match="is no run folder"):
         evaluate_ppl(tmp_path)

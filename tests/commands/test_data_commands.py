@@ -113,6 +113,12 @@ def test_segment_reads_stdin_and_writes_stdout(place: Path) -> None:
     assert result.stderr == "faults in the text, handled by --errors replace: invalid_utf8 1\n"
 
 
+def test_a_long_line_is_no_fault() -> None:
+    """text8 is one line: it is read in pieces, whatever --errors says."""
+    result = runner.invoke(app, ["segment", "--segmenter", "none"], input=b"a " * (1 << 19) + b"a\n")
+    assert (result.exit_code, result.stderr) == (0, "lines above 1 MiB, read in pieces: 1\n")
+
+
 def test_lookup_shows_a_tree(place: Path) -> None:
     source = ["--source", f"hownet2000:{place / 'lexicon.tsv'}"]
     result = runner.invoke(app, ["lookup", "贸易", *source])

@@ -35,7 +35,7 @@ def test_a_folder_opens_and_gives_its_words(folder: Path) -> None:
 
 
 def test_a_split_that_is_not_there_is_named_with_the_others(folder: Path) -> None:
-    with pytest.raises(DataError, match=r"no split 'dev'; allowed: train, valid, test"):
+    with pytest.raises(DataError, match=r"no split 'dev'; name another one \(--split\): train, valid, test"):
         PreparedData.open(folder).tokens("dev")
 
 
