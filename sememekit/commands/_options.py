@@ -130,16 +130,13 @@ Decode = Annotated[
 ]
 Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is pre-tokenized, words between blanks.")]
 
-Sources = Annotated[
-    list[str] | None,
-    option(
-        "--source",
-        "Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
-        "dictionary (wordnet, cedict or a file), random and single (another source) with a path. "
-        "May be repeated: the first source that knows a word has it.",
-        metavar=LEXICON,
-    ),
-]
+_SOURCE_HELP = (
+    "Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
+    "dictionary (wordnet, cedict or a file), random and single (another source) with a path. "
+    "May be repeated: the first source that knows a word has it."
+)
+Sources = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON)]
+SourcesOrOpen = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON, show_default="open")]
 Side = Annotated[
     Literal["chinese", "english"], option("--side", "Language of the words that are read from hownet, openhownet.")
 ]

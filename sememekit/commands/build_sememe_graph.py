@@ -43,7 +43,10 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Give each word of the data its senses and their sememes, and say how many words have none."""
+    """Give each word of the data its senses and their sememes, and say how many words have none.
+
+    One --source is needed at least.
+    """
     if not sources:
         fail_usage("missing option '--source': name at least one, for example --source open")
     report = build_sememe_graph(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import LEXICON, Json, Quiet, Side, Sources, option, others_typed
+from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, option, others_typed
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, result_console, say
 from sememekit.errors import DataError
 from sememekit.files import typed
@@ -39,7 +39,7 @@ NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --ov
 def command(
     context: typer.Context,
     word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="The word to look up.", show_default=False)] = None,
-    sources: Sources = None,
+    sources: SourcesOrOpen = None,
     side: Side = "chinese",
     sememes: Annotated[
         list[str] | None,

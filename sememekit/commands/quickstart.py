@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._exit import STOPPED
-from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, Sources, option, segmenter_option
+from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, SourcesOrOpen, option, segmenter_option
 from sememekit.commands._page_and_figure import check_outputs, write_charts
 from sememekit.commands._printing import print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
@@ -42,7 +42,7 @@ def command(
             "--text", "A text of yours in place of the newspaper: UTF-8, a sentence or paragraph a line.", show_default=False
         ),
     ] = None,
-    sources: Sources = None,
+    sources: SourcesOrOpen = None,
     segmenter: Annotated[str | None, segmenter_option("none, or fmm")] = None,
     share: Annotated[
         float | None,

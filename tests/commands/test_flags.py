@@ -163,9 +163,8 @@ def test_defaults_that_are_told_are_those_of_the_functions(
     assert [key for key, default in numbers.items() if default not in re.split("[; ]", told[key])] == []
 
 
-def test_the_usual_segmenter_is_that_of_the_command() -> None:
-    told = {
-        name: param.show_default for name, command in LEAVES.items() for param in command.params if param.name == "segmenter"
-    }
-    assert told["sememekit segment"] == "fmm"
-    assert told["sememekit quickstart"] == "none, or fmm"
+def test_the_usual_segmenter_and_lexicon_are_those_of_the_command() -> None:
+    told = {(name, param.name): param.show_default for name, command in LEAVES.items() for param in command.params}
+    assert told["sememekit segment", "segmenter"] == "fmm"
+    assert told["sememekit quickstart", "segmenter"] == "none, or fmm"
+    assert told["sememekit quickstart", "sources"] == told["sememekit lookup", "sources"] == "open"
