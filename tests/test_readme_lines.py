@@ -89,13 +89,8 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/classification.md", "sememekit explain"): Adapted(
         put={"PREMISE": "a man is in the park", "HYPOTHESIS": "the man is eating in the park"}
     ),
-    ("docs/clusters.md", "sememekit clusters runs/words --words"): Adapted(
-        put={"dog parks": "上海 工人"},
-        before=(
-            "sememekit preprocess plain text --segmenter none --out data/words",
-            f"sememekit train --data data/words --decoder self_organized --out runs/words {CLUSTERS}",
-        ),
-    ),
+    ("docs/clusters.md", "sememekit train"): Adapted(CLUSTERS),
+    ("docs/clusters.md", "sememekit clusters runs/words --words"): Adapted(put={"dog parks": "上海 工人"}),
     ("docs/data.md", "sememekit preprocess peoples-daily --out"): Adapted(put={"peoples-daily": "peoples-daily MONTH.txt"}),
     ("docs/evaluation.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
     ("docs/evaluation.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
