@@ -70,6 +70,13 @@ def test_what_is_there_is_not_trained_over_and_other_settings_are_refused(
     assert train_seeds({"schedule": {"epochs": 3}}, out, (1,), jobs=1, resume=True).runs[0].epochs == 3
 
 
+def test_a_seed_that_none_can_have_is_told_before_any_is_trained(place: Place, tmp_path: Path) -> None:
+    for seed in (2**43, -1):
+        with pytest.raises(ConfigError, match=rf"the plan \[run\]: key 'seed': .*, given {seed}"):
+            train_seeds(place.table(), tmp_path / "runs", (1, seed))
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_seed_that_fails_is_named_with_its_folder(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play_processes(monkeypatch)
     table = place.table(optimizer__learning_rate=1e30, optimizer__clip=1e30)

@@ -92,6 +92,8 @@ def train_seeds(
     whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
     whole["run"] = {"threads": 1, **whole.get("run", {})}
     plan = read_plan(whole, "the plan").table()
+    for seed in seeds:
+        read_plan(_with_seed(whole, seed), "the plan")  # a seed that none can have is told before there is a folder
     tables = {name: _with_seed(table if name in begun else whole, seed) for name, seed in names.items()}
     with ExitStack() as held:
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
