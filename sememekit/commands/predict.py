@@ -35,6 +35,7 @@ def command(
     from sememekit.analysis.predict import PredictionReport, predict
 
     file = None if str(file) == "-" else file
+    predictions = predict(run, file, errors=errors, which=which, device=device)  # it reads no text yet
     try:
         there = file is None or file.exists()
     except OSError:  # a whole text is too long for a name
@@ -42,7 +43,6 @@ def command(
     if not there:
         typed = shlex.join(["sememekit", "predict", str(run)])
         raise DataError(f"{file}: no such file; a text itself is read from stdin: echo {shlex.quote(str(file))} | {typed}")
-    predictions = predict(run, file, errors=errors, which=which, device=device)
     classifier = predictions.classifier
     if json:
         checkpoint, labels = classifier.run.snapshot, classifier.labels

@@ -226,6 +226,8 @@ def test_a_language_model_predicts_no_labels(tmp_path: Path) -> None:
     train(place.table(schedule__epochs=1), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"predict needs a model that predicts labels.*--task nli"):
         load_classifier(tmp_path / "run", device="cpu")
+    told = runner.invoke(app, ["predict", str(tmp_path / "run"), "missing.txt"])
+    assert (told.exit_code, "predict needs a model that predicts labels" in " ".join(told.stderr.split())) == (1, True)
     with pytest.raises(ConfigError, match=r"attack needs a model that predicts labels"):
         open_victim(str(tmp_path / "run"), device="cpu")
 
