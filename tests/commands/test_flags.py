@@ -165,6 +165,14 @@ def test_defaults_that_are_told_are_those_of_the_functions(
 
 def test_the_usual_segmenter_and_lexicon_are_those_of_the_command() -> None:
     told = {(name, param.name): param.show_default for name, command in LEAVES.items() for param in command.params}
-    assert told["sememekit segment", "segmenter"] == "fmm"
+    usual = told["sememekit segment", "segmenter"]
+    text = "今天上海市体育局召开了会议"
+    cut, as_told, other = (
+        runner.invoke(app, ["segment", *typed], input=text).stdout
+        for typed in ([], ["--segmenter", usual], ["--segmenter", "jieba"])
+    )
+    assert cut == as_told != other
     assert told["sememekit quickstart", "segmenter"] == "none, or fmm"
     assert told["sememekit quickstart", "sources"] == told["sememekit lookup", "sources"] == "open"
+    found, as_told = (runner.invoke(app, ["lookup", "苹果", "--json", *typed]).stdout for typed in ([], ["--source", "open"]))
+    assert found == as_told != ""

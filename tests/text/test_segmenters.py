@@ -192,9 +192,20 @@ def sentences() -> list[str]:
     return [f"{a}昨天{b}了一本{c}" for a in subjects for b in verbs for c in things]
 
 
+def test_a_seed_above_32_bits_is_taken(sentences: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import sentencepiece
+
+    given: list[int] = []
+    take = sentencepiece.set_random_generator_seed
+    monkeypatch.setattr(sentencepiece, "set_random_generator_seed", lambda seed: given.append(seed) or take(seed))
+    for seed in (3, 2**32 + 5, 2**43 - 1):
+        train_sentencepieces(sentences, 40, seed)
+    assert given == [3, 5, 2**32 - 1], "seeds of 32 bits stay as they are, and others differ"
+
+
 def test_sentencepiece_round_trips_and_repeats(tmp_path: Path, sentences: list[str]) -> None:
     model = train_sentencepieces(sentences, 40, seed=3)
-    assert model == train_sentencepieces(sentences, 40, seed=2**32 + 3)
+    assert model == train_sentencepieces(sentences, 40, seed=3)
     path = tmp_path / "m.model"
     path.write_bytes(model)
     segmenter = SentencePieces(path)
