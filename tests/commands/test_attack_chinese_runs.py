@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sememekit import __version__
 from sememekit.attack.folder import AttackFolder
 from sememekit.commands.attack import attack
 from sememekit.commands.preprocess import preprocess
@@ -82,7 +83,8 @@ def test_a_run_cuts_texts_where_they_stand(name: str, folder: Path, tmp_path: Pa
     assert len(seen) > len(TEXTS)
     assert not any(" " in text for text in seen)
     assert name in report.segmentation
-    assert AttackFolder.open(tmp_path / "out").identity["segmentation"] == report.segmentation
+    identity = AttackFolder.open(tmp_path / "out").identity
+    assert (identity["segmentation"], identity["sememekit"]) == (report.segmentation, __version__)
     cut, _ = run_cutter(Path(name))
     for line in (tmp_path / "out" / "examples.jsonl").read_text(encoding="utf-8").splitlines():
         result = json.loads(line)
