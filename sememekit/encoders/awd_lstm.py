@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
-from sememekit.encoders.stack import run_kernel
-from sememekit.layers import WeightDropped, shared_dropout
+from sememekit.encoders.torch_layers import run_layer
+from sememekit.layers import WeightDropped, product_dtype, shared_dropout
 
 
 @final
@@ -65,14 +65,16 @@ class AWDLSTM(Encoder):
         layers: list[Tensor] = []  # (T, B, H_l) each
         new_state: list[Tensor] = []
         drops = self.training and self.weight_drop > 0.0
+        weight = next(self.parameters())
+        dtype = product_dtype(weight)
         for number, lstm in enumerate(self._layers):
             if number:
                 x = shared_dropout(x, self.dropout, self.training, shared=(0,))
             own = state[2 * number : 2 * number + 2]
             with torch.autocast(x.device.type, enabled=False):
-                x = x.to(next(self.parameters()).dtype)  # autocast may have lowered it
+                x = x.to(weight.dtype)  # autocast may have lowered it
                 layer = WeightDropped(lstm, self.weight_drop) if drops else lstm
-                x, after = run_kernel(layer, x, own, lengths)
+                x, after = run_layer(layer, x, own, lengths, dtype)
             new_state += after
             layers.append(x)
         return Encoded(hidden=x, state=tuple(new_state), layers=tuple(layers))

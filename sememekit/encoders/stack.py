@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -17,6 +17,8 @@ from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.lengths import last_real_step, zero_padding
 from sememekit.encoders.own_layer import CustomRecurrentLayer, Initialisation, initialise
 from sememekit.encoders.sememe_sum import Pi, SememeSum
+from sememekit.encoders.torch_layers import run_layer
+from sememekit.layers import product_dtype
 
 Injection = Literal["none", "concat", "gate", "cell"]
 
@@ -115,8 +117,10 @@ class RecurrentStack(Encoder):
         layers: list[Tensor] = []  # (T, B, H_l) each
         new_state: list[Tensor] = []
         pi = self.sum_sememes(tokens) if pi is None else pi
+        weight = next(self.parameters())
+        dtype = product_dtype(weight)
         with torch.autocast(x.device.type, enabled=False):
-            x = x.to(next(self.parameters()).dtype)  # autocast may have lowered it
+            x = x.to(weight.dtype)  # autocast may have lowered it
             if self.injection == "concat":
                 assert pi is not None
                 x = torch.cat([x, pi.to_positions(pi.rows)], dim=-1)  # (T, B, E + P)
@@ -128,24 +132,7 @@ class RecurrentStack(Encoder):
                     scanned = layer(x, pi, own)
                     x, after = zero_padding(scanned[0], lengths), tuple(last_real_step(part, lengths) for part in scanned)
                 else:
-                    x, after = run_kernel(layer, x, own, lengths)
+                    x, after = run_layer(layer, x, own, lengths, dtype)
                 new_state += after
                 layers.append(x)
         return Encoded(hidden=x, state=tuple(new_state), layers=tuple(layers))
-
-
-def run_kernel(layer: Callable[..., Any], x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:
-    """Run one of torch's recurrent modules over ``x`` (T, B, E): its outputs (T, B, H), and its state as tensors (B, H)."""
-    before = tuple(part.unsqueeze(0) for part in own)  # (1, B, H) each
-    if lengths is None:
-        hidden, after = layer(x, before if len(own) > 1 else before[0])
-        return hidden, tuple(part.squeeze(0) for part in (after if isinstance(after, tuple) else (after,)))
-    # The longest first, by hand: torch's own way of sorting reads the order back from the device.
-    falling, order = lengths.cpu().sort(descending=True)
-    back, order = (index.to(x.device, non_blocking=True) for index in (order.argsort(), order))
-    before = tuple(part.index_select(1, order) for part in before)
-    packed = nn.utils.rnn.pack_padded_sequence(x.index_select(1, order), falling)
-    packed, after = layer(packed, before if len(own) > 1 else before[0])
-    hidden, _ = nn.utils.rnn.pad_packed_sequence(packed, total_length=len(x))
-    states = after if isinstance(after, tuple) else (after,)
-    return hidden.index_select(1, back), tuple(part.index_select(1, back).squeeze(0) for part in states)

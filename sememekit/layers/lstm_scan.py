@@ -25,7 +25,7 @@ def lstm_scan(
 
     Args:
         ready_TBG: all that does not depend on the previous output, biases included.
-        recurrent_GH: U.
+        recurrent_GH: U; in bfloat16 its products are, whose sums go on in the dtype of ``ready_TBG``, as do the states.
         hidden_BH, cell_BH: h and c before the first step.
         added: (T, B, H) a second source of the cell state, or None.
         output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
@@ -42,7 +42,8 @@ def lstm_scan(
     for t, ready_BG in enumerate(ready_TBG.unbind(0)):
         seen_BH = hidden_BH if mask is None else hidden_BH * mask
         source_BH = None if added is None else added[t]
-        hidden_BH, cell_BH, o_s = lstm_step(torch.addmm(ready_BG, seen_BH, recurrent_GH.T), cell_BH, source_BH)
+        sums_BG = ready_BG + seen_BH.to(recurrent_GH.dtype) @ recurrent_GH.T
+        hidden_BH, cell_BH, o_s = lstm_step(sums_BG, cell_BH, source_BH)
         if output is not None:
             hidden_BH = hidden_BH + o_s[0] * output[t]
         hiddens.append(hidden_BH)
@@ -83,7 +84,10 @@ class _LSTMScan(torch.autograd.Function):
         gates_TBG = torch.empty_like(ready_TBG)
         for t in range(steps):
             seen_BH = hidden_TBH[t] if mask is None else hidden_TBH[t] * mask
-            torch.addmm(ready_TBG[t], seen_BH, recurrent_GH.T, out=gates_TBG[t])
+            if seen_BH.dtype == recurrent_GH.dtype:
+                torch.addmm(ready_TBG[t], seen_BH, recurrent_GH.T, out=gates_TBG[t])
+            else:
+                torch.add(ready_TBG[t], seen_BH.to(recurrent_GH.dtype) @ recurrent_GH.T, out=gates_TBG[t])
             gates_TBG[t, :, :size].tanh_()
             gates_TBG[t, :, size:].sigmoid_()
             u, f, i, o, *o_s = gates_TBG[t].split(size, dim=1)
@@ -128,11 +132,12 @@ class _LSTMScan(torch.autograd.Function):
             if grad_output_TBH is not None:
                 torch.mul(dh_BH, o_s[0][t], out=grad_output_TBH[t])
             dc_BH.mul_(f[t])
-            dh_BH = slopes_TBG[t] @ recurrent_GH
+            dh_BH = (slopes_TBG[t].to(recurrent_GH.dtype) @ recurrent_GH).to(dc_BH.dtype)
             if mask is not None:
                 dh_BH.mul_(mask)
         seen_BH = hidden_TBH[:-1] if mask is None else hidden_TBH[:-1] * mask
-        grad_recurrent = slopes_TBG.view(-1, width).T @ seen_BH.reshape(-1, size)
+        narrow_slopes, narrow_seen = (part.to(recurrent_GH.dtype) for part in (slopes_TBG, seen_BH))
+        grad_recurrent = narrow_slopes.view(-1, width).T @ narrow_seen.reshape(-1, size)
         return slopes_TBG, grad_recurrent, dh_BH, dc_BH, grad_added_TBH, grad_output_TBH, None
 
 

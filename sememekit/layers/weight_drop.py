@@ -36,6 +36,11 @@ class WeightDropped:
         if hidden_matrix.is_cuda:
             self._weights = one_segment(self._weights)
 
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """As of ``nn.LSTM``, with the thinned matrix."""
+        return [self._weights]
+
     def __call__(self, x: Tensor | PackedSequence, state: LSTMState) -> tuple[Tensor | PackedSequence, LSTMState]:
         """Outputs in the form of ``x``, and the state after the last step."""
         # The plain numbers: with biases, one layer, no dropout of torch's own, training, one direction, batch not first.
