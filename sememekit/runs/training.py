@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -281,6 +281,9 @@ def _start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data
         )
     weights = folder.load("best", with_trainer=False).weights
     there, here = table_of_run(path), plan.table()
+    if weights.keys() - task.state_dict().keys():  # perhaps what counts there, and nothing does here
+        counters = _counters(there, vocabulary, data)
+        weights = {name: part for name, part in weights.items() if name not in counters}
     try:
         _take(task, weights, path)
     except CheckpointError as error:
@@ -302,12 +305,25 @@ def _take(task: Task, weights: Mapping[str, Tensor], path: Path) -> None:
 def _fits(table: Mapping[str, Any], weights: Mapping[str, Tensor], vocabulary: Vocabulary, data: PreparedData) -> bool:
     """Whether there is a model of a table on these data, and it takes the weights."""
     try:
-        plan = read_plan({**table, "data": {"path": str(data.folder)}}, "the plan")
-        parts = graph_of(plan), clusters_of(plan, vocabulary), labels_of(data.signature), data.chunks(), kept_of(plan, data)
-        _take(build_task(plan, vocabulary, *parts), weights, data.folder)
+        _take(_model_of(table, vocabulary, data), weights, data.folder)
     except SememekitError:
         return False
     return True
+
+
+def _counters(table: Mapping[str, Any], vocabulary: Vocabulary, data: PreparedData) -> Set[str]:
+    """The names of the ``training_counters`` of a table's model; none where there is no such model on these data."""
+    try:
+        return training_counters(_model_of(table, vocabulary, data)).keys()
+    except SememekitError:
+        return frozenset()
+
+
+def _model_of(table: Mapping[str, Any], vocabulary: Vocabulary, data: PreparedData) -> Task:
+    """The model of a table on these data."""
+    plan = read_plan({**table, "data": {"path": str(data.folder)}}, "the plan")
+    parts = graph_of(plan), clusters_of(plan, vocabulary), labels_of(data.signature), data.chunks(), kept_of(plan, data)
+    return build_task(plan, vocabulary, *parts)
 
 
 def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:

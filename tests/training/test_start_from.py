@@ -153,6 +153,18 @@ def test_words_are_sampled_again_until_the_rate_is_cut_again(
         assert torch.equal(training.task.embedding.weight, best["embedding.weight"])
 
 
+def test_exact_training_goes_on_from_sampled_training(place: Place, tmp_path: Path) -> None:
+    """What says in the first run that the rate was cut has no place in a model that samples nothing."""
+    train(place.table(schedule__epochs=1, decoder__samples=5, decoder__samples_until="first-cut"), tmp_path / "first")
+    best = RunFolder.open(tmp_path / "first").load("best", with_trainer=False).weights
+    table = table_of_run(tmp_path / "first")
+    table["decoder"]["samples"] = 0
+    with open_training(table, tmp_path / "exact", resume=False, on_remark=print) as training:
+        assert isinstance(training.task, LanguageModel)
+        assert not training.task.decoder.estimates_in_training
+        assert torch.equal(training.task.embedding.weight, best["embedding.weight"])
+
+
 def test_as_a_person_types_it(first: Path, tmp_path: Path) -> None:
     flags = ["--from", str(first), "--recipe", "mixture/finetune", "--set", "schedule.epochs=1", "--json", "--quiet"]
     result = runner.invoke(app, ["train", *flags, "--out", str(tmp_path / "tuned")])
