@@ -1,6 +1,7 @@
 """The sememe-driven output layer against the plain formulation, and its training step against the tied softmax's.
 
     python benchmarks/sdlm.py [--data DIR --graph FILE] [--tokens 700] [--width 650] [--bases 5] [--repeats 3] [--steps-only]
+        [--bfloat16]
 
 Without data and graph a random graph of the sizes of the released People's Daily stands in. All sides of a ratio are timed
 in turns in one run, and ratios of whole steps are given of the best passes and of the means: on a busy machine a short pass
@@ -37,6 +38,7 @@ from sememekit.sememes import SememeGraph, Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.vocabulary import Vocabulary
+from sememekit.training import autocast
 from sememekit.training.clipping import clip_gradients, sparse_lookups
 
 
@@ -101,6 +103,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1000, help="words drawn a batch by the sampled layer")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--steps-only", action="store_true", help="leave out the plain formulation and the memory")
+    parser.add_argument("--bfloat16", action="store_true", help="time the steps with products in bfloat16, too")
     parser.add_argument("--measure-memory-of", choices=["ours", "plain", "sampled", "softmax"])
     options = parser.parse_args()
     if options.data and options.graph:
@@ -135,7 +138,7 @@ def main() -> None:
         print((resident_kilobytes("VmHWM") - before) / 1024)
         return
 
-    def training_step(decoder: Decoder) -> Callable[[], None]:
+    def training_step(decoder: Decoder, dtype: str = "float32") -> Callable[[], None]:
         encoder = LSTM(LSTM.Settings(hidden_size=width), EncoderResources(width, vocabulary, graph))
         settings = LanguageModel.Settings(embedding_size=width)
         task = LanguageModel(settings, vocabulary, embedding, encoder, decoder)
@@ -145,7 +148,8 @@ def main() -> None:
         def step() -> None:
             optimizer.zero_grad(set_to_none=True)
             with sparse_lookups(task, optimizer):
-                loss = task.loss(tokens, encoder.start(batch))
+                with autocast(torch.device("cpu"), dtype):
+                    loss = task.loss(tokens, encoder.start(batch))
                 (loss.nats / loss.count).backward()
             clip_gradients([*task.parameters()], 0.25)
             optimizer.step()
@@ -153,7 +157,9 @@ def main() -> None:
         return step
 
     arms = {"sdlm": sdlm, "sampled_sdlm": sampled, "softmax": softmax}
-    steps = times({name: training_step(decoder) for name, decoder in arms.items()}, options.repeats)
+    dtypes = ("float32", "bfloat16") if options.bfloat16 else ("float32",)
+    sides = {name if dtype == "float32" else f"{name}_{dtype}": (arms[name], dtype) for name in arms for dtype in dtypes}
+    steps = times({name: training_step(*side) for name, side in sides.items()}, options.repeats)
     best, mean = ({name: reduce(taken) for name, taken in steps.items()} for reduce in (min, statistics.mean))
     num_tokens, edges = hidden[..., 0].numel(), int(np.diff(graph.set_offsets)[graph.sense_set].sum())
     products = 6 * options.bases * len(vocabulary) * width
@@ -173,6 +179,7 @@ def main() -> None:
         "mean_step_time_over_softmax": mean["sdlm"] / mean["softmax"],
         "sampled_step_time_over_softmax": best["sampled_sdlm"] / best["softmax"],
         "mean_sampled_step_time_over_softmax": mean["sampled_sdlm"] / mean["softmax"],
+        "step_time_in_bfloat16": {name: best[f"{name}_bfloat16"] / best[name] for name in arms if options.bfloat16},
         "megaflop_per_token": {
             "products": products / 1e6,
             "products_of_a_softmax": products / options.bases / 1e6,
