@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.influence import influence, reads_sememes
+from sememekit.analysis.explanations.influence import influence, reads_sememes
 from sememekit.config import Record
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData

@@ -12,7 +12,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.runs.run import OfRun, Run, Which
-from sememekit.runs.streams import stream_nats, with_context
+from sememekit.runs.stream_nats import stream_nats, with_context
 from sememekit.runs.uncut import warn_uncut
 from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares

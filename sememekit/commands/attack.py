@@ -23,7 +23,7 @@ from sememekit.signals import StopRequest, stop_signals
 
 if TYPE_CHECKING:
     from sememekit.attack.report import AttackComparison, AttackReport
-    from sememekit.runs.attack_on_engine import AttackCall
+    from sememekit.runs.attacks.on_engine import AttackCall
 
 EXAMPLES = (
     "sememekit attack runs/sst2 --data test.tsv --source table:en.tsv --out a/1",
@@ -284,8 +284,8 @@ def attack(
     from sememekit.attack.folder import AttackFolder, code_names
     from sememekit.engines.opening import engine_of
     from sememekit.reports.attack import report_page
-    from sememekit.runs.attack_on_engine import gather, run_parts
-    from sememekit.runs.attacking import OpenAttack, refuse_only_errors
+    from sememekit.runs.attacks.on_engine import gather, run_parts
+    from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors
 
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
@@ -352,8 +352,8 @@ def _call(
     """What is asked for; what is not given is as the identity of a resumed attack has it, which of a new one is empty."""
     from sememekit.attack import read_attack_plan
     from sememekit.config import merge_tables
-    from sememekit.runs.attack_on_engine import call_of
-    from sememekit.runs.victims import is_function
+    from sememekit.runs.attacks.on_engine import call_of
+    from sememekit.runs.attacks.victims import is_function
 
     before = stored.get("victim", {})
     name = victim or before.get("name")

@@ -1,4 +1,4 @@
-"""The subcommand evaluate-explanations; the plain function is ``sememekit.analysis.evaluate_explanations``."""
+"""The subcommand evaluate-explanations; the plain function is in ``sememekit.analysis.explanations.evaluation``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sememekit.commands._printing import print_table, say
 from sememekit.commands._progress import progress_bars
 
 if TYPE_CHECKING:
-    from sememekit.analysis.evaluate_explanations import ExplanationScores
+    from sememekit.analysis.explanations.evaluation import ExplanationScores
 
 EXAMPLES = (
     "sememekit evaluate-explanations runs/sdlm --html scores.html",
@@ -42,7 +42,7 @@ def command(
     Against rankings by raw gates, by training frequency and at random, with 95 % intervals over sentences, by frequency of
     the word and of the sememe; the definitions are in docs/explaining.md.
     """
-    from sememekit.analysis.evaluate_explanations import TOPS, evaluate_explanations
+    from sememekit.analysis.explanations.evaluation import TOPS, evaluate_explanations
     from sememekit.reports.explanation_scores import charts, write_page
 
     check_outputs(html, figure)

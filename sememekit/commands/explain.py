@@ -1,4 +1,4 @@
-"""The subcommand explain; the plain functions are in ``sememekit.analysis``, one for each kind of run."""
+"""The subcommand explain; the plain functions are in ``sememekit.analysis.explanations``, one for each kind of run."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def command(
 
 
 def _label(run: LoadedRun, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Result:
-    from sememekit.analysis.explain_label import explain_label
+    from sememekit.analysis.explanations.label import explain_label
     from sememekit.commands.explaining.label import print_label
     from sememekit.reports.label_explanation import write_page
 
@@ -91,7 +91,7 @@ def _label(run: LoadedRun, text: str, *, quiet: bool, other: str | None = None, 
 
 
 def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Result:
-    from sememekit.analysis.explain_writing import explain_writing
+    from sememekit.analysis.explanations.written_text import explain_writing
     from sememekit.commands.explaining.written_text import print_text
     from sememekit.reports.written_explanation import charts, write_page
 
@@ -101,7 +101,7 @@ def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None,
 
 
 def _lattice(run: LoadedRun, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Result:
-    from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
+    from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
     from sememekit.commands.explaining.lattice import print_embeddings, print_lattice
     from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
 
@@ -114,7 +114,7 @@ def _lattice(run: LoadedRun, text: str, *, quiet: bool, embeddings: bool = False
 
 
 def _words(run: LoadedRun, text: str, *, quiet: bool, **options: Any) -> Result:
-    from sememekit.analysis.explain import explain
+    from sememekit.analysis.explanations.words import explain
     from sememekit.commands.explaining.words import print_words
     from sememekit.reports.explanation import write_page
 

@@ -19,10 +19,10 @@ from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import DataError
 from sememekit.notebook.shown import Table, framed
 from sememekit.progress import Progress, silent
-from sememekit.runs.adapters import adapted
-from sememekit.runs.attacking import AttackedData, OpenAttack, attack_parts, refuse_only_errors
+from sememekit.runs.attacks.adapters import adapted
+from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_only_errors
+from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
-from sememekit.runs.victims import NamedVictim, open_victim, wrap
 
 _TEXTS: Final = "texts"
 """What reports call examples that are no file."""

@@ -114,8 +114,8 @@ class Run(OpenRun):
 
     def next_words(self, context: str, top: int = 10) -> Table:
         """The most probable next words, and for models with senses the sense of the largest share: of models that predict
-        words. Errors as ``sememekit.analysis.explain.explain``."""
-        from sememekit.analysis.explain import explain
+        words. Errors as ``sememekit.analysis.explanations.words.explain``."""
+        from sememekit.analysis.explanations.words import explain
 
         kind = self._kind("next_words", "words")
         _check_texts("next_words", "a string, the words of a context", context)
@@ -136,19 +136,19 @@ class Run(OpenRun):
         Args:
             text: a context, the text to write for, a raw sentence, or the text to classify; ``others`` are the further texts of
                 an example of a classifier.
-            options: of the function of the kind, such as ``top``, ``top_sememes``, ``label``; see ``sememekit.analysis``:
-                ``explain.explain``, ``explain_label.explain_label``, ``explain_writing.explain_writing``,
-                ``explain_lattice.explain_lattice``. With ``embeddings=True`` of a lattice model the text is words, and the
-                options are of ``explain_lattice.explain_embeddings``.
+            options: of the function of the kind, such as ``top``, ``top_sememes``, ``label``. The functions are in
+                ``sememekit.analysis.explanations``: ``words.explain``, ``label.explain_label``,
+                ``written_text.explain_writing``, ``lattice.explain_lattice``. With ``embeddings=True`` of a lattice model the
+                text is words, and the options are of ``lattice.explain_embeddings``.
 
         Raises:
             ConfigError: an option that the function does not take, or a value of another type or out of its range; others as
                 the function.
         """
-        from sememekit.analysis.explain import explain
-        from sememekit.analysis.explain_label import explain_label
-        from sememekit.analysis.explain_lattice import explain_embeddings, explain_lattice
-        from sememekit.analysis.explain_writing import explain_writing
+        from sememekit.analysis.explanations.label import explain_label
+        from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
+        from sememekit.analysis.explanations.words import explain
+        from sememekit.analysis.explanations.written_text import explain_writing
         from sememekit.reports import explanation, label_explanation, lattice, written_explanation
 
         kind = self._kind("explain", *_KINDS)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sememekit.analysis.explain import BLANKS, ChangedSememe, ChangedWord, Explanation, OverlayExplanation
-from sememekit.analysis.explain_sememes import ContextSememe
+from sememekit.analysis.explanations.sememes import ContextSememe
+from sememekit.analysis.explanations.words import BLANKS, ChangedSememe, ChangedWord, Explanation, OverlayExplanation
 from sememekit.figures import percent
 from sememekit.reports import pages
 

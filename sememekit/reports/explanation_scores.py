@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from sememekit.analysis.evaluate_explanations import ExplanationScores
-from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM
+from sememekit.analysis.explanations.evaluation import ExplanationScores
+from sememekit.analysis.explanations.scores import FREQUENCY, RANDOM
 from sememekit.figures import percent, percent_interval
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sememekit.analysis.explain_label import HOW, LabelExplanation, remarks
+from sememekit.analysis.explanations.label import HOW, LabelExplanation, remarks
 from sememekit.reports import pages
 
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any, Final
 
-from sememekit.analysis.explain_lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence
+from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence
 from sememekit.reports import pages
 
 _STEP, _SIDE, _ARC, _BELOW = 46, 28, 34, 78

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from sememekit.analysis.evaluate_explanations import ExplanationScores
-from sememekit.analysis.explain import Explanation
-from sememekit.analysis.explain_lattice import LatticeSentence
-from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM
+from sememekit.analysis.explanations.evaluation import ExplanationScores
+from sememekit.analysis.explanations.lattice import LatticeSentence
+from sememekit.analysis.explanations.scores import FREQUENCY, RANDOM
+from sememekit.analysis.explanations.words import Explanation
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.config import Record
 from sememekit.figures import percent

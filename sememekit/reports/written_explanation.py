@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sememekit.analysis.explain_writing import OverlayWriting, WritingExplanation, remarks
+from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation, remarks
 from sememekit.reports import explanation as of_words
 from sememekit.reports import pages
 from sememekit.reports.charts import Heatmap, chart

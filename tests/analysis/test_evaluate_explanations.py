@@ -13,16 +13,16 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.analysis.contexts import PredictedText
-from sememekit.analysis.evaluate_explanations import drawn_sentences, evaluate_explanations, units_of
-from sememekit.analysis.explain_sememes import SememeReader
-from sememekit.analysis.explanation_scores import Gold, expected_of_random, gold_by_band, score_rankings
-from sememekit.analysis.sememe_mass import (
+from sememekit.analysis.explanations.evaluation import drawn_sentences, evaluate_explanations, units_of
+from sememekit.analysis.explanations.scores import Gold, expected_of_random, gold_by_band, score_rankings
+from sememekit.analysis.explanations.sememe_mass import (
     SememeMasses,
     contexts_of,
     mean_by_counts,
     mean_over_text,
     rankings,
 )
+from sememekit.analysis.explanations.sememes import SememeReader
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.analysis.explain import Explanation, explain
-from sememekit.analysis.explain_sememes import is_rare
+from sememekit.analysis.explanations.sememes import is_rare
+from sememekit.analysis.explanations.words import Explanation, explain
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.explaining.words import print_words
 from sememekit.commands.preprocess import preprocess

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.explain_label import LabelExplanation, explain_label, remarks
+from sememekit.analysis.explanations.label import LabelExplanation, explain_label, remarks
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.explain import explain
-from sememekit.analysis.explain_lattice import explain_lattice
+from sememekit.analysis.explanations.lattice import explain_lattice
+from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.score import score
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.runs.attack_language_model import AttackLanguageModel
+from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.generation import generate
 from sememekit.runs.lattices import open_reader, segment_lines
 

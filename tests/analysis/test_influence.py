@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.analysis.influence import influence, sememes_of
+from sememekit.analysis.explanations.influence import influence, sememes_of
 from sememekit.encoders.sememe_sum import SememeSum, further_words
 from sememekit.runs.build import build_task, labels_of
 from sememekit.runs.plan import read_plan

@@ -17,7 +17,7 @@ from sememekit.analysis.compare_runs import compare_runs
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.evaluate_several import compare_ppl
-from sememekit.analysis.explain_lattice import _edges, explain_embeddings, explain_lattice
+from sememekit.analysis.explanations.lattice import _edges, explain_embeddings, explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.explain import OverlayExplanation, explain
-from sememekit.analysis.explain_sememes import SememeReader
+from sememekit.analysis.explanations.sememes import SememeReader
+from sememekit.analysis.explanations.words import OverlayExplanation, explain
 from sememekit.analysis.score import OverlaidToken, score, score_overlay
 from sememekit.commands._program import app
 from sememekit.commands.train import train

@@ -18,8 +18,8 @@ from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.attacks.victims import open_victim
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.victims import open_victim
 from tests.small_examples import ExamplePlace, write_reviews
 from tests.small_run import Place
 

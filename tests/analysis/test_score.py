@@ -89,7 +89,7 @@ def test_lines_are_independent_whatever_stands_beside_them(fixture: str, request
 def test_a_long_line_is_read_in_pieces(sdlm: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [" ".join(place.data.vocabulary.decode(place.data.tokens("test")[:length])) for length in (50, 3, 37, 21, 20, 1)]
     whole, carried = rows(sdlm, lines), rows(sdlm, lines, carry=True)
-    monkeypatch.setattr("sememekit.runs.streams._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("sememekit.runs.stream_nats._ROWS_AT_ONCE", 7)
     assert nats(rows(sdlm, lines)) == pytest.approx(nats(whole), abs=1e-5)
     assert nats(rows(sdlm, lines, carry=True)) == pytest.approx(nats(carried), abs=1e-5)
 

@@ -29,7 +29,7 @@ from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import read_lists
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.attacking import frequent_words
+from sememekit.runs.attacks.running import frequent_words
 from tests.attack.toys import RESOURCES, TABLE
 
 

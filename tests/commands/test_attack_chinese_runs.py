@@ -16,9 +16,9 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.runs.attack_language_model import AttackLanguageModel
+from sememekit.runs.attacks.language_model import AttackLanguageModel
+from sememekit.runs.attacks.run_cutter import LatticeCutter, run_cutter
 from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
-from sememekit.runs.run_cutter import LatticeCutter, run_cutter
 
 LINES = ("电影很好看。", "这部电影很难看。", "我昨天看电影。", "影片精彩，电影好看。", "好看的影片很精彩。") * 8
 TEXTS = ("这部电影很好看。\tyes\n", "我昨天看的电影很难看。\tno\n", "影片精彩，电影很好看。\tyes\n")

@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from typer.testing import CliRunner
 
-from sememekit.analysis.explain_writing import OverlayWriting, explain_writing, ranks_among
+from sememekit.analysis.explanations.written_text import OverlayWriting, explain_writing, ranks_among
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.reports.written_explanation import explanation_page

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.analyze import analyze
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.explain import explain
-from sememekit.analysis.explain_label import explain_label
-from sememekit.analysis.explain_writing import explain_writing
+from sememekit.analysis.explanations.label import explain_label
+from sememekit.analysis.explanations.words import explain
+from sememekit.analysis.explanations.written_text import explain_writing
 from sememekit.attack import read_attack_plan
 from sememekit.commands._program import app
 from sememekit.commands.trainings.seeds import JOBS

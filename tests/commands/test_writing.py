@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_writing import SEARCH_OF_DATASETS
-from sememekit.analysis.explain_writing import explain_writing, remarks
+from sememekit.analysis.explanations.written_text import explain_writing, remarks
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train

@@ -118,7 +118,7 @@ def test_the_function_and_the_package_of_one_name() -> None:
     """Whatever is imported first, ``sememekit.attack`` is the function and the package can be imported from."""
     code = """
 import sys
-for first in ("", "import sememekit.attack", "from sememekit.runs.victims import open_victim"):
+for first in ("", "import sememekit.attack", "from sememekit.runs.attacks.victims import open_victim"):
     for name in [name for name in sys.modules if name.partition(".")[0] == "sememekit"]:
         del sys.modules[name]  # a fresh package; torch is imported once
     exec(first)

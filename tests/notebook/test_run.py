@@ -15,7 +15,7 @@ import torch
 import sememekit
 from sememekit import Run, load_run
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.explain import explain
+from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.score import score, score_overlay
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError

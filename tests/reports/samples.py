@@ -11,12 +11,18 @@ from pydantic import BaseModel
 
 from sememekit.analysis.analyze import Analysis
 from sememekit.analysis.analyze_labels import LabelAnalysis
-from sememekit.analysis.evaluate_explanations import ExplanationScores
-from sememekit.analysis.explain import Explanation
-from sememekit.analysis.explain_label import LabelExplanation
-from sememekit.analysis.explain_lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence, LatticeToken
-from sememekit.analysis.explain_writing import WritingExplanation
-from sememekit.analysis.explanation_scores import FREQUENCY, RANDOM, BandScores, RankingScore, SememeBand, SememeRecall
+from sememekit.analysis.explanations.evaluation import ExplanationScores
+from sememekit.analysis.explanations.label import LabelExplanation
+from sememekit.analysis.explanations.lattice import (
+    EmbeddingsReport,
+    LatticeEdge,
+    LatticeExplanation,
+    LatticeSentence,
+    LatticeToken,
+)
+from sememekit.analysis.explanations.scores import FREQUENCY, RANDOM, BandScores, RankingScore, SememeBand, SememeRecall
+from sememekit.analysis.explanations.words import Explanation
+from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.attack import ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport

@@ -18,8 +18,8 @@ from sememekit import attack
 from sememekit.commands.attack import attack as attack_command
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.runs.adapters import adapted, softmax
-from sememekit.runs.victims import open_victim
+from sememekit.runs.attacks.adapters import adapted, softmax
+from sememekit.runs.attacks.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
 from tests.tiny_models import save_quietly, write_classifier
 

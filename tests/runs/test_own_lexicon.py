@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from sememekit.analysis.explain_label import explain_label
+from sememekit.analysis.explanations.label import explain_label
 from sememekit.analysis.predict import predict
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.attacks.victims import open_victim
 from sememekit.runs.augment import augmented
 from sememekit.runs.run import Run
-from sememekit.runs.victims import open_victim
 
 TEXT = "大房子好天气"
 WORDS = {"fmm": ["大房子", "好天气"], "jieba": ["大房子", "好天气"]}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sememekit.analysis.explain import explain
+from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.score import score
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.runs.attack_language_model import AttackLanguageModel
+from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.generation import generate
 from sememekit.runs.run import Run
 from sememekit.runs.writing import Writer

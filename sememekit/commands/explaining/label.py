@@ -8,14 +8,14 @@ from sememekit.commands._printing import print_table, result_console
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
-    from sememekit.analysis.explain_label import LabelExplanation
+    from sememekit.analysis.explanations.label import LabelExplanation
 
 
 def print_label(explanation: LabelExplanation) -> None:
     """Labels, words and sememes of an example, on stdout."""
     from rich.markup import escape
 
-    from sememekit.analysis.explain_label import HOW, remarks
+    from sememekit.analysis.explanations.label import HOW, remarks
 
     console = result_console()
     for line in remarks(explanation):

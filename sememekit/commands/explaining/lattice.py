@@ -9,7 +9,7 @@ from sememekit.commands.explaining.words import share_bar
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
-    from sememekit.analysis.explain_lattice import EmbeddingsReport, LatticeExplanation
+    from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeExplanation
 
 
 def print_lattice(explanation: LatticeExplanation) -> None:

@@ -11,8 +11,8 @@ from sememekit.figures import percent
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sememekit.analysis.explain import Explanation
-    from sememekit.analysis.explain_sememes import ContextSememe
+    from sememekit.analysis.explanations.sememes import ContextSememe
+    from sememekit.analysis.explanations.words import Explanation
     from sememekit.reports.explanation import Compared
 
 BAR_WIDTH = 12
@@ -23,7 +23,7 @@ def print_words(explanation: Explanation) -> None:
     stdout."""
     from rich.markup import escape
 
-    from sememekit.analysis.explain import OverlayExplanation
+    from sememekit.analysis.explanations.words import OverlayExplanation
     from sememekit.reports.explanation import compared, remarks
 
     console = result_console()
@@ -90,7 +90,7 @@ def _expected(explanation: Explanation) -> Table:
 
 
 def _style(item: ContextSememe, min_count: int) -> str:
-    from sememekit.analysis.explain_sememes import is_rare
+    from sememekit.analysis.explanations.sememes import is_rare
 
     return "bright_black" if is_rare(item, min_count) else ""
 

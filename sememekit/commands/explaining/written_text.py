@@ -9,14 +9,14 @@ from sememekit.commands.explaining.words import print_compared, sememe_shares
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
-    from sememekit.analysis.explain_writing import WritingExplanation
+    from sememekit.analysis.explanations.written_text import WritingExplanation
 
 
 def print_text(explanation: WritingExplanation) -> None:
     """The source, what an overlay changes, what was written for the source, and why, on stdout."""
     from rich.markup import escape
 
-    from sememekit.analysis.explain_writing import OverlayWriting, remarks
+    from sememekit.analysis.explanations.written_text import OverlayWriting, remarks
     from sememekit.reports.written_explanation import compared
 
     console = result_console()

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from sememekit.analysis.evaluate_explanations import ExplanationScores, evaluate_explanations
 from sememekit.analysis.evaluate_ppl import PerplexityReport
-from sememekit.analysis.explain import Explanation, explain
-from sememekit.analysis.explain_lattice import explain_lattice
+from sememekit.analysis.explanations.evaluation import ExplanationScores, evaluate_explanations
+from sememekit.analysis.explanations.lattice import explain_lattice
+from sememekit.analysis.explanations.words import Explanation, explain
 from sememekit.analysis.segmentation import SegmentationRow, evaluate_segmentation
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.trainings.processes import Trained

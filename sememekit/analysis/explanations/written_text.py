@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sememekit.analysis.explain_sememes import SememeReader, SememeViews, SenseShare, check_numbers, senses_of, views
-from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
+from sememekit.analysis.explanations.sememe_mass import COUNTS, MIN_COUNT
+from sememekit.analysis.explanations.sememes import SememeReader, SememeViews, SenseShare, check_numbers, senses_of, views
 from sememekit.config import Record
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which

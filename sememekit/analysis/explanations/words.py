@@ -11,7 +11,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from sememekit.analysis.explain_sememes import (
+from sememekit.analysis.explanations.sememe_mass import COUNTS, MIN_COUNT
+from sememekit.analysis.explanations.sememes import (
     ContextSememe,
     SememeReader,
     SememeViews,
@@ -21,7 +22,6 @@ from sememekit.analysis.explain_sememes import (
     senses_of,
     views,
 )
-from sememekit.analysis.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import DataError

@@ -23,10 +23,10 @@ from sememekit.engines.opening import open_engine
 from sememekit.errors import DataError
 from sememekit.files import opening
 from sememekit.progress import Progress, silent
-from sememekit.runs.attack_language_model import AttackLanguageModel
-from sememekit.runs.attacking import AttackedData, AttackParts, OpenAttack, attack_parts, check_labels
+from sememekit.runs.attacks.language_model import AttackLanguageModel
+from sememekit.runs.attacks.running import AttackedData, AttackParts, OpenAttack, attack_parts, check_labels
+from sememekit.runs.attacks.victims import check_kind, open_victim
 from sememekit.runs.run import Which
-from sememekit.runs.victims import check_kind, open_victim
 
 _PARTS: Final = ".parts"
 _STOP: Final = "stop"

@@ -9,7 +9,7 @@ from sememekit.attack import AttackPlan, ExampleResult
 from sememekit.figures import percent
 from sememekit.measure.attack_coverage import Coverage
 from sememekit.measure.intervals import Interval
-from sememekit.runs.victims import NamedVictim
+from sememekit.runs.attacks.victims import NamedVictim
 
 
 def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:

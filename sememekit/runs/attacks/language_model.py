@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sememekit.errors import ConfigError
 from sememekit.runs.run import Run
-from sememekit.runs.streams import stream_nats, with_context
+from sememekit.runs.stream_nats import stream_nats, with_context
 from sememekit.tasks.base import WordPredictor, require
 
 _AT_ONCE = 256

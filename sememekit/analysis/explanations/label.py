@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sememekit.analysis.influence import PlaceInfluence, influence, reads_sememes
+from sememekit.analysis.explanations.influence import PlaceInfluence, influence, reads_sememes
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier

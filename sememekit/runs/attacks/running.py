@@ -33,10 +33,10 @@ from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_coverage import coverage_of
 from sememekit.measure.attack_rates import attack_rates
 from sememekit.progress import Progress
-from sememekit.runs.attack_language_model import AttackLanguageModel
-from sememekit.runs.attack_remarks import doubtful_accuracy, notes, warnings
-from sememekit.runs.run_cutter import LatticeCutter
-from sememekit.runs.victims import NamedVictim
+from sememekit.runs.attacks.language_model import AttackLanguageModel
+from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
+from sememekit.runs.attacks.run_cutter import LatticeCutter
+from sememekit.runs.attacks.victims import NamedVictim
 
 ASKED_AGAIN = 3
 """Finished examples whose original texts a resumed attack asks the victim again."""

@@ -9,7 +9,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from sememekit.analysis.sememe_mass import MeanMass, SememeMasses, mean_mass
+from sememekit.analysis.explanations.sememe_mass import MeanMass, SememeMasses, mean_mass
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import ConfigError

@@ -16,10 +16,10 @@ from sememekit.config import is_own
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
-from sememekit.runs.adapters import Adapted, adapted, is_pickle, model_folder, pickled
+from sememekit.runs.attacks.adapters import Adapted, adapted, is_pickle, model_folder, pickled
+from sememekit.runs.attacks.run_cutter import CUTS_WORDS, run_cutter
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run, Which
-from sememekit.runs.run_cutter import CUTS_WORDS, run_cutter
 from sememekit.tasks.base import LabelPredictor, check_declares
 from sememekit.text.huggingface import PREFIX
 

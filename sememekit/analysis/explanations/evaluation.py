@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText
-from sememekit.analysis.explanation_scores import (
+from sememekit.analysis.explanations.scores import (
     FREQUENCY,
     BandScores,
     Gold,
@@ -21,7 +21,7 @@ from sememekit.analysis.explanation_scores import (
     SememeBand,
     score_rankings,
 )
-from sememekit.analysis.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
+from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.analysis.text_nats import sentences_of
 from sememekit.config import Record
 from sememekit.decoders.base import SenseProbabilities
