@@ -55,7 +55,8 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
 
     Args:
         path: a text file, or one compressed with xz or gzip if its name ends in ``.xz`` or ``.gz``; archives one after
-            the other are one text.
+            the other are one text. A byte-order mark that begins a line is taken off: joined files have
+            them in the middle.
         encodings: tried in this order, strictly.
 
     Raises:
@@ -71,7 +72,7 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
     first_fault = ""
     for encoding in encodings:
         try:
-            text = data.decode(encoding).removeprefix("\ufeff")
+            text = data.decode(encoding).removeprefix("\ufeff").replace("\n\ufeff", "\n")
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             first_fault = (

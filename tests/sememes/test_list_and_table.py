@@ -29,8 +29,8 @@ def test_a_table_that_is_like_hownet2000(text: str, tmp_path: Path) -> None:
     assert open_lexicon(f"table:{write(tmp_path / 'kb.tsv', text)}").num_senses > 1
 
 
-def test_list_with_bom_tabs_and_blanks(tmp_path: Path) -> None:
-    path = write(tmp_path / "list.txt", "\ufeff\n丢\n苹果\n水果\t电脑 \n\n\n红 的\n颜色 颜色\n")
+def test_list_with_byte_order_marks_tabs_and_blanks(tmp_path: Path) -> None:
+    path = write(tmp_path / "list.txt", "\ufeff\n丢\n\ufeff苹果\n水果\t电脑 \n\n\n红 的\n颜色 颜色\n")
     lexicon = open_lexicon(f"list:{path}")
     assert {word: lexicon.senses(word)[0].sememes for word in lexicon.words} == {"苹果": ("水果", "电脑"), "红 的": ("颜色",)}
     assert (lexicon.report.records, lexicon.report.skipped) == (4, {"record without a word": 2})
