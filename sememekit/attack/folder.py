@@ -32,7 +32,9 @@ the preset of constraints is another."""
 _NOTHING_TO_TRY: Final = ("no word has a substitute", "the constraints allow no change")
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
-LATER: Final = re.compile(r"(victim|language_model)\.weights|victim\.words|(candidates|constraints)\..* \(\d+\)")
+LATER: Final = re.compile(
+    r"(victim|language_model)\.weights|segmentation_weights|victim\.words|(candidates|constraints)\..* \(\d+\)"
+)
 """Names in an identity that folders of earlier versions lack: hashes of weights, that a victim names no words, and hashes of
 files of one name but the last of them. Where one lacks them, they are not compared."""
 

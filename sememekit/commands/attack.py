@@ -284,7 +284,7 @@ def attack(
     from sememekit.attack.folder import AttackFolder, code_names
     from sememekit.engines.opening import engine_of
     from sememekit.reports.attack import report_page
-    from sememekit.runs.attacks.on_engine import gather, run_parts
+    from sememekit.runs.attacks.on_engine import gather, run_on_engine
     from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors
 
     if out is None:
@@ -324,7 +324,7 @@ def attack(
         if workers == 1 and engine == "local":
             stopped = begun.run(asked, progress)
         else:
-            stopped = run_parts(begun, call, engine, workers, asked, progress)
+            stopped = run_on_engine(begun, call, engine, workers, asked, progress)
         if stopped:
             asked.settle()
     report, results = begun.report(time.perf_counter() - start, stopped)

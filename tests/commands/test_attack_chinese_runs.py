@@ -19,6 +19,7 @@ from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.run_cutter import LatticeCutter, run_cutter
 from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
+from sememekit.runs.run import Run
 
 LINES = ("电影很好看。", "这部电影很难看。", "我昨天看电影。", "影片精彩，电影好看。", "好看的影片很精彩。") * 8
 TEXTS = ("这部电影很好看。\tyes\n", "我昨天看的电影很难看。\tno\n", "影片精彩，电影很好看。\tyes\n")
@@ -86,6 +87,7 @@ def test_a_run_cuts_texts_where_they_stand(name: str, folder: Path, tmp_path: Pa
     identity = AttackFolder.open(tmp_path / "out").identity
     assert (identity["segmentation"], identity["sememekit"]) == (report.segmentation, __version__)
     cut, _ = run_cutter(Path(name))
+    assert identity.get("segmentation_weights") == (Run.open(Path(name)).weights_sha256 if name == "lattice" else None)
     for line in (tmp_path / "out" / "examples.jsonl").read_text(encoding="utf-8").splitlines():
         result = json.loads(line)
         (text,), words = result["fields"], list(cut(result["fields"][0]))

@@ -28,10 +28,10 @@ from sememekit.runs.attacks.running import AttackedData, AttackParts, OpenAttack
 from sememekit.runs.attacks.victims import check_kind, open_victim
 from sememekit.runs.run import Which
 
-_PARTS: Final = ".parts"
+_SHARES: Final = ".parts"
 _STOP: Final = "stop"
 _EXAMPLES: Final = 32
-"""Examples of a part: what a process that is not lost but slow keeps the others waiting for, at most."""
+"""Examples of a share: what a process that is not lost but slow keeps the others waiting for, at most."""
 _LOOK_EVERY: Final = 0.2
 
 
@@ -77,7 +77,7 @@ class AttackCall(NamedTuple):
         return attack_parts(plan, named, nats, data, examples, chosen, progress)
 
 
-class PartTask(NamedTuple):
+class Share(NamedTuple):
     """Some examples by their numbers, for a process of an engine; ``sha256`` is that of the data, as the command read them."""
 
     call: AttackCall
@@ -86,7 +86,7 @@ class PartTask(NamedTuple):
     path: Path
 
     def run(self) -> tuple[int, int]:
-        """Attack those that the file of the part does not have; how many texts the victim was asked for, in how many calls.
+        """Attack those that the file of the share does not have; how many texts the victim was asked for, in how many calls.
 
         Raises DataError: the data are other ones than those of the command.
         """
@@ -109,7 +109,7 @@ def _opened(call: AttackCall) -> AttackParts:
     return call.open()
 
 
-def run_parts(
+def run_on_engine(
     begun: OpenAttack,
     call: AttackCall,
     engine: str,
@@ -121,14 +121,14 @@ def run_parts(
 
     Raises EngineError: a process was lost; ``--resume`` goes on with what it left.
     """
-    folder = begun.folder.path / _PARTS
+    folder = begun.folder.path / _SHARES
     folder.mkdir()
     left = [example.index for example in begun.left()]
     total = len(begun.parts.chosen)
     done = total - len(left)
     size = max(1, min(_EXAMPLES, -(-len(left) // workers)))
     tasks = [
-        PartTask(call, begun.parts.data.sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
+        Share(call, begun.parts.data.sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
         for first in range(0, len(left), size)
     ]
     ended = threading.Event()
@@ -143,7 +143,7 @@ def run_parts(
     watching.start()
     try:
         with open_engine(engine, workers, folder) as opened:
-            for _, (texts, calls) in opened.map(PartTask.run, tasks):
+            for _, (texts, calls) in opened.map(Share.run, tasks):
                 begun.parts.named.victim.texts_asked += texts
                 begun.parts.named.victim.calls += calls
     finally:
@@ -158,8 +158,8 @@ def run_parts(
 
 
 def gather(begun: OpenAttack) -> int:
-    """Take the results of all parts, also of an attack that was killed, into the folder of the attack; how many there are."""
-    folder, taken = begun.folder.path / _PARTS, set[int]()
+    """Take the results of all shares, also of an attack that was killed, into the folder of the attack; how many there are."""
+    folder, taken = begun.folder.path / _SHARES, set[int]()
     if not folder.exists():
         return 0
     wanted = {example.index for example in begun.left()}

@@ -18,10 +18,12 @@ CUTS_WORDS: Final = ("characters", "fmm", "jieba")
 
 @final
 class LatticeCutter:
-    """Cuts a text by the best path of a lattice model. Texts are kept in memory, since an attack cuts each several times; those
-    given ``ahead`` go through the model together, which is many times quicker than one by one."""
+    """Cuts a text by the best path of a lattice model, whose ``weights`` are a SHA-256. Texts are kept in memory, since an
+    attack cuts each several times; those given ``ahead`` go through the model together, which is many times quicker than one by
+    one."""
 
-    def __init__(self, reader: LatticeReader) -> None:
+    def __init__(self, reader: LatticeReader, weights: str) -> None:
+        self.weights = weights
         self._reader = reader
         self._words: dict[str, list[str]] = {}
 
@@ -46,7 +48,7 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
     if isinstance(run.task, Lattice):
         reader = LatticeReader(run, run.task, run.segmenter())
         if reader.finds_words:
-            return LatticeCutter(reader), f"the lattice model {path}, {run.snapshot}"
+            return LatticeCutter(reader, run.weights_sha256), f"the lattice model {path}, {run.snapshot}"
     name = str(run.signature.options.get("segmenter"))
     if name not in CUTS_WORDS and ":" not in name:
         raise ConfigError(

@@ -94,6 +94,7 @@ class AttackParts(NamedTuple):
             "candidates": self.sources,
             "constraints": named_apart(pair for part in self.engine.constraints for pair in part.sources().items()),
             "segmentation": self.named.cut_by,
+            **({"segmentation_weights": cut.weights} if isinstance(cut := self.named.cut, LatticeCutter) else {}),
             "language_model": self.nats.identity if self.nats is not None else {},
             "sememekit": __version__,
         }
