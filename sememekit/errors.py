@@ -10,7 +10,8 @@
     └── EngineError       a process that an engine ran something in ended before it was done
 
 A message says what went wrong, where, what was given, what is allowed and what to type next. The command line prints it on
-one line and exits with 1; ``--debug`` shows the traceback. Any other exception is a bug.
+one line and exits with 1; ``--debug`` shows the traceback. An OSError of writing, such as of a full disk, is left as the system
+raises it: the command line says what to do about it. Any other exception is a bug.
 """
 
 from __future__ import annotations

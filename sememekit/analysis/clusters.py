@@ -53,8 +53,8 @@ def clusters(
     """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``.
 
     Raises:
-        ConfigError: its decoder has no clusters.
-        DataError: a word that the model does not know, or a file that cannot be written.
+        ConfigError: its decoder has no clusters, or another file is where they are saved.
+        DataError: a word that the model does not know.
     """
     loaded = Run.open(run, which=which, device="cpu")
     decoder = predictor(loaded.task, "clusters").decoder

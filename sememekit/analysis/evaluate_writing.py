@@ -96,8 +96,8 @@ def evaluate_writing(
         progress: called as ("texts", done, total).
 
     Raises:
-        ConfigError: an override of something else.
-        DataError: data of another kind or without references, or a file that cannot be written.
+        ConfigError: an override of something else, or another file where the texts go.
+        DataError: data of another kind or without references.
     """
     search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset), data.signature.dataset)
     originals = list(originals_of(data, split))

@@ -53,15 +53,13 @@ class Texts(NamedTuple):
 def write_texts_file(
     path: Path, sources: Sequence[str], texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> None:
-    """Write what a system wrote, a JSON object a line with ``source``, ``texts`` (the best first) and ``references``."""
-    try:
-        lines = (
-            json.dumps({"source": source, "texts": [*best], "references": [*own]}, ensure_ascii=False) + "\n"
-            for source, best, own in zip(sources, texts, references, strict=True)
-        )
-        write_output(path, "".join(lines).encode(), TEXTS)
-    except OSError as error:
-        raise DataError(f"--texts {path}: cannot be written: {error.strerror}") from None
+    """Write what a system wrote, a JSON object a line with ``source``, ``texts`` (the best first) and ``references``. Raises
+    ConfigError and OSError as ``write_output``."""
+    lines = (
+        json.dumps({"source": source, "texts": [*best], "references": [*own]}, ensure_ascii=False) + "\n"
+        for source, best, own in zip(sources, texts, references, strict=True)
+    )
+    write_output(path, "".join(lines).encode(), TEXTS)
 
 
 def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, tuple[TextsDifference, ...]]:

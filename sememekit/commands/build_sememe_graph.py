@@ -101,9 +101,9 @@ def build_sememe_graph(
     """Build the sememe graph of a prepared-data folder's vocabulary and write it; arguments as ``build-sememe-graph --help``.
 
     Raises:
-        ConfigError: no source, or one that names no format.
+        ConfigError: no source, one that names no format, or another file at ``out``.
         DataError: a lexicon or the folder cannot be read.
-        GraphError: the graph cannot be built or written.
+        GraphError: the graph cannot be built.
     """
     from sememekit.data.prepared import PreparedData
     from sememekit.files import GRAPH, RunWarning, check_output

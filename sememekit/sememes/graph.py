@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.errors import ConfigError, GraphError
-from sememekit.files import GRAPH, remove_leftovers, write_output
+from sememekit.errors import GraphError
+from sememekit.files import GRAPH, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph, render_structure
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.structure import EdgeClasses, EdgeKind, classes_of
@@ -195,20 +195,11 @@ class SememeGraph:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write one JSON file, a word a line, atomically; the same graph gives the same bytes. Raises GraphError: it cannot be
-        written."""
-        path = Path(path)
-        try:
-            structure = render_structure(self._entries)
-            last = f',\n{structure}\n"structure_fingerprint": "{self.structure_fingerprint}"\n}}\n' if structure else "\n}\n"
-            write_output(path, (self._render() + f'"fingerprint": "{self.fingerprint}"{last}').encode(), GRAPH)
-            remove_leftovers(path.parent, f".{path.name}.", ".partial")  # of killed processes of earlier versions
-        except UnicodeEncodeError as error:
-            raise GraphError(f"sememe graph {path}: cannot be written as UTF-8: {error}") from None
-        except ConfigError as error:
-            raise GraphError(f"sememe graph: {error}") from None
-        except OSError as error:
-            raise GraphError(f"sememe graph {path}: cannot be written: {error.strerror}") from None
+        """Write one JSON file, a word a line, atomically; the same graph gives the same bytes. Raises ConfigError and OSError
+        as ``write_output``."""
+        structure = render_structure(self._entries)
+        last = f',\n{structure}\n"structure_fingerprint": "{self.structure_fingerprint}"\n}}\n' if structure else "\n}\n"
+        write_output(path, (self._render() + f'"fingerprint": "{self.fingerprint}"{last}').encode(), GRAPH)
 
     @classmethod
     def load(cls, path: Path | str, data: str = "") -> SememeGraph:

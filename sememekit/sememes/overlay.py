@@ -114,20 +114,12 @@ def read_overlay(path: Path) -> tuple[Change, ...]:
 
 
 def write_overlay(path: Path, changes: Iterable[Change]) -> None:
-    """Write an overlay file, in place of an earlier one only.
-
-    Raises:
-        ConfigError: another file is there.
-        DataError: it cannot be written.
-    """
+    """Write an overlay file, in place of an earlier one only. Raises ConfigError and OSError as ``write_output``."""
     lines = [HEADER]
     for change in changes:
         signed = [*(f"+{name}" for name in change.add), *(f"-{name}" for name in change.remove)]
         lines.append("\t".join([change.sense, " ".join(signed), *([change.was] if change.was else [])]))
-    try:
-        write_output(path, "".join(line + "\n" for line in lines).encode(), OVERLAY)
-    except OSError as error:
-        raise DataError(f"overlay {path}: cannot be written: {error.strerror}") from None
+    write_output(path, "".join(line + "\n" for line in lines).encode(), OVERLAY)
 
 
 def apply_changes(

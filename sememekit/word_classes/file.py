@@ -24,8 +24,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.errors import ConfigError, DataError
-from sememekit.files import CLUSTERS, read_text, remove_leftovers, write_output
+from sememekit.errors import DataError
+from sememekit.files import CLUSTERS, read_text, write_output
 from sememekit.text.vocabulary import Vocabulary
 
 FORMAT: Final = "sememekit word clusters"
@@ -40,8 +40,8 @@ Placement = tuple[str, int, str]
 def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] | NDArray[np.integer]) -> None:
     """Write the cluster of every word, ``ids`` (V,), 0 and more, as JSON, atomically; the same clusters give the same bytes.
 
-    A number without words becomes an empty cluster. Raises DataError: not V numbers, a negative one, or a file that cannot be
-    written.
+    A number without words becomes an empty cluster. Raises DataError: not V numbers, or a negative one. Raises ConfigError and
+    OSError as ``write_output``.
     """
     path, numbers = Path(path), np.asarray(ids, dtype=np.int64)
     if numbers.shape != (len(vocabulary),) or int(numbers.min()) < 0:
@@ -57,13 +57,7 @@ def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] 
         f'{{"format": {json.dumps(FORMAT)}, "version": {VERSION},\n"fingerprint": {json.dumps(vocabulary.fingerprint)},\n'
         f'"clusters": [\n{lines}\n]}}\n'
     )
-    try:
-        write_output(path, text.encode(), CLUSTERS)
-        remove_leftovers(path.parent, f".{path.name}.", ".partial")  # of killed processes of earlier versions
-    except ConfigError as error:
-        raise DataError(f"word clusters: {error}") from None
-    except OSError as error:
-        raise DataError(f"word clusters {path}: cannot be written: {error.strerror}") from None
+    write_output(path, text.encode(), CLUSTERS)
 
 
 def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]:

@@ -81,7 +81,7 @@ def test_a_bad_file_is_named(tmp_path: Path, content: bytes, message: str) -> No
 
 
 def test_what_cannot_be_written_or_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no-folder"):
+    with pytest.raises(FileNotFoundError, match="no-folder"):
         write_clusters(tmp_path / "no-folder" / "x", small_vocabulary(), [0] * len(WORDS))
     with pytest.raises(DataError, match="cannot be read"):
         read_clusters(tmp_path, small_vocabulary())
