@@ -38,8 +38,7 @@ def _table(slot: str, name: str) -> Iterator[str]:
         return
     yield from ("| setting | values | default | meaning |", "|---|---|---|---|")
     for one in table.settings:
-        told = f"{one.meaning} Read with {one.read_with} only." if one.read_with else one.meaning
-        cells = (f"<code>{_text(table.prefix + one.key)}</code>", _text(one.values), _text(one.default_text), _text(told))
+        cells = (f"<code>{_text(table.prefix + one.key)}</code>", _text(one.values), _text(one.default_text), _text(one.told))
         yield f"| {' | '.join(cells)} |"
     yield ""
 

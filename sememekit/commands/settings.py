@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,9 +10,6 @@ from sememekit.commands._completion import complete_slot, complete_variant
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Json
 from sememekit.commands._printing import print_json, print_table, remark, say
-
-if TYPE_CHECKING:
-    from sememekit.config import Setting
 
 EXAMPLES = (
     "sememekit settings",
@@ -63,9 +60,5 @@ def command(
             say(f"{slot} {name}: {table.summary} No settings.")
             return
         title = f"{slot} {name}" if name else slot
-        lines = [(f"{table.prefix}{one.key}", one.values, one.default_text, _told(one)) for one in table.settings]
+        lines = [(f"{table.prefix}{one.key}", one.values, one.default_text, one.told) for one in table.settings]
         print_table(f"{title}: {table.summary}", ("setting", "values", "default", "meaning"), lines, numeric=4)
-
-
-def _told(setting: Setting) -> str:
-    return f"{setting.meaning} Read with {setting.read_with} only." if setting.read_with else setting.meaning

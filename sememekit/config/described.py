@@ -55,12 +55,17 @@ class Setting(Record):
         return ", ".join(part for part in (" | ".join(self.choices) or self.type, self.range) if part)
 
     @property
+    def told(self) -> str:
+        """What it does, and when it is read."""
+        return f"{self.meaning} Read with {self.read_with} only." if self.read_with else self.meaning
+
+    @property
     def default_text(self) -> str:
-        """The default as ``--set`` takes it, ``required``, or a dash where it is left unset."""
+        """The default as ``--set`` takes it, ``required``, or ``unset``."""
         if self.required:
             return "required"
         if self.default is None:
-            return "–"
+            return "unset"
         return str(self.default) if isinstance(self.default, str) and self.default else json.dumps(self.default)
 
 

@@ -31,7 +31,7 @@ class Adaptive(Decoder):
         """Settings of the adaptive softmax."""
 
         cutoffs: tuple[int, ...] | None = None
-        """Ids at which tails begin, rising; None for 5 % and 25 % of the vocabulary."""
+        """Ids at which tails begin, rising; unset, 5 % and 25 % of the vocabulary."""
         shrink: float = Field(default=4.0, ge=1.0, le=1e6)
         """The context of tail i has the size H / shrink^i."""
         head_bias: bool = False

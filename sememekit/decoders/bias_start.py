@@ -23,7 +23,7 @@ class BiasStartSettings(Settings):
     """Settings of an output layer with a free number for each word, class, sense or node."""
 
     bias_start: BiasStart | None = None
-    """Where the biases start: "log_frequency", so that an untrained layer knows how frequent words are, or "zero". None: what
+    """Where the biases start: "log_frequency", so that an untrained layer knows how frequent words are, or "zero". Unset: what
     the layer has for the optimiser, as measured in docs/training.md; the plan of a run holds the answer."""
 
     earlier: ClassVar[Mapping[str, Any]] = {"bias_start": "zero"}

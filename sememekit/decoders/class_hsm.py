@@ -49,7 +49,7 @@ class ClassHSM(Decoder):
         classes: Literal["frequency", "sememes", "file"] = "frequency"
         """Where classes come from: counts, the sememe graph (``--graph``), or a file of clusters (``--clusters``)."""
         num_classes: int | None = Field(default=None, ge=1)
-        """C; None for the whole part of sqrt(V), or for what the file has. Frequency may leave fewer."""
+        """C; unset, the whole part of sqrt(V), or for what the file has. Frequency may leave fewer."""
         tied: bool = True
         """Share the word vectors with the input embedding, which must be as wide as the contexts. Classes have their own."""
         bias: bool = True

@@ -36,9 +36,9 @@ class Differentiated(NormalisedScores):
         """Settings of the differentiated softmax."""
 
         cutoffs: tuple[int, ...] | None = None
-        """Ids at which later bands begin, rising; None for 5 % and 25 % of the vocabulary, as in ``adaptive``."""
+        """Ids at which later bands begin, rising; unset, 5 % and 25 % of the vocabulary, as in ``adaptive``."""
         widths: tuple[int, ...] | None = None
-        """Width of the part of each band; they add up to H. None halves from part to part: 4/7, 2/7 and 1/7 of H for three."""
+        """Width of the part of each band; they add up to H. Unset, each is half of the one before: 4/7, 2/7, 1/7 of H."""
         tied: bool = False
         """Take word vectors from the input embedding, each cut to the part of its band; the paper does not."""
         bias: bool = True

@@ -71,7 +71,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         start: Literal["random", "file"] = "random"
         """Where the first clusters come from: chance, or a file of clusters (``--clusters``)."""
         num_clusters: int | None = Field(default=None, ge=1)
-        """C; None for sqrt(V) rounded up, or for what the file has."""
+        """C; unset, sqrt(V) rounded up, or for what the file has."""
         gamma: float = Field(default=1.5, gt=1.0)
         """A cluster is closed once it has gamma max(sqrt(V), V / C) words."""
         frequency_budget: float = Field(default=0.1, gt=0.0)

@@ -121,7 +121,7 @@ class Transformer(Encoder):
         context: int = Field(default=128, ge=1)
         """C, how many positions before a word it attends to in each layer; the state has as many."""
         feedforward_size: int | None = Field(default=None, ge=1)
-        """Size between the two maps of a block; None for four times ``hidden_size``."""
+        """Size between the two maps of a block; unset, four times ``hidden_size``."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on what attention and the two maps add (not on the input, not on the output: those belong to the task)."""
 

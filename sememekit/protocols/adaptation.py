@@ -44,7 +44,7 @@ class Tuning(Settings):
     """The grids that are tried on the validation split before the text is scored."""
 
     tokens: int | None = Field(default=None, ge=2)
-    """Only the first so many tokens; None for all with a cache alone, and 30,000 with dynamic evaluation."""
+    """Only the first so many tokens; unset, all with a cache alone, and 30,000 with dynamic evaluation."""
     cache: CacheGrid = CacheGrid()
     dynamic: DynamicGrid = DynamicGrid()
 
@@ -57,7 +57,7 @@ class Adaptation(Settings):
     tuning: Tuning | None = None
     """Find the settings on the validation split first."""
     statistics_tokens: int | None = Field(default=None, ge=1)
-    """Gradient statistics from the first so many training tokens; None for all, as published."""
+    """Gradient statistics from the first so many training tokens; unset, all, as published."""
 
 
 class TuningReport(Record):
@@ -236,14 +236,14 @@ class DynamicChoice(DynamicSettings):
     preset: str | None = None
     """Published settings for what is not chosen: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb or mos-wikitext-2."""
     statistics_tokens: int | None = Field(default=None, ge=1)
-    """Gradient statistics (MS) from the first so many training tokens; None for all, as published."""
+    """Gradient statistics (MS) from the first so many training tokens; unset, all, as published."""
 
 
 class TuneChoice(Settings):
     """Tuning of the settings that were not chosen: the text that they are tuned on."""
 
     tokens: int | None = Field(default=None, ge=2)
-    """Only the first so many validation tokens; None for all with a cache alone, and 30,000 with dynamic evaluation."""
+    """Only the first so many validation tokens; unset, all with a cache alone, and 30,000 with dynamic evaluation."""
 
 
 def read_adaptation(

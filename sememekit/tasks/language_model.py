@@ -79,7 +79,7 @@ class LanguageModel(WordPredictor):
         shortest_chunk: int = Field(default=5, ge=1)
         """No random segment but the last of an epoch is shorter."""
         length_excess: int | None = Field(default=None, ge=0)
-        """No segment is longer than ``chunk_length`` by more than this; None for no bound."""
+        """No segment is longer than ``chunk_length`` by more than this; unset, there is no bound."""
         small_batch_size: int | None = Field(default=None, ge=1)
         """Columns that go through at once, their gradients added up to a whole batch: less memory; each part has its masks."""
         evaluation_batch_size: int = Field(default=10, ge=1)

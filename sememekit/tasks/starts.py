@@ -25,8 +25,8 @@ class StartSettings(config.Settings):
     embedding_size: int
     """E, the size of the word vectors."""
     spread: float | None = Field(default=None, gt=0.0)
-    """Word vectors start uniform in +- this. None: 0.1, or with optimisers that gain by it what gives vectors of every size one
-    length (``start_lengths``), and so the first logits one variance; the plan of a run holds the answer."""
+    """Word vectors start uniform in +- this. Unset: 0.1, or with optimisers that gain by it what gives vectors of every size
+    one length (``start_lengths``), and so the first logits one variance; the plan of a run holds the answer."""
 
     earlier: ClassVar[Mapping[str, Any]] = {"spread": SHORT}
     start_lengths: ClassVar[dict[str, float]] = {"adam": 1.7}

@@ -69,6 +69,8 @@ class Own(Below):
     """One that no float has."""
     path: str
     """Without a default."""
+    open: int | None = None
+    """As many as there are, where it is unset."""
     inside: Inside = Inside(width=5)
     """Its settings are told, and not this line."""
     only_with: ClassVar = {"flag": config.OnlyWith("kept", values=(1.0,))}
@@ -76,7 +78,7 @@ class Own(Below):
 
 def test_a_setting_is_described_by_its_field() -> None:
     found = {setting.key: setting for setting in describe_settings(Own)}
-    assert list(found) == ["kept", "flag", "names", "programs", "number", "path", "inside.width"]
+    assert list(found) == ["kept", "flag", "names", "programs", "number", "path", "open", "inside.width"]
     assert found["kept"] == Setting(
         key="kept", type="number", range="above 0", default=0.5, meaning="What kept means, over two lines."
     )
@@ -86,6 +88,8 @@ def test_a_setting_is_described_by_its_field() -> None:
     assert found["number"].range == "9223372036854775807 or less"
     assert (found["names"].values, found["names"].default_text) == ("list of texts", "[]")
     assert (found["path"].required, found["path"].default_text) == (True, "required")
+    assert (found["open"].values, found["open"].default_text) == ("whole number", "unset")
+    assert found["flag"].told == "Whether. Read with kept=1.0 only."
     inner = found["inside.width"]
     assert (inner.default, inner.values, inner.meaning) == (5, "whole number, 1 or more, 9 or less", "How wide it is.")
     assert config.summary_of(Own) == "Settings of somebody's own."
@@ -98,6 +102,13 @@ def test_the_table_of_a_variant_has_values_defaults_and_meanings() -> None:
     assert row.split()[1:5] == ["left", "|", "symmetric", "left"]
     assert "C[k, s]" in row
     assert "``" not in result.stdout
+
+
+def test_meanings_call_what_is_unset_as_the_default_does() -> None:
+    for slot in settings_slots():
+        for name in slot.variants or [""]:
+            for setting in settings_table(slot.slot, name).settings:
+                assert "None" not in setting.meaning, setting
 
 
 def test_json_has_what_the_table_has() -> None:

@@ -23,7 +23,7 @@ class LatticeSettings(config.Settings):
     longest_chunk: int = Field(default=2, ge=1)
     """L, tokens of a chunk at most; 1 for no chunks."""
     num_chunks: int | None = Field(default=None, ge=0)
-    """N-grams of the chunk vocabulary at most, the most frequent; None for all that the data have up to L tokens."""
+    """N-grams of the chunk vocabulary at most, the most frequent; unset, all that the data have up to L tokens."""
     copies: int = Field(default=1, ge=1)
     """C (E in the paper), embeddings of each chunk; with ``senses``, the most that a word has."""
     senses: bool = False
@@ -42,9 +42,9 @@ class LatticeSettings(config.Settings):
     embedding_size: int = Field(default=256, ge=1)
     """Size of the vectors of chunks, in and out."""
     spread: float | None = Field(default=None, gt=0.0)
-    """The vectors of chunks and tokens begin uniform in +- this; None: +- 3 sqrt(3 / E), one length for all sizes."""
+    """The vectors of chunks and tokens begin uniform in +- this; unset: +- 3 sqrt(3 / E), one length for all sizes."""
     composition_size: int | None = Field(default=None, ge=0, multiple_of=2)
-    """Size of what is made of a chunk's tokens beside its own vector; 0 for nothing, None for
+    """Size of what is made of a chunk's tokens beside its own vector; 0 for nothing, unset
     ``embedding_size`` (one less where that is odd: it is divided between two directions)."""
     sub_size: int = Field(default=200, ge=1)
     """Size of the LSTM of the sub-model."""
@@ -71,7 +71,7 @@ class LatticeSettings(config.Settings):
     temperature_decay: float = Field(default=0.99, gt=0.0, le=1.0)
     """What the temperature is multiplied by every ``temperature_every`` updates."""
     temperature_every: int | None = Field(default=None, ge=1)
-    """Updates, 100 in the release. None: it falls by one factor at each update, to the floor after ``temperature_share``."""
+    """Updates, 100 in the release. Unset: it falls by one factor at each update, to the floor after ``temperature_share``."""
     temperature_share: float = Field(default=0.5, gt=0.0, le=1.0)
     """Share of the planned updates after which it is at ``temperature_floor``, where ``temperature_every`` is not set."""
     temperature_floor: float = Field(default=0.25, gt=0.0)
