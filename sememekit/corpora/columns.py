@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.text.reading import FaultCounter, without_mark
+from sememekit.text.reading import FaultCounter, refuse_mostly_invalid, without_mark
 
 _ROWS: Final = 1 << 10
 _HINT: Final = "; one object a line is needed; of one list of objects it is made by: jq -c '.[]' FILE.json > FILE.jsonl"
@@ -18,18 +18,19 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
     """The text of each JSON object, one a line, each with a line end. One line is in memory at a time.
 
     A byte-order mark before a line is taken off and counted, and so are lines that are not UTF-8 under ``replace`` and
-    ``skip``. Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``.
+    ``skip``. Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``,
+    and under ``replace`` where most lines have some.
     """
-    is_first = True
+    lines, invalid_before = 0, faults.counts.get("invalid_utf8", 0)
     for number, line in enumerate(_lines(blocks), start=1):
         line = without_mark(line, faults)
         if not line.strip():
             continue
+        lines += 1
         decoded = _decoded(line, f"{name}:{number}", faults)
         if decoded is None:
             continue
-        hint = _HINT if is_first else ""
-        is_first = False
+        hint = _HINT if lines == 1 else ""
         try:
             found = json.loads(decoded)
         except (ValueError, RecursionError) as error:
@@ -41,6 +42,8 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
             had = f"it has {', '.join(map(str, found))}" if isinstance(found, dict) else "it is no object"
             raise DataError(f"{name}:{number}: no text in the column {column!r}, {had}; name the column with --column")
         yield _as_lines(text)
+    if faults.policy == "replace":
+        refuse_mostly_invalid(name, faults.counts.get("invalid_utf8", 0) - invalid_before, lines)
 
 
 def _decoded(line: bytes, where: str, faults: FaultCounter) -> str | None:

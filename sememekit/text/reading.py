@@ -122,12 +122,8 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
     line, due, invalid_before = 1, _FEWEST_LINES, faults.counts.get("invalid_utf8", 0)
 
     def refuse_most() -> None:
-        lines, invalid = line - 1, faults.counts.get("invalid_utf8", 0) - invalid_before
-        if once and lines >= _FEWEST_LINES and 2 * invalid > lines:
-            raise DataError(
-                f"{name}: {invalid:,} of the first {lines:,} lines are not UTF-8, and --errors replace mends single bytes; "
-                "convert the text before, such as with: iconv -f GB18030 -t UTF-8"
-            )
+        if once:
+            refuse_mostly_invalid(name, faults.counts.get("invalid_utf8", 0) - invalid_before, line - 1)
 
     def where(offset: int) -> str:
         return f"{name}:{line}"
@@ -139,6 +135,15 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
             refuse_most()
             due *= 2
     refuse_most()
+
+
+def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
+    """Raise DataError where most of the first ``lines`` of what is read once, 20 or more, were not UTF-8, under ``replace``."""
+    if lines >= _FEWEST_LINES and 2 * invalid > lines:
+        raise DataError(
+            f"{name}: {invalid:,} of the first {lines:,} lines are not UTF-8, and --errors replace mends single bytes; "
+            "convert the text before, such as with: iconv -f GB18030 -t UTF-8"
+        )
 
 
 def refuse_other_encoding(path: Path, name: str, faults: FaultCounter) -> None:

@@ -53,6 +53,18 @@ def test_lines_of_objects_under_other_endings(name: str, tmp_path: Path) -> None
     assert set(PreparedData.open(tmp_path / "out").vocabulary.tokens) == {"a", "b", "<eos>", "<unk>"}
 
 
+@pytest.mark.parametrize(("others", "refused"), [(21, True), (20, False)])
+def test_columns_in_another_encoding_are_no_single_bytes_to_mend(others: int, refused: bool, tmp_path: Path) -> None:
+    texts = (f'{{"text": "上海市 w{number}"}}\n'.encode("gb18030" if number < others else "utf-8") for number in range(40))
+    (tmp_path / "x.jsonl").write_bytes(b"".join(texts))
+    settings = PreprocessSettings(errors="replace")
+    if refused:
+        with pytest.raises(DataError, match=r"x\.jsonl: 21 of the first 40 lines are not UTF-8, .*iconv"):
+            preprocess("plain", tmp_path / "x.jsonl", tmp_path / "out", settings)
+    else:
+        assert preprocess("plain", tmp_path / "x.jsonl", tmp_path / "out", settings).signature.faults.invalid_utf8 == others
+
+
 def test_bad_bytes_in_columns_follow_the_policy(tmp_path: Path) -> None:
     good = b'{"text": "a good line"}\n' * 30
     (tmp_path / "x.jsonl").write_bytes(good + b'{"text": "caf\xe9 broken"}\n' + good)
