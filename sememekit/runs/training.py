@@ -392,9 +392,11 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
 
 
 def _restore(trainer: Trainer, out: Path) -> None:
-    """Put a trainer where the last snapshot was taken; CheckpointError where the state is not one of this version."""
+    """Put a trainer where the last snapshot was taken; CheckpointError where the state is not one of this version, or
+    the best snapshot is torn."""
     snapshot = trainer.folder.load("last", with_trainer=True, rows=trainer.rows)
     load_weights(trainer.task, snapshot.weights, out)
+    trainer.folder.check_best()  # the end of the training, or a better one, may be days away
     try:
         trainer.restore(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:

@@ -45,6 +45,7 @@ from sememekit.training.manifest import (
 )
 from sememekit.training.snapshots import (
     Snapshot,
+    check_snapshot,
     free_name,
     read_json,
     read_pointer,
@@ -291,6 +292,18 @@ class RunFolder:
                 # A run that goes on may have moved the pointer and removed the snapshot while it was read.
                 if self.pointer().get(which) == name:
                     raise
+
+    def check_best(self) -> None:
+        """Compare the best snapshot, where it is another than the last, with its manifest. Raises CheckpointError: it is torn;
+        a pointer to whole snapshots is offered."""
+        pointer = self.pointer()
+        best = pointer.get("best")
+        if best is None or best == pointer["last"]:
+            return
+        try:
+            check_snapshot(self._checkpoints / best, with_trainer=False)
+        except CheckpointError as error:
+            raise CheckpointError(f"{error}; {self._offer()}") from None
 
     def append_metrics(self, record: Mapping[str, Any]) -> None:
         metrics_file.append(self.path / "metrics.jsonl", record)

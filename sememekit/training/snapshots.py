@@ -128,6 +128,23 @@ def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = Non
 
     Of a tensor for which ``rows`` gives a slice only these rows are kept in memory.
     """
+    weights_sha256 = check_snapshot(folder, with_trainer=with_trainer)
+    weights = _read_tensors(folder / "weights.safetensors", rows)
+    tensors = _read_tensors(folder / "trainer.safetensors", rows) if with_trainer else {}
+    with _reading(folder / "trainer.json"):
+        text = (folder / "trainer.json").read_bytes()
+    try:
+        document = json.loads(text)
+        for alias, original in document["aliases"].items():
+            weights[alias] = weights[original]
+        trainer = unflatten(document["state"], tensors) if with_trainer else {}
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r:.200}); {_AGAIN}") from None
+    return Snapshot(folder.name, weights, trainer, weights_sha256)
+
+
+def check_snapshot(folder: Path, *, with_trainer: bool) -> str:
+    """Compare the files of a snapshot with its manifest; the SHA-256 of its weights. Raises CheckpointError: it is torn."""
     manifest = read_json(folder / _MANIFEST)
     if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
         raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is damaged; {_AGAIN}")
@@ -140,18 +157,7 @@ def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = Non
             raise CheckpointError(
                 f"{folder / file} does not match its checksum in {_MANIFEST}; it was changed or damaged after writing; {_AGAIN}"
             )
-    weights = _read_tensors(folder / "weights.safetensors", rows)
-    tensors = _read_tensors(folder / "trainer.safetensors", rows) if with_trainer else {}
-    with _reading(folder / "trainer.json"):
-        text = (folder / "trainer.json").read_bytes()
-    try:
-        document = json.loads(text)
-        for alias, original in document["aliases"].items():
-            weights[alias] = weights[original]
-        trainer = unflatten(document["state"], tensors) if with_trainer else {}
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r:.200}); {_AGAIN}") from None
-    return Snapshot(folder.name, weights, trainer, manifest["weights.safetensors"])
+    return str(manifest["weights.safetensors"])
 
 
 def split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -165,6 +165,17 @@ def test_without_a_pointer_nothing_is_lost_and_the_newest_whole_snapshot_is_offe
     assert evaluate_ppl(copy, device="cpu", which="last").perplexity == right
 
 
+def test_resuming_looks_at_the_best_snapshot_too(copy: Path) -> None:
+    """A torn last one is seen at once, a torn best one was seen when the training had ended."""
+    folder = RunFolder.open(copy)
+    best = folder.pointer()["best"]
+    last = folder.save(99, Run.open(copy).task, folder.load("last", with_trainer=True).trainer, best=False)
+    weights = copy / "checkpoints" / best / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match=rf"{best}.*checksum.*newest whole snapshot is {last}.*type: echo"):
+        train({}, copy, resume=True)
+
+
 def test_an_offered_snapshot_is_whole(folder: RunFolder) -> None:
     (folder.path / "checkpoints" / "pointer.json").unlink()
     weights = folder.path / "checkpoints" / "step-00000002" / "weights.safetensors"
