@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from sememekit.prepare.overlap import Overlap
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
     from sememekit.progress import Progress
-    from sememekit.text.reading import Span
-    from sememekit.text.segmenters import Segmenter as SegmenterClass
 
 EXAMPLES = (
     "sememekit preprocess peoples-daily --lexicon open --out data/pd",
@@ -37,8 +33,6 @@ _MUCH: Final = 0.01
 """Unknown words of a held-out split from which on a train without any is told."""
 _REPEATED: Final = 0.02
 """Share of a held-out split in train from which on it is told; of corpora that were divided well it is below 0.012."""
-_TRAINING_SENTENCES: Final = 500_000
-"""A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
 
 
 def command(
@@ -178,34 +172,15 @@ def preprocess(
         ConfigError: for settings that do not fit.
         DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
     """
-    from sememekit.corpora.examples.corpus import ExampleCorpus
-    from sememekit.corpora.opening import open_corpus, with_rules
-    from sememekit.corpora.plain import Plain
-    from sememekit.data.segmenters import MODELS, kept_words
+    from sememekit.corpora.opening import open_corpus
     from sememekit.prepare.overlap import overlap_with_train
     from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
-    from sememekit.prepare.segmentation import (
-        CUT_AT_BLANKS,
-        choose_segmenter,
-        read_lexicon,
-        refuse_text_without_blanks,
-        refuse_unused,
-        training_sentences,
-    )
+    from sememekit.prepare.segmentation import own_cutting
     from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
-    from sememekit.runs.given_words import as_given, form_of_given, name_of_segmenter, read_given_words, same_segmenter
-    from sememekit.text.form import TextForm
-    from sememekit.text.huggingface import PREFIX, HuggingFacePieces
-    from sememekit.text.segmenters import WhiteSpace, open_segmenter
-    from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
+    from sememekit.runs.given_words import cutting_of_given, read_given_words
 
     settings = settings or PreprocessSettings()
-    vocabulary, segmenter = settings.vocabulary, settings.segmenter
-    tokenizer = None
-    if segmenter is not None and segmenter.startswith(PREFIX):
-        tokenizer, segmenter = HuggingFacePieces.of_folder(segmenter.removeprefix(PREFIX)), "hf"
-        settings = settings.model_copy(update={"segmenter": segmenter})
-    given = read_given_words(vocabulary) if vocabulary is not None else None
+    given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None
     corpus = open_corpus(
         dataset,
         source,
@@ -215,50 +190,12 @@ def preprocess(
         column=settings.column,
         has_vocabulary=given is not None,
     )
-    if given is not None:
-        settings = as_given(settings, given, dataset, corpus)
-        examples = given.signature.examples
-        if isinstance(corpus, ExampleCorpus) and given.signature.dataset == dataset and examples and examples.labels:
-            corpus.take_labels(examples.labels, str(vocabulary))
-    form = TextForm() if given is None else form_of_given(given)
-    form = replace(form, lower=settings.lower, numbers_to=settings.numbers_to)
-    corpus = with_rules(corpus, dataset, form, settings.max_length)
-    cut_already = segmenter == "none" and not isinstance(corpus, ExampleCorpus)  # says who gives it
-    if given is not None and not cut_already:
-        name = name_of_segmenter(given, segmenter)
-    elif tokenizer is not None:
-        name = "hf"
-    else:
-        name = choose_segmenter(dataset, corpus, segmenter)
-    if given is not None:
-        settings = settings.model_copy(update={"segmenter": name})
     if given is None:
-        refuse_unused(name, corpus, settings)
-    named = settings.lexicon is not None or lexicon_words is not None
-    kept = kept_words(given.folder, given.signature) if given is not None and not named else None
-    words = read_lexicon(corpus, settings.lexicon, lexicon_words if kept is None else kept)
-    if words is None and name == "fmm" and segmenter is None and given is None:
-        name = "none"
-
-    def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> SegmenterClass:
-        for file in MODELS.values():
-            model.with_name(file).unlink(missing_ok=True)  # of an earlier, killed run
-        if segmenter is None and given is None and isinstance(corpus, Plain | ExampleCorpus) and name in CUT_AT_BLANKS:
-            refuse_text_without_blanks(parts[0][1], settings.errors)
-        if given is not None:
-            return WhiteSpace() if cut_already else same_segmenter(given, words if named else None, model)
-        if tokenizer is not None:
-            model.with_name(MODELS["hf"]).write_bytes(tokenizer.content)
-            return tokenizer
-        if name == "sentencepiece":
-            sentences = islice(training_sentences(corpus, parts, settings.errors, settings.seed), _TRAINING_SENTENCES)
-            model.write_bytes(train_sentencepieces(sentences, settings.pieces, settings.seed, settings.piece_model))
-            return SentencePieces(model)
-        return open_segmenter(name, words=words.words if words else None, hmm=settings.hmm, cut_latin=corpus.cuts_latin)
-
-    known = GivenVocabulary(given.vocabulary, str(vocabulary)) if given is not None else None
-    pipeline = Pipeline(dataset, corpus, settings, Path(out), lexicon=words, given=known, progress=progress)
-    written = pipeline.run(open_it)
+        cutting, known = own_cutting(dataset, corpus, settings, lexicon_words), None
+    else:
+        cutting = cutting_of_given(given, dataset, corpus, settings, lexicon_words)
+        known = GivenVocabulary(given.vocabulary, str(settings.vocabulary))
+    written = Pipeline(dataset, cutting, Path(out), given=known, progress=progress).run()
     return PreprocessReport(folder=str(out), signature=written.signature, overlap=overlap_with_train(written))
 
 

@@ -57,6 +57,22 @@ class SegmenterWords(NamedTuple):
     sha256: str
 
 
+class Cutting(NamedTuple):
+    """A corpus, and how its text becomes words.
+
+    Attributes:
+        settings: what was asked for, with what other data say of it.
+        words: those that the segmenter knows, where it has a lexicon.
+        open_segmenter: makes the segmenter; it is given (split, span) for all of the text, to train on, and a path for its
+            model.
+    """
+
+    corpus: Corpus
+    settings: PreprocessSettings
+    words: SegmenterWords | None
+    open_segmenter: OpenSegmenter
+
+
 class GivenVocabulary(NamedTuple):
     """A vocabulary of other data, and where it was found, for messages."""
 
@@ -68,24 +84,21 @@ class GivenVocabulary(NamedTuple):
 class Pipeline:
     """One run of ``preprocess``; call :meth:`run` once.
 
-    ``dataset`` is its name, for the signature; of ``settings``, ``lexicon``, ``vocabulary`` and ``turns`` have been used
-    already; ``lexicon`` are the words that the segmenter knows, ``given`` the vocabulary of other data; ``progress`` has the
-    stages ``hash``, ``shards``, ``encode``.
+    ``dataset`` is its name, for the signature; ``given`` is the vocabulary of other data; ``progress`` has the stages ``hash``,
+    ``shards``, ``encode``.
     """
 
     def __init__(
         self,
         dataset: str,
-        corpus: Corpus,
-        settings: PreprocessSettings,
+        cutting: Cutting,
         out: Path,
         *,
-        lexicon: SegmenterWords | None,
         given: GivenVocabulary | None,
         progress: Progress,
     ) -> None:
-        self._dataset, self._corpus, self._settings = dataset, corpus, settings
-        self._lexicon, self._given = lexicon, given
+        corpus, settings, self._lexicon, self._open_segmenter = cutting
+        self._dataset, self._corpus, self._settings, self._given = dataset, corpus, settings, given
         self._out = out.absolute()
         self._work = _work_folder(self._out)
         self._faults = FaultCounter(settings.errors)
@@ -97,9 +110,8 @@ class Pipeline:
         self._max_vocabulary = corpus.max_vocabulary if settings.max_vocabulary is None else settings.max_vocabulary
         _check_chunks(settings, self._end_of_sentence)
 
-    def run(self, open_segmenter: OpenSegmenter) -> PreparedData:
-        """Do all of it. ``open_segmenter`` makes the segmenter; it is given (split, span) for all of the text, to train on, and
-        a path for its model. Raises DataError for sources or an output folder that cannot be used."""
+    def run(self) -> PreparedData:
+        """Do all of it. Raises DataError for sources or an output folder that cannot be used."""
         _check_out(self._out, self._settings.force)
         sources = self._corpus.sources()
         try:
@@ -113,7 +125,7 @@ class Pipeline:
                 left.unlink()
             try:
                 with open_engine(self._settings.engine, self._settings.workers, self._work) as engine:
-                    return self._run(engine, sources, open_segmenter)
+                    return self._run(engine, sources)
             except BaseException:
                 if not any(any(self._work.glob(f"*{ending}")) for ending in (".done", MARKER)):  # nothing to go on from
                     shutil.rmtree(self._work, ignore_errors=True)
@@ -124,12 +136,14 @@ class Pipeline:
             f"--out {self._out}: another preprocess is writing this folder ({holder}); wait for it, or give another"
         )
 
-    def _run(self, engine: Engine, sources: Sequence[CorpusFile], open_segmenter: OpenSegmenter) -> PreparedData:
+    def _run(self, engine: Engine, sources: Sequence[CorpusFile]) -> PreparedData:
         unpacked = read_sources(engine, self._corpus, sources, self._work, self._faults, self._progress)
         for source, found in zip(sources, unpacked, strict=True):
             refuse_other_encoding(found.path, str(source.path), self._faults)
         parts = self._cut(sources, unpacked)
-        segmenter = open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
+        for name in MODELS.values():
+            (self._work / name).unlink(missing_ok=True)  # of an earlier, killed run
+        segmenter = self._open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
         results = self._run_shards(engine, parts, segmenter)
         pieces = self._all_pieces(segmenter)
         merged = self._merge(engine, parts, results, pieces)

@@ -1,4 +1,4 @@
-"""The segmenter of a corpus: its name, the words that it knows, the sentences that it is trained on."""
+"""How a corpus is cut: the name of its segmenter, the words that it knows, the sentences that it is trained on."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count, islice
+from pathlib import Path
 from typing import Final
 
 from sememekit.config import is_own, nearest
 from sememekit.corpora import Corpus
 from sememekit.corpora.division import StratifiedDivision
-from sememekit.data.segmenters import lexicon_bytes
+from sememekit.corpora.examples.corpus import ExampleCorpus
+from sememekit.corpora.opening import with_rules
+from sememekit.corpora.plain import Plain
+from sememekit.data.segmenters import MODELS, lexicon_bytes
 from sememekit.errors import ConfigError, DataError
-from sememekit.prepare.pipeline import SegmenterWords
+from sememekit.prepare.pipeline import Cutting, SegmenterWords
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
+from sememekit.text.form import TextForm
+from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 from sememekit.text.reading import FaultCounter, Span, read_pieces
 from sememekit.text.scripts import UNSPACED_RANGES
+from sememekit.text.segmenters import Segmenter, open_segmenter
+from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
 
 _UNSPACED: Final = re.compile(f"[{UNSPACED_RANGES}]")
 _WITHOUT_WORDS: Final = ("none", "characters", "english", "english-cased", "gigaword", "sentencepiece", "hf")
@@ -29,8 +37,42 @@ _LONGEST_WORD: Final = 8
 """A text is unsegmented if, of its first sentences with so many ideographs, most have no blank, or more ideographs a word than
 this. Where a text of another script has few of them, its first lines decide, and the others are not read."""
 
-CUT_AT_BLANKS: Final = ("none", "english", "english-cased", "gigaword")
+_CUT_AT_BLANKS: Final = ("none", "english", "english-cased", "gigaword")
 """Segmenters to which a sentence without blanks is one word."""
+_TRAINING_SENTENCES: Final = 500_000
+"""A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
+
+
+def own_cutting(
+    dataset: str, corpus: Corpus, settings: PreprocessSettings, lexicon_words: Iterable[str] | None = None
+) -> Cutting:
+    """A corpus as its data set and the settings cut it; ``lexicon_words`` in place of ``settings.lexicon``. Raises ConfigError:
+    settings that do not fit. Raises DataError: a lexicon or a tokenizer that cannot be read."""
+    asked, tokenizer = settings.segmenter, None
+    if asked is not None and asked.startswith(PREFIX):
+        tokenizer = HuggingFacePieces.of_folder(asked.removeprefix(PREFIX))
+        settings = settings.model_copy(update={"segmenter": "hf"})
+    form = TextForm(lower=settings.lower, numbers_to=settings.numbers_to)
+    corpus = with_rules(corpus, dataset, form, settings.max_length)
+    name = "hf" if tokenizer is not None else choose_segmenter(dataset, corpus, asked)
+    _refuse_unused(name, corpus, settings)
+    words = read_lexicon(corpus, settings.lexicon, lexicon_words)
+    if words is None and name == "fmm" and asked is None:
+        name = "none"
+
+    def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
+        if asked is None and isinstance(corpus, Plain | ExampleCorpus) and name in _CUT_AT_BLANKS:
+            _refuse_text_without_blanks(parts[0][1], settings.errors)
+        if tokenizer is not None:
+            model.with_name(MODELS["hf"]).write_bytes(tokenizer.content)
+            return tokenizer
+        if name == "sentencepiece":
+            sentences = islice(_training_sentences(corpus, parts, settings.errors, settings.seed), _TRAINING_SENTENCES)
+            model.write_bytes(train_sentencepieces(sentences, settings.pieces, settings.seed, settings.piece_model))
+            return SentencePieces(model)
+        return open_segmenter(name, words=words.words if words else None, hmm=settings.hmm, cut_latin=corpus.cuts_latin)
+
+    return Cutting(corpus, settings, words, open_it)
 
 
 def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str:
@@ -43,7 +85,7 @@ def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str
     return segmenter
 
 
-def refuse_unused(name: str, corpus: Corpus, settings: PreprocessSettings) -> None:
+def _refuse_unused(name: str, corpus: Corpus, settings: PreprocessSettings) -> None:
     """Refuse options that the segmenter ``name`` has no use for. Raises ConfigError: it would read none of them."""
     fields = type(settings).model_fields
     for option in ("pieces", "piece_model"):
@@ -93,7 +135,7 @@ def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
     return raw, seen
 
 
-def refuse_text_without_blanks(span: Span, errors: str) -> None:
+def _refuse_text_without_blanks(span: Span, errors: str) -> None:
     """Raise DataError for Chinese or Japanese without blanks between words: each sentence would become one word."""
     raw, seen = sentences_without_blanks(span, errors)
     if raw * 2 > seen:
@@ -104,7 +146,7 @@ def refuse_text_without_blanks(span: Span, errors: str) -> None:
         )
 
 
-def training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]], errors: str, seed: int) -> Iterator[str]:
+def _training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]], errors: str, seed: int) -> Iterator[str]:
     """The sentences of train; of undivided text by the labels that the encoder gives."""
     division = StratifiedDivision(corpus.proportions, seed)
     labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from sememekit.corpora import Corpus
 from sememekit.corpora.examples.corpus import ExampleCorpus
+from sememekit.corpora.opening import with_rules
 from sememekit.corpora.plain import Plain
 from sememekit.data.prepared import VOCABULARY, PreparedData
-from sememekit.data.segmenters import MODELS, recorded_name, recorded_segmenter
+from sememekit.data.segmenters import MODELS, kept_words, recorded_name, recorded_segmenter
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import ConfigError, DataError
-from sememekit.prepare.pipeline import SegmenterWords
+from sememekit.prepare.pipeline import Cutting, SegmenterWords
+from sememekit.prepare.segmentation import choose_segmenter, read_lexicon
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.form import TextForm
-from sememekit.text.segmenters import Segmenter
+from sememekit.text.huggingface import PREFIX, HuggingFacePieces
+from sememekit.text.reading import Span
+from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -48,16 +54,43 @@ def read_given_words(folder: Path) -> GivenWords:
     )
 
 
-def form_of_given(given: GivenWords) -> TextForm:
-    """The form of the other data's text."""
+def cutting_of_given(
+    given: GivenWords,
+    dataset: str,
+    corpus: Corpus,
+    settings: PreprocessSettings,
+    lexicon_words: Iterable[str] | None = None,
+) -> Cutting:
+    """A corpus cut as the text of the other data was; ``lexicon_words`` in place of ``settings.lexicon``. Raises ConfigError:
+    settings that ask for something else. Raises DataError: a segmenter or a lexicon that is not that of the other data."""
+    asked = settings.segmenter
+    settings = _as_given(settings, given, dataset, corpus)
+    examples = given.signature.examples
+    if isinstance(corpus, ExampleCorpus) and given.signature.dataset == dataset and examples and examples.labels:
+        corpus.take_labels(examples.labels, str(given.folder))
+    form = replace(_form_of(given), lower=settings.lower, numbers_to=settings.numbers_to)
+    corpus = with_rules(corpus, dataset, form, settings.max_length)
+    cut_already = asked == "none" and not isinstance(corpus, ExampleCorpus)  # says who gives it
+    name = choose_segmenter(dataset, corpus, asked) if cut_already else _name_of_segmenter(given, asked)
+    named = settings.lexicon is not None or lexicon_words is not None
+    kept = None if named else kept_words(given.folder, given.signature)
+    words = read_lexicon(corpus, settings.lexicon, lexicon_words if kept is None else kept)
+
+    def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
+        return WhiteSpace() if cut_already else _same_segmenter(given, words if named else None, model)
+
+    return Cutting(corpus, settings.model_copy(update={"segmenter": name}), words, open_it)
+
+
+def _form_of(given: GivenWords) -> TextForm:
     return TextForm.recorded(given.signature.options, given.signature.normalisation, str(given.file))
 
 
-def as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
+def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
     """The settings in the form of the other data; ConfigError where they ask for another form or vocabulary."""
     if settings.min_count is not None or settings.max_vocabulary is not None or settings.chunks:
         raise ConfigError("--vocabulary gives the words; leave --min-count, --max-vocabulary and --chunks out")
-    form = form_of_given(given)
+    form = _form_of(given)
     if settings.numbers_to is not None and form.numbers_to not in (None, settings.numbers_to):
         raise ConfigError(
             f"--numbers-to {settings.numbers_to}: the words of {given.folder} have {form.numbers_to} for numbers; leave it out"
@@ -86,17 +119,21 @@ def _ends(given: GivenWords, corpus: Corpus) -> bool:
     return corpus.end_of_sentence if of_pairs else given.signature.end_of_sentence
 
 
-def name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
+def _name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
     """The name of the segmenter of the other data; DataError where another one is asked for."""
     name = recorded_name(given.signature, given.file)
-    if wanted not in (None, name):
+    if wanted is not None and wanted.startswith(PREFIX):
+        fits = HuggingFacePieces.of_folder(wanted.removeprefix(PREFIX)).description == given.signature.segmenter
+    else:
+        fits = wanted in (None, name)
+    if not fits:
         raise DataError(
             f"--segmenter {wanted}: the text of {given.folder} was cut by: {given.signature.segmenter}; leave it out"
         )
     return name
 
 
-def same_segmenter(given: GivenWords, words: SegmenterWords | None, model: Path) -> Segmenter:
+def _same_segmenter(given: GivenWords, words: SegmenterWords | None, model: Path) -> Segmenter:
     """The segmenter of the other data, by ``words`` where a user names them; its model file, if any, goes beside ``model``."""
     own = words.words if words is not None else None
     segmenter = recorded_segmenter(given.signature, given.file, words=own, remedy="name that lexicon: --lexicon FORMAT:PATH")

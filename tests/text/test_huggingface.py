@@ -100,6 +100,13 @@ def test_data_of_pieces_open_without_the_model_and_get_sememes(folder: Path, tmp
     names = HuggingFacePieces.of_folder(str(source)).names
     assert set(data.vocabulary.tokens) == set(names), "all pieces, and <eos> is the one that ends a text"
     assert len(PreparedData.open(tmp_path / "rare").vocabulary) < 60
+    same = PreprocessSettings(vocabulary=tmp_path / "data", segmenter=f"hf:{source}")
+    preprocess("plain", text, tmp_path / "same", same)
+    changed = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
+    changed["model"]["vocab"]["another"] = 1000
+    (source / "tokenizer.json").write_text(json.dumps(changed), encoding="utf-8")
+    with pytest.raises(DataError, match=r"--segmenter hf:.* was cut by: .*; leave it out"):
+        preprocess("plain", text, tmp_path / "other", same)
     line = (text / "train.txt").read_text(encoding="utf-8").splitlines()[0]
     shutil.rmtree(source)
     expected = [*data.segmenter().segment(line), "<eos>"]
