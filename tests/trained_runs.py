@@ -1,4 +1,4 @@
-"""Models of a few hundred numbers, trained once for the tests of ``analysis`` and ``commands``, and which are opened."""
+"""Small data, models of a few hundred numbers on them, each made once for all tests, and which runs are opened."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ import pytest
 
 from sememekit.commands.train import train
 from sememekit.training import RunFolder
+from tests.small_pairs import PairPlace, learned_run
 from tests.small_run import Place
 
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(tmp_path_factory.mktemp("place"))
+
+
+@pytest.fixture(scope="session")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> PairPlace:
+    return PairPlace(tmp_path_factory.mktemp("pairs"))
+
+
+@pytest.fixture(scope="session")
+def headlines(pairs: PairPlace) -> Path:
+    return learned_run(pairs)
 
 
 @pytest.fixture(scope="session")

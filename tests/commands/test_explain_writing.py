@@ -17,23 +17,13 @@ from sememekit.reports.written_explanation import explanation_page
 from sememekit.runs.run import Run
 from sememekit.sememes.overlay import HEADER
 from tests.pages import check_page
-from tests.small_pairs import LINES, WRITTEN, PairPlace, learned_run
+from tests.small_pairs import LINES, WRITTEN, PairPlace
 
 runner = CliRunner()
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> PairPlace:
-    return PairPlace(tmp_path_factory.mktemp("pairs"))
-
-
-@pytest.fixture(scope="module")
-def run(place: PairPlace) -> Path:
-    return learned_run(place)
-
-
-def test_explain_shows_sememes_and_attention(run: Path, opened: list[Path], tmp_path: Path) -> None:
-    explanation = explain_writing(run, LINES[0])
+def test_explain_shows_sememes_and_attention(headlines: Path, opened: list[Path], tmp_path: Path) -> None:
+    explanation = explain_writing(headlines, LINES[0])
     assert [word.word for word in explanation.words] == WRITTEN[0].split()
     for word in explanation.words:
         assert sum(word.attention) == pytest.approx(1.0, abs=1e-5)
@@ -47,7 +37,7 @@ def test_explain_shows_sememes_and_attention(run: Path, opened: list[Path], tmp_
         assert risen == sorted(risen, reverse=True)
         assert sum(sense.share for sense in word.senses) == pytest.approx(1.0, abs=1e-5)
     assert explanation.mean == "over the word counts of train, without context"
-    over = explain_writing(run, LINES[0], mean="valid")
+    over = explain_writing(headlines, LINES[0], mean="valid")
     assert over.mean == "over the 45 predictions of valid"
     assert over.words[0].expected != explanation.words[0].expected
     html = explanation_page(explanation)
@@ -58,9 +48,9 @@ def test_explain_shows_sememes_and_attention(run: Path, opened: list[Path], tmp_
     assert f"{word.word} → {explanation.source[0]}: {word.attention[0]:.2f}" in page.text
     opened.clear()
     result = runner.invoke(
-        app, ["explain", str(run), LINES[0], "--html", str(tmp_path / "why.html"), "--figure", str(tmp_path / "why.svg")]
+        app, ["explain", str(headlines), LINES[0], "--html", str(tmp_path / "why.html"), "--figure", str(tmp_path / "why.svg")]
     )
-    assert opened == [run]
+    assert opened == [headlines]
     assert explanation.source[0] in (tmp_path / "why.svg").read_text(encoding="utf-8")
     assert (result.exit_code, "largest gates" in result.stdout) == (0, True)
     assert (tmp_path / "why.html").read_text(encoding="utf-8") == html
@@ -68,12 +58,12 @@ def test_explain_shows_sememes_and_attention(run: Path, opened: list[Path], tmp_
 
 @pytest.mark.parametrize("decoder", ["sdlm", "mos_sdlm"])
 def test_explain_with_an_overlay_reads_the_text_as_trained_with_both(
-    run: Path, place: PairPlace, tmp_path: Path, decoder: str
+    headlines: Path, pairs: PairPlace, tmp_path: Path, decoder: str
 ) -> None:
     """Probabilities and ranks are those of two runs that are opened one after the other."""
+    run = headlines if decoder == "sdlm" else tmp_path / "run"
     if decoder != "sdlm":
-        run = tmp_path / "run"
-        train(place.table(decoder, schedule__epochs=1), run)
+        train(pairs.table(decoder, schedule__epochs=1), run)
     overlay = tmp_path / "overlay.txt"
     overlay.write_text(f"{HEADER}\n梨\t+电脑\n电脑\t-机器\n", encoding="utf-8")
     found = explain_writing(run, LINES[0], overlay=overlay, device="cpu")
@@ -91,10 +81,10 @@ def test_explain_with_an_overlay_reads_the_text_as_trained_with_both(
         with torch.no_grad():
             reread = opened.task.teacher_forced(opened.vocabulary.encode(found.source), ids)  # type: ignore[attr-defined]
             sides.append(opened.task.decoder.log_probs(reread.contexts).double())  # type: ignore[attr-defined]
-    after_text = [float(sides[1][place, word].exp()) for place, word in enumerate(ids)]
+    after_text = [float(sides[1][pairs, word].exp()) for pairs, word in enumerate(ids)]
     assert [one.probability_after for one in found.text] == pytest.approx(after_text, rel=1e-4)
     assert {(one.place, one.written, one.word) for one in found.changed_words} == {
-        (place, word, name) for place, word in enumerate(written, start=1) for name in ("梨", "电脑")
+        (pairs, word, name) for pairs, word in enumerate(written, start=1) for name in ("梨", "电脑")
     }
     for one in found.changed_words:
         number = opened.vocabulary.id(one.word)
@@ -116,8 +106,8 @@ def test_explain_with_an_overlay_reads_the_text_as_trained_with_both(
     assert OverlayWriting.model_validate_json(runner.invoke(app, [*arguments, "--json"]).stdout) == found
 
 
-def test_an_output_layer_without_senses_says_so(place: PairPlace, tmp_path: Path) -> None:
-    train(place.table(schedule__epochs=1), tmp_path / "run")
+def test_an_output_layer_without_senses_says_so(pairs: PairPlace, tmp_path: Path) -> None:
+    train(pairs.table(schedule__epochs=1), tmp_path / "run")
     explanation = explain_writing(tmp_path / "run", "火星 <b>梨</b>")
     assert explanation.no_senses == "the output layer 'softmax' knows of no senses or sememes"
     assert explanation.unknown == ("火星", "<b>梨</b>")

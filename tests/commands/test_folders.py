@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.files import RunWarning
 from sememekit.training import RunFolder
+from tests.commands.refusals import refusal
 from tests.commands.test_model_commands import place  # noqa: F401
 from tests.commands.test_program import failing
 
@@ -34,16 +35,6 @@ def run(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  
     return Path(shutil.copytree(place / "softmax", tmp_path / "run"))
 
 
-def said(*arguments: str) -> str:
-    """The one line of a refusal."""
-    result = runner.invoke(app, list(arguments))
-    assert result.exit_code == 1, (result.stdout, result.stderr)
-    assert result.stderr.startswith("sememekit: error: ")
-    assert result.stderr.count("\n") == 1
-    assert "this is a bug" not in result.stderr
-    return result.stderr
-
-
 def test_code_of_a_folder_needs_trust_or_to_be_typed(run: Path, tmp_path: Path) -> None:
     Path("lab_cli_trust.py").write_text(CODE)
     folder = RunFolder.open(run)
@@ -63,7 +54,7 @@ def test_code_of_a_folder_needs_trust_or_to_be_typed(run: Path, tmp_path: Path) 
         ["train", "--out", str(run), "--resume"],
         ["train", "--from", str(run), "--out", "other"],
     ):
-        assert "names code to be run, decoder.name = 'lab_cli_trust:Mine'" in said(*command)
+        assert "names code to be run, decoder.name = 'lab_cli_trust:Mine'" in refusal(*command)
     assert not Path("executed").exists()
     assert not Path("other").exists()
     trusted = runner.invoke(app, ["evaluate-ppl", str(run), "--trust-code", "--json"])
@@ -81,10 +72,10 @@ def test_a_class_of_the_working_folder_is_trained(run: Path, place: Path) -> Non
     )
     assert (done.exit_code, done.stderr) == (0, "")
     for name in ("os:system", ":", "sys:exit"):
-        assert "decoder" in said("train", "--data", str(place / "data"), "--out", "own", "--decoder", name)
+        assert "decoder" in refusal("train", "--data", str(place / "data"), "--out", "own", "--decoder", name)
     for segmenter in ("sys:exit", "os:system"):
         text = str(place / "text.txt")
-        assert "no segmenter" in said("preprocess", "plain", text, "--segmenter", segmenter, "--out", "cut")
+        assert "no segmenter" in refusal("preprocess", "plain", text, "--segmenter", segmenter, "--out", "cut")
 
 
 def test_outputs_replace_no_foreign_files(run: Path, place: Path) -> None:  # noqa: F811
@@ -98,15 +89,15 @@ def test_outputs_replace_no_foreign_files(run: Path, place: Path) -> None:  # no
         ["report", str(run), "--html"],
         ["analyze", str(run), "--out"],
     ):
-        assert "is not replaced" in said(*command, "thesis.txt")
-        assert "a folder" in said(*command, str(run))
-        assert "no regular file" in said(*command, "/dev/null")
+        assert "is not replaced" in refusal(*command, "thesis.txt")
+        assert "a folder" in refusal(*command, str(run))
+        assert "no regular file" in refusal(*command, "/dev/null")
     assert thesis.read_text() == "my thesis\n"
     assert not Path("/dev/null").is_file()
     for _ in range(2):
         assert runner.invoke(app, [*explain, "page.html"]).exit_code == 0
         assert runner.invoke(app, ["build-sememe-graph", *source, "--out", "g.graph"]).exit_code == 0
-    assert "is not replaced" in said(*explain, "g.graph")
+    assert "is not replaced" in refusal(*explain, "g.graph")
 
 
 @pytest.mark.parametrize(
@@ -130,8 +121,8 @@ def test_a_folder_of_other_files_is_left_alone(run: Path, place: Path, arguments
     Path("text.txt").write_text("今天 的 工人 看 电影 。\n" * 80, encoding="utf-8")
     Path("x.tsv").write_text("good film\ta\nbad film\tb\n", encoding="utf-8")
     Path("mine.py").write_text("def predict(texts):\n    return [[0.4, 0.6] for _ in texts]\n", encoding="utf-8")
-    refusal = said(*(str(place / "data") if word == "DATA" else word for word in arguments))
-    assert "taken" in refusal
+    told = refusal(*(str(place / "data") if word == "DATA" else word for word in arguments))
+    assert "taken" in told
     assert [entry.name for entry in Path("taken").iterdir() if entry.name != ".lock"] == ["mine.txt"]
     assert Path("taken/mine.txt").read_text(encoding="utf-8") == "mine"
 
@@ -139,12 +130,12 @@ def test_a_folder_of_other_files_is_left_alone(run: Path, place: Path, arguments
 def test_figures_are_drawn_where_there_is_a_chart_and_refused_elsewhere(run: Path) -> None:
     Path("mine.svg").write_text("<svg/>")
     for command in (["report", str(run)], ["analyze", str(run)]):
-        assert "must end in .png or .svg" in said(*command, "--figure", "one.jpg")
-        assert "is not replaced" in said(*command, "--figure", "mine.svg")
+        assert "must end in .png or .svg" in refusal(*command, "--figure", "one.jpg")
+        assert "is not replaced" in refusal(*command, "--figure", "mine.svg")
         result = runner.invoke(app, [*command, "--figure", f"{command[0]}.svg"])
         assert (result.exit_code, "figure: " in result.stderr) == (0, True)
         assert Path(f"{command[0]}.svg").read_text().startswith("<?xml")
-    assert "--figure: explain takes it with a model of headlines" in said("explain", str(run), "今天", "--figure", "one.svg")
+    assert "--figure: explain takes it with a model of headlines" in refusal("explain", str(run), "今天", "--figure", "one.svg")
 
 
 @pytest.mark.parametrize(

@@ -21,20 +21,10 @@ from sememekit.measure.references import digest_of
 from sememekit.runs.run import Run
 from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.search import BeamSettings
-from tests.small_pairs import LINES, WRITTEN, PairPlace, learned_run, write_pairs
+from tests.small_pairs import LINES, WRITTEN, PairPlace, write_pairs
 from tests.small_run import Place
 
 runner = CliRunner()
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> PairPlace:
-    return PairPlace(tmp_path_factory.mktemp("pairs"))
-
-
-@pytest.fixture(scope="module")
-def run(place: PairPlace) -> Path:
-    return learned_run(place)
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +42,8 @@ def failure(*arguments: object) -> str:
     return result.stderr
 
 
-def test_eval_gives_scores_with_signature_and_interval(run: Path, tmp_path: Path) -> None:
-    report = evaluate(run, texts=tmp_path / "texts.jsonl").model_dump()
+def test_eval_gives_scores_with_signature_and_interval(headlines: Path, tmp_path: Path) -> None:
+    report = evaluate(headlines, texts=tmp_path / "texts.jsonl").model_dump()
     assert report["rougeL"] == 1.0
     assert report["checkpoint_by"] == "rouge"
     (scores,) = report["scores"]
@@ -70,14 +60,14 @@ def test_eval_gives_scores_with_signature_and_interval(run: Path, tmp_path: Path
     named = dict(part.split(":", 1) for part in report["signature"].split("|"))
     assert named["references"] == digest_of([row["references"] for row in rows])
     assert "text" not in named, "ids are of a vocabulary, and scores are not"
-    narrow = evaluate(run, overrides=["task.search.beam_size=1", "task.search.max_length=1"]).model_dump()
+    narrow = evaluate(headlines, overrides=["task.search.beam_size=1", "task.search.max_length=1"]).model_dump()
     assert narrow["words"] == 1.0
     assert narrow["rougeL"] < 1.0
     assert narrow["perplexity"] == report["perplexity"]
 
 
-def test_dialogue_is_measured_by_the_best_five_of_ten(place: PairPlace, tmp_path: Path) -> None:
-    train(place.table(task__name="dialogue", schedule__epochs=1), tmp_path / "run")
+def test_dialogue_is_measured_by_the_best_five_of_ten(pairs: PairPlace, tmp_path: Path) -> None:
+    train(pairs.table(task__name="dialogue", schedule__epochs=1), tmp_path / "run")
     report = evaluate(tmp_path / "run", texts=tmp_path / "texts.jsonl").model_dump()
     assert "beam_size:10|num_best:5" in report["signature"]
     assert "top:5" in report["signature"]
@@ -86,23 +76,23 @@ def test_dialogue_is_measured_by_the_best_five_of_ten(place: PairPlace, tmp_path
     assert len(first["texts"]) == 5
 
 
-def test_generate_writes_a_line_for_a_line(run: Path, tmp_path: Path) -> None:
+def test_generate_writes_a_line_for_a_line(headlines: Path, tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
-    result = runner.invoke(app, ["generate", str(run), "--input", str(tmp_path / "lines.txt")])
+    result = runner.invoke(app, ["generate", str(headlines), "--input", str(tmp_path / "lines.txt")])
     assert (result.exit_code, result.stdout.splitlines()) == (0, WRITTEN)
-    assert runner.invoke(app, ["generate", str(run)], input="\n".join(LINES)).stdout.splitlines() == WRITTEN
-    assert runner.invoke(app, ["generate", str(run), LINES[0]]).stdout == f"{WRITTEN[0]}\n"
-    as_text = runner.invoke(app, ["generate", str(run), str(tmp_path / "lines.txt")])
+    assert runner.invoke(app, ["generate", str(headlines)], input="\n".join(LINES)).stdout.splitlines() == WRITTEN
+    assert runner.invoke(app, ["generate", str(headlines), LINES[0]]).stdout == f"{WRITTEN[0]}\n"
+    as_text = runner.invoke(app, ["generate", str(headlines), str(tmp_path / "lines.txt")])
     told = f"lines.txt is a file, and its name was read as the text; its lines: --input {tmp_path / 'lines.txt'}"
     assert (as_text.exit_code, told in as_text.stderr) == (0, True)
     told = "lines.txt is a file, and its name was read as the text; explain takes one text"
-    assert told in runner.invoke(app, ["explain", str(run), str(tmp_path / "lines.txt")]).stderr
-    assert told not in runner.invoke(app, ["explain", str(run), str(tmp_path / "lines.txt"), "--quiet"]).stderr
-    assert runner.invoke(app, ["generate", str(run), "words " * 100]).exit_code == 0, "no name of a file is so long"
+    assert told in runner.invoke(app, ["explain", str(headlines), str(tmp_path / "lines.txt")]).stderr
+    assert told not in runner.invoke(app, ["explain", str(headlines), str(tmp_path / "lines.txt"), "--quiet"]).stderr
+    assert runner.invoke(app, ["generate", str(headlines), "words " * 100]).exit_code == 0, "no name of a file is so long"
     options = ["--json", "--set", "task.search.num_best=3"]
     rows = [
         json.loads(line)
-        for line in runner.invoke(app, ["generate", str(run), *options], input="\n".join(LINES)).stdout.splitlines()
+        for line in runner.invoke(app, ["generate", str(headlines), *options], input="\n".join(LINES)).stdout.splitlines()
     ]
     assert [row["best"]["text"] for row in rows] == WRITTEN
     assert [row["line"] for row in rows] == [1, 2]
@@ -112,28 +102,27 @@ def test_generate_writes_a_line_for_a_line(run: Path, tmp_path: Path) -> None:
         assert len(scores) == 3
 
 
-def test_lines_come_from_stdin_where_a_dash_is_typed_and_none_is_told(run: Path, tmp_path: Path) -> None:
-    dash = runner.invoke(app, ["generate", str(run), "--input", "-"], input="\n".join(LINES))
+def test_lines_come_from_stdin_where_a_dash_is_typed_and_none_is_told(headlines: Path, tmp_path: Path) -> None:
+    dash = runner.invoke(app, ["generate", str(headlines), "--input", "-"], input="\n".join(LINES))
     assert (dash.exit_code, dash.stdout.splitlines()) == (0, WRITTEN)
-    empty = runner.invoke(app, ["generate", str(run), "--input", "-"], input="")
+    empty = runner.invoke(app, ["generate", str(headlines), "--input", "-"], input="")
     assert (empty.exit_code, empty.stdout, empty.stderr) == (0, "", "no line in stdin, so nothing is written\n")
     (tmp_path / "none.txt").touch()
-    done = runner.invoke(app, ["generate", str(run), "--input", str(tmp_path / "none.txt")])
+    done = runner.invoke(app, ["generate", str(headlines), "--input", str(tmp_path / "none.txt")])
     assert done.stderr == f"no line in {tmp_path / 'none.txt'}, so nothing is written\n"
-    assert (
-        "stdin, line 1: the source is empty" in runner.invoke(app, ["generate", str(run), "--input", "-"], input=" \n").stderr
-    )
+    blank = runner.invoke(app, ["generate", str(headlines), "--input", "-"], input=" \n")
+    assert "stdin, line 1: the source is empty" in blank.stderr
 
 
-def test_score_names_the_file_of_a_line_that_is_no_pair(run: Path, tmp_path: Path) -> None:
+def test_score_names_the_file_of_a_line_that_is_no_pair(headlines: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.txt").write_text("我 吃\t吃\n我 吃 苹果\n", encoding="utf-8")
-    done = runner.invoke(app, ["score", str(run), str(tmp_path / "pairs.txt")])
+    done = runner.invoke(app, ["score", str(headlines), str(tmp_path / "pairs.txt")])
     assert (done.exit_code, f"{tmp_path / 'pairs.txt'}, line 2: 0 tabs" in done.stderr) == (1, True)
-    assert "stdin, line 1: 0 tabs" in runner.invoke(app, ["score", str(run)], input="我 吃 苹果\n").stderr
+    assert "stdin, line 1: 0 tabs" in runner.invoke(app, ["score", str(headlines)], input="我 吃 苹果\n").stderr
 
 
-def test_sources_that_are_cut_are_told(place: PairPlace, tmp_path: Path) -> None:
-    train(place.table(task__read_words=3, schedule__epochs=1), tmp_path / "run")
+def test_sources_that_are_cut_are_told(pairs: PairPlace, tmp_path: Path) -> None:
+    train(pairs.table(task__read_words=3, schedule__epochs=1), tmp_path / "run")
     lines = "我 吃\n我 吃 苹果 。 人 吃 梨 。\n人 买 电脑 。\n"
     done = runner.invoke(app, ["generate", str(tmp_path / "run"), "--json"], input=lines)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -144,7 +133,7 @@ def test_sources_that_are_cut_are_told(place: PairPlace, tmp_path: Path) -> None
     assert runner.invoke(app, ["generate", str(tmp_path / "run"), "我 吃 苹果"]).stderr == ""
 
     judged = runner.invoke(app, ["eval", str(tmp_path / "run"), "--json"])
-    report, examples = json.loads(judged.stdout), place.pairs.examples("test")
+    report, examples = json.loads(judged.stdout), pairs.pairs.examples("test")
     lengths = [len(examples.text(number, 0)) for number in range(len(examples))]
     assert (report["source_words"], report["read_words"]) == (sum(lengths), sum(min(length, 3) for length in lengths))
     assert report["cut_sources"] == sum(length > 3 for length in lengths) > 0
@@ -168,16 +157,16 @@ def test_sources_that_are_cut_are_told(place: PairPlace, tmp_path: Path) -> None
     assert (whole.read_words, remarks(whole)) == (2, [line for line in remarks(whole) if "task.read_words" not in line])
 
 
-def test_company_changes_nothing(run: Path) -> None:
-    writer = load_writer(run)
+def test_company_changes_nothing(headlines: Path) -> None:
+    writer = load_writer(headlines)
     search = BeamSettings(beam_size=4, num_best=2)
     together = [row.best.text for row in write_texts(writer, LINES * 3, search)]
     assert together == [next(iter(write_texts(writer, [line], search))).best.text for line in LINES * 3]
 
 
-def test_words_in_angle_brackets_stay_whole(run: Path) -> None:
+def test_words_in_angle_brackets_stay_whole(headlines: Path) -> None:
     """A turn of a dialogue is marked so; whatever the segmenter, marks of the vocabulary come through."""
-    writer = load_writer(run)
+    writer = load_writer(headlines)
 
     class Letters:
         description = "letters"
@@ -190,9 +179,9 @@ def test_words_in_angle_brackets_stay_whole(run: Path) -> None:
     assert replace(writer, segmenter=None).words("我吃 梨") == ["我吃", "梨"]
 
 
-def test_unknown_words_give_way_to_the_source(place: PairPlace, tmp_path: Path) -> None:
+def test_unknown_words_give_way_to_the_source(pairs: PairPlace, tmp_path: Path) -> None:
     """A model that writes nothing but the unknown word shows where it looked."""
-    train(place.table(schedule__epochs=1), tmp_path / "run")
+    train(pairs.table(schedule__epochs=1), tmp_path / "run")
     writer = load_writer(tmp_path / "run")
     writer.task.decoder.get_parameter("bias").data[writer.run.vocabulary.unknown_id] = 90.0
     kept, replaced = (
@@ -204,9 +193,9 @@ def test_unknown_words_give_way_to_the_source(place: PairPlace, tmp_path: Path) 
     assert replaced.unknown == ("火星", "飞船")
 
 
-def test_eval_says_where_unknown_words_were_replaced(place: PairPlace, tmp_path: Path) -> None:
+def test_eval_says_where_unknown_words_were_replaced(pairs: PairPlace, tmp_path: Path) -> None:
     """Of a model that writes nothing but the unknown word: the share is that of what the search chose, under either rule."""
-    train(place.table(schedule__epochs=1), tmp_path / "run")
+    train(pairs.table(schedule__epochs=1), tmp_path / "run")
     loaded = Run.open(tmp_path / "run")
     loaded.task.decoder.get_parameter("bias").data[loaded.vocabulary.unknown_id] = 90.0
     loaded.folder.revise(loaded.snapshot, loaded.task, loaded.folder.load("best", with_trainer=True).trainer)
@@ -216,26 +205,26 @@ def test_eval_says_where_unknown_words_were_replaced(place: PairPlace, tmp_path:
         assert re.search(rf"^ *{name} +1(\.0*)?\s*$", shown.stdout, re.MULTILINE), shown.output
 
 
-def test_a_length_against_the_rules_of_the_data_is_told_of_them(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_length_against_the_rules_of_the_data_is_told_of_them(headlines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is proposed works."""
-    dataset = Run.open(run).signature.dataset
+    dataset = Run.open(headlines).signature.dataset
     monkeypatch.setitem(SEARCH_OF_DATASETS, dataset, SEARCH_OF_DATASETS["duc"])  # type: ignore[index]
     for typed, proposed in (("max_length=20", "min_length=20"), ("min_length=31", "max_length=31")):
-        told = failure("eval", run, "--set", f"task.search.{typed}")
+        told = failure("eval", headlines, "--set", f"task.search.{typed}")
         assert f"{proposed.partition('=')[0]} 30 is of the rules of {dataset}: add --set task.search.{proposed}, or" in told
-        assert "rules" not in failure("eval", run, "--set", f"task.search.{typed}", "--set", "task.search.beam_size=0")
+        assert "rules" not in failure("eval", headlines, "--set", f"task.search.{typed}", "--set", "task.search.beam_size=0")
         both = [f"task.search.{typed}", f"task.search.{proposed}"]
-        assert evaluate(run, overrides=both).model_dump()["words"] == float(typed.partition("=")[2])
+        assert evaluate(headlines, overrides=both).model_dump()["words"] == float(typed.partition("=")[2])
     both = ["--set", "task.search.max_length=20", "--set", "task.search.min_length=21"]
-    assert "rules" not in failure("eval", run, *both), "both were typed"
+    assert "rules" not in failure("eval", headlines, *both), "both were typed"
 
 
-def test_chinese_that_nothing_cut_is_told(run: Path, place: PairPlace, tmp_path: Path) -> None:
+def test_chinese_that_nothing_cut_is_told(headlines: Path, pairs: PairPlace, tmp_path: Path) -> None:
     """Once, and with what helps: the data of the one run were cut, those of the other came with blanks."""
     text = "我吃苹果人吃梨我买电脑"
     rows = {split: [(text, "我吃梨"), ("人吃梨", "吃梨")] for split in ("train", "valid", "test")}
     preprocess("tests.small_pairs:CharacterPairs", write_pairs(tmp_path / "text", rows), tmp_path / "data")
-    train(place.table(data__path=str(tmp_path / "data"), schedule__epochs=1), tmp_path / "run")
+    train(pairs.table(data__path=str(tmp_path / "data"), schedule__epochs=1), tmp_path / "run")
     told = "Chinese without blanks was read as one <unk>, such as '我吃苹果人吃梨我买电脑'; "
     for command in (["generate"], ["explain"]):
         cut = runner.invoke(app, [*command, str(tmp_path / "run"), text])
@@ -243,49 +232,49 @@ def test_chinese_that_nothing_cut_is_told(run: Path, place: PairPlace, tmp_path:
         apart = runner.invoke(app, [*command, str(tmp_path / "run"), text, "--apart"])
         assert f"{told}leave out --apart" in " ".join(apart.stderr.split())
         for options in ([], ["--apart"]):
-            blanks = runner.invoke(app, [*command, str(run), text, *options])
+            blanks = runner.invoke(app, [*command, str(headlines), text, *options])
             assert f"{told}cut it first: sememekit segment" in " ".join(blanks.stderr.split())
     several = runner.invoke(app, ["generate", str(tmp_path / "run"), "--apart"], input=f"{text}\n{text}\n")
     assert several.stderr.count("remark") == 1
 
 
-def test_kinds_of_runs_are_told_apart(run: Path, words: Path) -> None:
-    assert ["texts" in Run.open(path).kinds for path in (run, words)] == [True, False]
+def test_kinds_of_runs_are_told_apart(headlines: Path, words: Path) -> None:
+    assert ["texts" in Run.open(path).kinds for path in (headlines, words)] == [True, False]
     assert "generate: " not in failure("generate", words, "--input", "nowhere.txt")
     assert "--input: generate takes it with a model of headlines or dialogue" in failure(
         "generate", words, "--input", "nowhere.txt"
     )
     assert "--apart" in failure("explain", words, "我", "--apart")
     assert "--texts: " in failure("eval", words, "--texts", "x.jsonl")
-    assert "change the search with --set task.search" in failure("generate", run, "我", "--temperature", "0")
-    assert "reads pairs" in failure("evaluate-ppl", run, "--batch-size", "1")
-    assert "--carry: " in failure("score", run, "--carry")
-    assert "predicts labels" in failure("predict", run)
-    assert "only task.search.KEY can be changed" in failure("eval", run, "--set", "task.hidden_size=3")
-    assert "did you mean 'beam_size'" in failure("eval", run, "--set", "task.search.beamsize=3")
-    told = failure("generate", run, "我", "--set", "task.search.num_best=9")
+    assert "change the search with --set task.search" in failure("generate", headlines, "我", "--temperature", "0")
+    assert "reads pairs" in failure("evaluate-ppl", headlines, "--batch-size", "1")
+    assert "--carry: " in failure("score", headlines, "--carry")
+    assert "predicts labels" in failure("predict", headlines)
+    assert "only task.search.KEY can be changed" in failure("eval", headlines, "--set", "task.hidden_size=3")
+    assert "did you mean 'beam_size'" in failure("eval", headlines, "--set", "task.search.beamsize=3")
+    told = failure("generate", headlines, "我", "--set", "task.search.num_best=9")
     assert told.startswith("sememekit: error: --set task.search: num_best (9) is above beam_size (5)")
     assert "{" not in told
 
 
-def test_lines_that_cannot_be_read(run: Path, tmp_path: Path) -> None:
+def test_lines_that_cannot_be_read(headlines: Path, tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("我 吃 梨 。\n\n", encoding="utf-8")
-    assert f"{path}, line 2: the source is empty" in failure("generate", run, "--input", path, "--json")
+    assert f"{path}, line 2: the source is empty" in failure("generate", headlines, "--input", path, "--json")
     path.write_text("我 " * 10_000 + "\n", encoding="utf-8")
-    assert f"{path}, line 1: 10,000 words, where a source has 1,000 at most" in failure("generate", run, "--input", path)
-    assert "explain: the source is empty" in failure("explain", run, " ")
+    assert f"{path}, line 1: 10,000 words, where a source has 1,000 at most" in failure("generate", headlines, "--input", path)
+    assert "explain: the source is empty" in failure("explain", headlines, " ")
     with pytest.raises(DataError, match=r"no text satisfies the settings of the search"):
-        list(write_texts(load_writer(run), ["我"], BeamSettings(min_length=20, max_length=20, no_repeat=1)))
+        list(write_texts(load_writer(headlines), ["我"], BeamSettings(min_length=20, max_length=20, no_repeat=1)))
     with pytest.raises(ConfigError, match=r"only task\.search"):
-        search_of(load_writer(run).task, ["encoder.hidden_size=3"])
+        search_of(load_writer(headlines).task, ["encoder.hidden_size=3"])
 
 
-def test_data_without_references_are_refused(run: Path, place: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_without_references_are_refused(headlines: Path, pairs: PairPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     from sememekit.data.examples import Examples
 
     monkeypatch.setattr(Examples, "originals", None, raising=False)
     original = Examples.__init__
     monkeypatch.setattr(Examples, "__init__", lambda self, *parts: original(self, *parts[:4]))
     with pytest.raises(DataError, match=r"keeps no references"):
-        evaluate(run)
+        evaluate(headlines)

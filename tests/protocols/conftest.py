@@ -1,4 +1,4 @@
-"""Prepared data of a few hundred words, and models of float64 on them."""
+"""Models of float64 on the few hundred words of ``place``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ from sememekit.runs.build import build_task, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.tasks.language_model import LanguageModel
 from tests.small_run import Place
-
-
-@pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("place"))
-
 
 Make = Callable[..., LanguageModel]
 

@@ -28,11 +28,6 @@ from tests.small_pairs import PairPlace
 
 
 @pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> PairPlace:
-    return PairPlace(tmp_path_factory.mktemp("pairs"))
-
-
-@pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> ExamplePlace:
     return ExamplePlace(tmp_path_factory.mktemp("examples"))
 
