@@ -1,4 +1,4 @@
-"""The files of an attack."""
+"""Models that the command line trained, and the files of an attack."""
 
 from __future__ import annotations
 
@@ -6,8 +6,42 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from sememekit.commands._program import app
 from tests.attack.toys import TABLE, TEXTS
+
+LEXICON = "中国\tN\tplace|地方,country|国家\n贸易\tV\tbuy|买,sell|卖\n贸易\tN\taffairs|事务\n今天\tTIME\ttime|时间\n"
+SMALL = {
+    "task.embedding_size": 4,
+    "task.batch_size": 4,
+    "encoder.hidden_size": 4,
+    "encoder.num_layers": 1,
+    "optimizer.learning_rate": 1.0,
+    "schedule.epochs": 1,
+    "run.stall_epochs": 0,
+    "run.threads": 1,
+}
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, a graph, a sememe model ("sdlm") and a plain one ("softmax")."""
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "text.txt").write_text("今天 中国 贸易\n中国 今天 好\n" * 40, encoding="utf-8")
+    (folder / "lexicon.tsv").write_text(LEXICON, encoding="utf-8")
+    data, graph = str(folder / "data"), str(folder / "graph")
+    settings = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
+    train = ["train", "--data", data, *settings]
+    for arguments in (
+        ["preprocess", "plain", str(folder / "text.txt"), "--out", data],
+        ["build-sememe-graph", "--source", f"hownet2000:{folder / 'lexicon.tsv'}", "--data", data, "--out", graph],
+        [*train, "--out", str(folder / "softmax")],
+        [*train, "--out", str(folder / "sdlm"), "--decoder", "sdlm", "--graph", graph],
+    ):
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.stderr
+    return folder
 
 
 @pytest.fixture

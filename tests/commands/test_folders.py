@@ -14,7 +14,6 @@ from sememekit.commands._program import app
 from sememekit.files import RunWarning
 from sememekit.training import RunFolder
 from tests.commands.refusals import refusal
-from tests.commands.test_model_commands import place  # noqa: F401
 from tests.commands.test_program import failing
 
 runner = CliRunner()
@@ -28,11 +27,11 @@ class Mine(Softmax):
 
 
 @pytest.fixture
-def run(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: F811
+def run(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of a run, in the working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
-    return Path(shutil.copytree(place / "softmax", tmp_path / "run"))
+    return Path(shutil.copytree(models / "softmax", tmp_path / "run"))
 
 
 def test_code_of_a_folder_needs_trust_or_to_be_typed(run: Path, tmp_path: Path) -> None:
@@ -65,23 +64,23 @@ def test_code_of_a_folder_needs_trust_or_to_be_typed(run: Path, tmp_path: Path) 
     assert runner.invoke(app, ["report", str(run)]).exit_code == 0, "it imports nothing"
 
 
-def test_a_class_of_the_working_folder_is_trained(run: Path, place: Path) -> None:  # noqa: F811
+def test_a_class_of_the_working_folder_is_trained(run: Path, models: Path) -> None:
     Path("lab_cli_own.py").write_text(CODE)
     done = runner.invoke(
-        app, ["train", "--data", str(place / "data"), "--out", "own", "--decoder", "lab_cli_own:Mine", "--print-plan"]
+        app, ["train", "--data", str(models / "data"), "--out", "own", "--decoder", "lab_cli_own:Mine", "--print-plan"]
     )
     assert (done.exit_code, done.stderr) == (0, "")
     for name in ("os:system", ":", "sys:exit"):
-        assert "decoder" in refusal("train", "--data", str(place / "data"), "--out", "own", "--decoder", name)
+        assert "decoder" in refusal("train", "--data", str(models / "data"), "--out", "own", "--decoder", name)
     for segmenter in ("sys:exit", "os:system"):
-        text = str(place / "text.txt")
+        text = str(models / "text.txt")
         assert "no segmenter" in refusal("preprocess", "plain", text, "--segmenter", segmenter, "--out", "cut")
 
 
-def test_outputs_replace_no_foreign_files(run: Path, place: Path) -> None:  # noqa: F811
+def test_outputs_replace_no_foreign_files(run: Path, models: Path) -> None:
     thesis = Path("thesis.txt")
     thesis.write_text("my thesis\n")
-    source = ["--source", f"hownet2000:{place / 'lexicon.tsv'}", "--data", str(place / "data")]
+    source = ["--source", f"hownet2000:{models / 'lexicon.tsv'}", "--data", str(models / "data")]
     explain = ["explain", str(run), "今天", "--html"]
     for command in (
         ["build-sememe-graph", *source, "--out"],
@@ -114,14 +113,14 @@ def test_outputs_replace_no_foreign_files(run: Path, place: Path) -> None:  # no
     ],
     ids=lambda arguments: arguments[0] + (arguments[-1] if arguments[-1] in ("--force", "--resume", "--fresh") else ""),
 )
-def test_a_folder_of_other_files_is_left_alone(run: Path, place: Path, arguments: list[str]) -> None:  # noqa: F811
+def test_a_folder_of_other_files_is_left_alone(run: Path, models: Path, arguments: list[str]) -> None:
     """One rule for every command that writes a folder: what it did not write stays, whatever is typed."""
     Path("taken").mkdir()
     Path("taken/mine.txt").write_text("mine", encoding="utf-8")
     Path("text.txt").write_text("今天 的 工人 看 电影 。\n" * 80, encoding="utf-8")
     Path("x.tsv").write_text("good film\ta\nbad film\tb\n", encoding="utf-8")
     Path("mine.py").write_text("def predict(texts):\n    return [[0.4, 0.6] for _ in texts]\n", encoding="utf-8")
-    told = refusal(*(str(place / "data") if word == "DATA" else word for word in arguments))
+    told = refusal(*(str(models / "data") if word == "DATA" else word for word in arguments))
     assert "taken" in told
     assert [entry.name for entry in Path("taken").iterdir() if entry.name != ".lock"] == ["mine.txt"]
     assert Path("taken/mine.txt").read_text(encoding="utf-8") == "mine"

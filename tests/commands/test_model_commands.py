@@ -13,60 +13,29 @@ from sememekit.commands._program import app
 from tests.commands.refusals import refusal
 
 runner = CliRunner()
-LEXICON = "中国\tN\tplace|地方,country|国家\n贸易\tV\tbuy|买,sell|卖\n贸易\tN\taffairs|事务\n今天\tTIME\ttime|时间\n"
-SMALL = {
-    "task.embedding_size": 4,
-    "task.batch_size": 4,
-    "encoder.hidden_size": 4,
-    "encoder.num_layers": 1,
-    "optimizer.learning_rate": 1.0,
-    "schedule.epochs": 1,
-    "run.stall_epochs": 0,
-    "run.threads": 1,
-}
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with data, a graph, a sememe model ("sdlm") and a plain one ("softmax")."""
-    folder = tmp_path_factory.mktemp("models")
-    (folder / "text.txt").write_text("今天 中国 贸易\n中国 今天 好\n" * 40, encoding="utf-8")
-    (folder / "lexicon.tsv").write_text(LEXICON, encoding="utf-8")
-    data, graph = str(folder / "data"), str(folder / "graph")
-    settings = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
-    train = ["train", "--data", data, *settings]
-    for arguments in (
-        ["preprocess", "plain", str(folder / "text.txt"), "--out", data],
-        ["build-sememe-graph", "--source", f"hownet2000:{folder / 'lexicon.tsv'}", "--data", data, "--out", graph],
-        [*train, "--out", str(folder / "softmax")],
-        [*train, "--out", str(folder / "sdlm"), "--decoder", "sdlm", "--graph", graph],
-    ):
-        done = runner.invoke(app, arguments)
-        assert done.exit_code == 0, done.stderr
-    return folder
-
-
-def test_perplexity_is_reported_with_its_signature(place: Path) -> None:
-    result = runner.invoke(app, ["evaluate-ppl", str(place / "sdlm"), "--split", "valid", "--json"])
+def test_perplexity_is_reported_with_its_signature(models: Path) -> None:
+    result = runner.invoke(app, ["evaluate-ppl", str(models / "sdlm"), "--split", "valid", "--json"])
     assert (result.exit_code, result.stderr) == (0, "")
     report = json.loads(result.stdout)
     assert {"perplexity", "nats", "tokens", "split", "signature"} <= set(report)
     assert report["perplexity"] == pytest.approx(math.exp(report["nats"] / report["tokens"]))
     assert report["split"] == "valid"
-    shown = runner.invoke(app, ["evaluate-ppl", str(place / "sdlm"), "--by", "senses"]).stdout
+    shown = runner.invoke(app, ["evaluate-ppl", str(models / "sdlm"), "--by", "senses"]).stdout
     assert "several senses" in shown
     assert "signature: protocol:" in shown
 
 
-def test_metrics_go_by_their_usual_names(place: Path) -> None:
-    result = runner.invoke(app, ["eval", str(place / "softmax"), "--json"])
+def test_metrics_go_by_their_usual_names(models: Path) -> None:
+    result = runner.invoke(app, ["eval", str(models / "softmax"), "--json"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert json.loads(result.stdout)["perplexity"] > 1
-    assert "perplexity" in runner.invoke(app, ["eval", str(place / "softmax")]).stdout
+    assert "perplexity" in runner.invoke(app, ["eval", str(models / "softmax")]).stdout
 
 
-def test_scores_are_rows_under_a_header(place: Path) -> None:
-    result = runner.invoke(app, ["score", str(place / "sdlm")], input="今天 中国\n\n海豚 好\n".encode())
+def test_scores_are_rows_under_a_header(models: Path) -> None:
+    result = runner.invoke(app, ["score", str(models / "sdlm")], input="今天 中国\n\n海豚 好\n".encode())
     assert (result.exit_code, result.stderr) == (0, "")
     header, *rows = [line.split("\t") for line in result.stdout.splitlines()]
     assert header == ["sentence", "position", "token", "nats", "read_as"]
@@ -74,8 +43,8 @@ def test_scores_are_rows_under_a_header(place: Path) -> None:
     assert [row[0] for row in rows] == ["1", "1", "1", "3", "3", "3"]
     assert all(float(row[3]) > 0 for row in rows)
     assert rows[3][4] == "<unk>"
-    report = json.loads(runner.invoke(app, ["score", str(place / "sdlm"), "--json"], input="今天 中国\n\n海豚 好\n").stdout)
-    assert (report["run"], report["checkpoint"].startswith("step-")) == (str(place / "sdlm"), True)
+    report = json.loads(runner.invoke(app, ["score", str(models / "sdlm"), "--json"], input="今天 中国\n\n海豚 好\n").stdout)
+    assert (report["run"], report["checkpoint"].startswith("step-")) == (str(models / "sdlm"), True)
     assert [list(row) for row in report["tokens"]] == [["sentence", "position", "token", "read_as", "nats"]] * 6
     assert [[str(row[name]) for name in header if name != "nats"] for row in report["tokens"]] == [
         [*row[:3], row[4]] for row in rows
@@ -83,42 +52,42 @@ def test_scores_are_rows_under_a_header(place: Path) -> None:
     assert [f"{row['nats']:.6f}" for row in report["tokens"]] == [row[3] for row in rows]
 
 
-def test_text_without_words_is_a_header_alone(place: Path) -> None:
+def test_text_without_words_is_a_header_alone(models: Path) -> None:
     for command, found in ((["--carry"], "sentence\tposition\ttoken\tnats\tread_as\n"), (["--json"], [])):
-        result = runner.invoke(app, ["score", str(place / "sdlm"), *command], input="\n  \n")
+        result = runner.invoke(app, ["score", str(models / "sdlm"), *command], input="\n  \n")
         assert (result.exit_code, result.stderr) == (0, "no words in stdin, so nothing is scored\n")
         assert (json.loads(result.stdout)["tokens"] if found == [] else result.stdout) == found
 
 
-def test_records_are_no_lines_of_text(place: Path, tmp_path: Path) -> None:
+def test_records_are_no_lines_of_text(models: Path, tmp_path: Path) -> None:
     path = tmp_path / "texts.jsonl"
     path.write_text('{"text": "今天 中国"}\n', encoding="utf-8")
-    absent = runner.invoke(app, ["score", str(place / "sdlm"), str(tmp_path / "absent.json")])
+    absent = runner.invoke(app, ["score", str(models / "sdlm"), str(tmp_path / "absent.json")])
     assert "absent.json: cannot be read: No such file or directory" in absent.stderr
-    for command in (["score", str(place / "sdlm"), str(path)], ["segment", str(path)]):
+    for command in (["score", str(models / "sdlm"), str(path)], ["segment", str(path)]):
         result = runner.invoke(app, command)
         assert (result.exit_code, result.stdout) == (1, "")
         assert f"{path}: holds records, and lines of text are read here; take the text out of them first" in result.stderr
 
 
-def test_words_of_a_prompt_that_are_unknown_are_told(place: Path) -> None:
-    result = runner.invoke(app, ["generate", str(place / "sdlm"), "今天 海豚 中国 鲸", "--num-tokens", "2"])
+def test_words_of_a_prompt_that_are_unknown_are_told(models: Path) -> None:
+    result = runner.invoke(app, ["generate", str(models / "sdlm"), "今天 海豚 中国 鲸", "--num-tokens", "2"])
     assert result.exit_code == 0
     told = "words of the prompt that the model does not know, read as <unk>: "
     assert result.stderr == f"sememekit: remark: {told}海豚 鲸; Chinese is cut first: sememekit segment\n"
-    assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 whale"]).stderr == f"sememekit: remark: {told}whale\n"
-    assert runner.invoke(app, ["generate", str(place / "sdlm"), "今天 中国", "--num-tokens", "2"]).stderr == ""
+    assert runner.invoke(app, ["generate", str(models / "sdlm"), "今天 whale"]).stderr == f"sememekit: remark: {told}whale\n"
+    assert runner.invoke(app, ["generate", str(models / "sdlm"), "今天 中国", "--num-tokens", "2"]).stderr == ""
 
 
-def test_a_first_word_without_context_has_no_nats_in_json(place: Path) -> None:
-    result = runner.invoke(app, ["score", str(place / "softmax"), "--carry", "--json"], input="今天 中国\n")
+def test_a_first_word_without_context_has_no_nats_in_json(models: Path) -> None:
+    result = runner.invoke(app, ["score", str(models / "softmax"), "--carry", "--json"], input="今天 中国\n")
     assert [row["nats"] is None for row in json.loads(result.stdout)["tokens"]] == [True, False, False]
 
 
-def test_lines_are_read_apart_or_as_one_text(place: Path, tmp_path: Path) -> None:
+def test_lines_are_read_apart_or_as_one_text(models: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("今天 中国 贸易\n中国 今天 好\n", encoding="utf-8")
-    apart, carried = (runner.invoke(app, ["score", str(place / "softmax"), str(text), *flag]) for flag in ([], ["--carry"]))
+    apart, carried = (runner.invoke(app, ["score", str(models / "softmax"), str(text), *flag]) for flag in ([], ["--carry"]))
     assert (apart.exit_code, carried.exit_code) == (0, 0)
     first, second = apart.stdout.splitlines()[1:], carried.stdout.splitlines()[1:]
     assert float(first[0].split("\t")[3]) > 0, "each line begins after an <eos>"
@@ -127,8 +96,8 @@ def test_lines_are_read_apart_or_as_one_text(place: Path, tmp_path: Path) -> Non
     assert first[4:] != second[4:]
 
 
-def test_generation_repeats_with_its_seed(place: Path) -> None:
-    generate = ["generate", str(place / "sdlm"), "中国", "--num-tokens", "8", "--seed"]
+def test_generation_repeats_with_its_seed(models: Path) -> None:
+    generate = ["generate", str(models / "sdlm"), "中国", "--num-tokens", "8", "--seed"]
     first, second, other = (runner.invoke(app, [*generate, seed]) for seed in ("1", "1", "2"))
     assert (first.exit_code, first.stderr) == (0, "")
     assert first.stdout == second.stdout != other.stdout
@@ -139,11 +108,11 @@ def test_generation_repeats_with_its_seed(place: Path) -> None:
 
 @pytest.mark.parametrize("command", [["eval"], ["analyze"], ["generate", "中国"], ["explain", "中国"]])
 def test_a_command_that_depends_on_the_kind_of_run_reads_its_folder_once(
-    place: Path, opened: list[Path], command: list[str]
+    models: Path, opened: list[Path], command: list[str]
 ) -> None:
-    done = runner.invoke(app, [command[0], str(place / "sdlm"), *command[1:]])
+    done = runner.invoke(app, [command[0], str(models / "sdlm"), *command[1:]])
     assert (done.exit_code, done.stderr) == (0, "")
-    assert opened == [place / "sdlm"]
+    assert opened == [models / "sdlm"]
 
 
 @pytest.mark.parametrize(
@@ -168,43 +137,43 @@ def test_a_command_that_depends_on_the_kind_of_run_reads_its_folder_once(
         (["generate", "{data}"], ["data"]),
     ],
 )
-def test_a_wrong_thing_gives_one_clear_line(place: Path, tmp_path: Path, arguments: list[str], fragments: list[str]) -> None:
-    names = {"absent": tmp_path / "absent", "data": place / "data", "softmax": place / "softmax"}
+def test_a_wrong_thing_gives_one_clear_line(models: Path, tmp_path: Path, arguments: list[str], fragments: list[str]) -> None:
+    names = {"absent": tmp_path / "absent", "data": models / "data", "softmax": models / "softmax"}
     told = refusal(*(argument.format(**names) for argument in arguments))
     assert all(fragment in told for fragment in fragments), told
 
 
-def test_broken_text_is_refused_or_counted(place: Path) -> None:
-    result = runner.invoke(app, ["score", str(place / "softmax")], input=b"ok \xff\n")
+def test_broken_text_is_refused_or_counted(models: Path) -> None:
+    result = runner.invoke(app, ["score", str(models / "softmax")], input=b"ok \xff\n")
     assert result.exit_code == 1
     assert "byte 3" in result.stderr
-    result = runner.invoke(app, ["score", str(place / "softmax"), "--errors", "replace"], input=b"ok \xff\n")
+    result = runner.invoke(app, ["score", str(models / "softmax"), "--errors", "replace"], input=b"ok \xff\n")
     assert result.exit_code == 0
 
 
-def test_an_explanation_is_a_table_or_json_and_a_page(place: Path, tmp_path: Path) -> None:
+def test_an_explanation_is_a_table_or_json_and_a_page(models: Path, tmp_path: Path) -> None:
     page = tmp_path / "why.html"
-    result = runner.invoke(app, ["explain", str(place / "sdlm"), "今天 海豚 中国", "--html", str(page), "--json"])
+    result = runner.invoke(app, ["explain", str(models / "sdlm"), "今天 海豚 中国", "--html", str(page), "--json"])
     assert (result.exit_code, result.stderr) == (0, f"page: {page}\n")
     assert {"context", "words", "sememes", "segmentation"} <= set(json.loads(result.stdout))
     html = page.read_text(encoding="utf-8")
     assert "今天" in html
     assert not any(text in html for text in ("<script", "http:", "https:"))
-    shown = runner.invoke(app, ["explain", str(place / "sdlm"), "今天 海豚 中国"]).stdout
+    shown = runner.invoke(app, ["explain", str(models / "sdlm"), "今天 海豚 中国"]).stdout
     assert "does not know 海豚" in shown
     assert "largest gates" in shown
-    assert "No senses" in runner.invoke(app, ["explain", str(place / "softmax"), "今天 [b]"]).stdout
+    assert "No senses" in runner.invoke(app, ["explain", str(models / "softmax"), "今天 [b]"]).stdout
 
 
-def test_a_context_that_says_nothing_is_one_line(place: Path) -> None:
-    result = runner.invoke(app, ["explain", str(place / "sdlm"), " "])
+def test_a_context_that_says_nothing_is_one_line(models: Path) -> None:
+    result = runner.invoke(app, ["explain", str(models / "sdlm"), " "])
     assert (result.exit_code, result.stdout) == (1, "")
     assert "the context is empty" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_a_cache_and_steps_as_a_person_types_them(place: Path) -> None:
-    run = str(place / "softmax")
+def test_a_cache_and_steps_as_a_person_types_them(models: Path) -> None:
+    run = str(models / "softmax")
     cache = ["evaluate-ppl", run, "--cache", "--set", "cache.theta=0.5", "--set", "cache.window=30"]
     result = runner.invoke(app, [*cache, "--set", "cache.preset=ptb", "--json"])
     assert result.exit_code == 0, result.stderr
@@ -244,16 +213,16 @@ def test_a_cache_and_steps_as_a_person_types_them(place: Path) -> None:
         (["--dynamic", "--dynamic-preset=mos-ptb"], 2, ["--dynamic-preset is a setting: --set dynamic.preset=VALUE"]),
     ],
 )
-def test_flags_that_make_no_sense_together_are_refused(place: Path, flags: list[str], code: int, fragments: list[str]) -> None:
-    result = runner.invoke(app, ["evaluate-ppl", str(place / "softmax"), *flags])
+def test_flags_that_make_no_sense_together_are_refused(models: Path, flags: list[str], code: int, fragments: list[str]) -> None:
+    result = runner.invoke(app, ["evaluate-ppl", str(models / "softmax"), *flags])
     assert (result.exit_code, result.stdout) == (code, ""), result.stderr
     assert result.stderr.startswith("sememekit: error: ")
     assert all(fragment in result.stderr for fragment in fragments), result.stderr
 
 
-def test_an_analysis_is_text_json_and_a_page(place: Path, tmp_path: Path) -> None:
+def test_an_analysis_is_text_json_and_a_page(models: Path, tmp_path: Path) -> None:
     page = tmp_path / "analysis.html"
-    two = ["analyze", str(place / "softmax"), str(place / "sdlm"), "--contexts", "9", "--out", str(page)]
+    two = ["analyze", str(models / "softmax"), str(models / "sdlm"), "--contexts", "9", "--out", str(page)]
     result = runner.invoke(app, two)
     assert result.exit_code == 0, result.stderr
     assert result.stderr == f"page: {page}\n"
@@ -264,5 +233,5 @@ def test_an_analysis_is_text_json_and_a_page(place: Path, tmp_path: Path) -> Non
     report = json.loads(runner.invoke(app, [*two, "--json", "-q"]).stdout)
     assert [run["decoder"] for run in report["runs"]] == ["softmax", "sdlm"]
     assert report["contexts"] == 9
-    wrong = runner.invoke(app, ["analyze", str(place / "absent")])
+    wrong = runner.invoke(app, ["analyze", str(models / "absent")])
     assert (wrong.exit_code, wrong.stderr.count("\n")) == (1, 1)

@@ -22,7 +22,7 @@ from sememekit.runs.run import Run
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.training import EpochReport, Report
 from tests.small_examples import ExamplePlace, write_vectors
-from tests.training.test_resume import assert_same_bits, last, numbers, stop_after
+from tests.training.resuming import assert_same_bits, last, numbers, stop_after
 
 
 @pytest.fixture(scope="module")

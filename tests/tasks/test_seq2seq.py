@@ -23,7 +23,7 @@ from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import EpochReport, Report
 from sememekit.word_classes.file import write_clusters
 from tests.small_pairs import EIGHT, PairPlace
-from tests.training.test_resume import assert_same_bits, last, numbers, stop_after
+from tests.training.resuming import assert_same_bits, last, numbers, stop_after
 
 
 @pytest.fixture(scope="module")

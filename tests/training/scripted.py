@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
 from sememekit.commands.train import train
 from sememekit.runs.train_report import TrainReport
@@ -21,11 +22,19 @@ def trained(place: Place, out: Path, decoder: str = "softmax", **changes: object
     return train(place.table(decoder, **changes), out, on_report=reports.append), reports
 
 
-def script_validation(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
-    """Let validation give these perplexities, one an epoch, whatever the model is."""
+def script_validation(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> list[dict[str, Tensor]]:
+    """Let validation give these perplexities, one an epoch, whatever the model is; what is returned fills with the weights that
+    were judged."""
     coming: Iterator[float] = iter(values)
-    monkeypatch.setattr(LanguageModel, "evaluate", lambda self, data, split: {"perplexity": next(coming)})
+    judged: list[dict[str, Tensor]] = []
+
+    def evaluate(self: LanguageModel, data: object, split: str) -> dict[str, float]:
+        judged.append({name: tensor.clone() for name, tensor in self.state_dict().items()})
+        return {"perplexity": next(coming)}
+
+    monkeypatch.setattr(LanguageModel, "evaluate", evaluate)
     monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1e9)
+    return judged
 
 
 def epochs(reports: list[Report]) -> list[EpochReport]:

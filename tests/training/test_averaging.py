@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,8 @@ from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, Trainer
 from sememekit.training.averaging import Average
 from tests.small_run import Place
-from tests.training.test_resume import assert_same_bits, last, numbers, stop_after
+from tests.training.resuming import assert_same_bits, last, numbers, stop_after
+from tests.training.scripted import epochs, script_validation, trained
 
 AWD = {
     "encoder__name": "awd_lstm",
@@ -38,26 +38,6 @@ AWD = {
     "schedule__factor": 1.0,
     "run__seed": 3,
 }
-
-
-def script_validation(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> list[dict[str, Tensor]]:
-    """Let validation give these perplexities; what is returned fills with the weights that were judged."""
-    coming: Iterator[float] = iter(values)
-    judged: list[dict[str, Tensor]] = []
-
-    def evaluate(self: LanguageModel, data: object, split: str) -> dict[str, float]:
-        judged.append({name: tensor.clone() for name, tensor in self.state_dict().items()})
-        return {"perplexity": next(coming)}
-
-    monkeypatch.setattr(LanguageModel, "evaluate", evaluate)
-    monkeypatch.setattr(LanguageModel, "uniform", lambda self: 1e9)
-    return judged
-
-
-def trained(place: Place, out: Path, decoder: str = "softmax", **changes: object) -> tuple[Any, list[EpochReport]]:
-    reports: list[Report] = []
-    report = train(place.table(decoder, **changes), out, on_report=reports.append)
-    return report, [one for one in reports if isinstance(one, EpochReport)]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +103,7 @@ def test_averaging_begins_after_the_epoch_that_triggers_it(
 ) -> None:
     judged = script_validation(monkeypatch, [50.0, 40.0, 45.0, 44.0, 39.0, 42.0])
     own = {"optimizer__averaging": "triggered", "optimizer__trigger": 1, "schedule__epochs": 6, "schedule__factor": 1.0}
-    _, done = trained(place, tmp_path / "run", **own)
+    done = epochs(trained(place, tmp_path / "run", **own)[1])
     assert [report.averaging_begins for report in done] == [False, False, False, True, False, False]
     assert [report.averaged for report in done] == [False, False, False, False, True, True]
     assert [report.best for report in done] == [True, True, False, False, True, False]
@@ -145,7 +125,8 @@ def test_averaging_begins_after_the_epoch_that_triggers_it(
 def test_averages_are_kept_only_when_they_are_better(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged = script_validation(monkeypatch, [50.0, 51.0, 49.0, 52.0])
     own = {"optimizer__averaging": "from_start", "schedule__epochs": 4, "schedule__factor": 1.0}
-    report, done = trained(place, tmp_path / "run", **own)
+    report, reports = trained(place, tmp_path / "run", **own)
+    done = epochs(reports)
     assert (report.best_epoch, [one.best for one in done]) == (3, [True, False, True, False])
     best = RunFolder.open(tmp_path / "run").load("best", with_trainer=False).weights
     assert all(torch.equal(best[name], judged[2][name]) for name in best)

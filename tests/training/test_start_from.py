@@ -20,8 +20,8 @@ from sememekit.sememes import build_graph, open_lexicon
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
 from tests.small_run import Place
-from tests.training.test_averaging import script_validation
-from tests.training.test_resume import assert_same_bits, last, stop_after
+from tests.training.resuming import assert_same_bits, last, stop_after
+from tests.training.scripted import script_validation
 
 runner = CliRunner()
 
