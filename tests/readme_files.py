@@ -6,9 +6,8 @@ import json
 import random
 from pathlib import Path
 
-from tests.sememes.test_controls_and_dictionaries import INDEX
-from tests.sememes.test_wordnet import write as write_wordnet
 from tests.small_examples import write_reviews, write_vectors
+from tests.small_wordnet import write_wordnet
 
 PLACES, PEOPLE, TIMES = ("北京", "上海", "中国", "美国"), ("记者", "工人", "农民", "学生"), ("今天", "去年")
 VERBS, THINGS = ("买", "卖", "看", "喜欢"), ("苹果", "水果", "电影", "报纸", "贸易")
@@ -100,9 +99,7 @@ def write_lexicons(folder: Path) -> None:
     write_lines(folder / "hownet.txt", [line for word in PEOPLE for line in (word, "人 职位")])
     hownet = [f"NO.={n}\nW_C={word}\nG_C=N\nW_E=x\nDEF={{human|人}}\n" for n, word in enumerate(PEOPLE, start=1)]
     write_lines(folder / "HowNet.txt", hownet)
-    dictionary = write_wordnet(folder / "DICT")
-    for name, text in INDEX.items():
-        (dictionary / name).write_text("  1 licence\n" + text if name.startswith("index") else text, encoding="utf-8")
+    write_wordnet(folder / "DICT")
 
 
 def write_pairs(folder: Path, draw: random.Random) -> None:

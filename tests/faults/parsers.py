@@ -42,11 +42,10 @@ from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder
 from sememekit.word_classes.file import read_clusters, write_clusters
 from tests.faults.runs import write_headlines
-from tests.sememes.test_controls_and_dictionaries import INDEX
-from tests.sememes.test_wordnet import LINES
 from tests.small import small_graph, small_lexicon, small_vocabulary
 from tests.small_examples import write_pairs, write_reviews, write_vectors
 from tests.small_run import Place
+from tests.small_wordnet import write_wordnet
 
 Edit = tuple[str, float, float, int]
 """What is done, where (0 to 1 of the file), how much (0 to 1), and with what (a number into ``NASTY``)."""
@@ -134,7 +133,7 @@ class Parser:
     """
 
     name: str
-    make: Callable[[Path], None]
+    make: Callable[[Path], object]
     file: str
     read: Callable[[Path], Any]
     slow: bool = False
@@ -199,11 +198,6 @@ def _text_files() -> Iterator[Parser]:
     yield Parser("attacked JSON lines", _writes("a.jsonl", records), "a.jsonl", lambda f: read_examples(f / "a.jsonl"))
 
 
-def _wordnet(folder: Path) -> None:
-    for name, text in {**LINES, **INDEX}.items():
-        (folder / name).write_text("  1 licence\n" + text if "." in name[:6] else text, encoding="utf-8")
-
-
 def _read_wordnet(folder: Path) -> None:
     read_wordnet(str(folder)).antonyms()
     read_wordnet_index(folder)
@@ -212,7 +206,7 @@ def _read_wordnet(folder: Path) -> None:
 def _lists() -> Iterator[Parser]:
     """Lists of words, WordNet, texts to compare, results to learn from."""
     for name in ("data.noun", "data.verb", "index.noun", "noun.exc"):
-        yield Parser(f"WordNet {name}", _wordnet, name, _read_wordnet)
+        yield Parser(f"WordNet {name}", write_wordnet, name, _read_wordnet)
     opposites = lambda f: read_pairs(f / "p.txt", "opposites")  # noqa: E731
     yield Parser("opposites", _writes("p.txt", "# of size\nbig small\nhot\tcold\n"), "p.txt", opposites)
     stop = lambda f: StopWords(StopWords.Settings(file=str(f / "s.txt")), AttackResources(None, (), ("text",), None))  # noqa: E731

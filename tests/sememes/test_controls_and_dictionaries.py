@@ -13,26 +13,12 @@ from sememekit.sememes import build_graph, open_lemmas, open_lexicon, open_lexic
 from sememekit.sememes.defining import ContentWords, Definition, choose_defining_words, stop_words
 from sememekit.sememes.formats.open_lexicon import OpenLexiconReader, scan_open_lexicon
 from sememekit.text.vocabulary import Vocabulary
-from tests.sememes.test_wordnet import write
-
-INDEX = {
-    "index.noun": "animal n 1 0 1 1 00000020  \ndog n 1 1 @ 1 1 00000010  \ndomestic_dog n 1 1 @ 1 0 00000010  \n",
-    "index.verb": "chase v 1 1 @ 1 0 00000010  \ndog v 1 1 @ 1 1 00000010  \n",
-    "index.adj": "big a 1 0 1 1 00000010  \ngalore a 1 0 1 1 00000010  \nlarge a 1 0 1 1 00000010  \n",
-    "index.adv": "quickly r 1 0 1 1 00000010  \n",
-    "noun.exc": "hounds dog\n",
-    "verb.exc": "",
-    "adj.exc": "",
-    "adv.exc": "",
-}
+from tests.small_wordnet import write_wordnet
 
 
 @pytest.fixture
 def wordnet(tmp_path: Path) -> Path:
-    folder = write(tmp_path / "wordnet")
-    for name, text in INDEX.items():
-        (folder / name).write_text("  1 licence\n" + text if name.startswith("index") else text, encoding="utf-8")
-    return folder
+    return write_wordnet(tmp_path / "wordnet")
 
 
 @pytest.fixture

@@ -8,26 +8,11 @@ import pytest
 
 from sememekit.errors import DataError
 from sememekit.sememes.wordnet import read_wordnet
-
-LICENCE = "  1 This software and database is being provided to you\n"
-LINES = {
-    "data.noun": '00000010 03 n 02 dog 0 domestic_dog 0 001 @ 00000020 n 0000 | a barking animal; "good dog"\n'
-    "00000020 03 n 01 animal 0 000 | a living being\n",
-    "data.verb": "00000010 30 v 02 dog 0 chase 1 000 01 + 08 00 | go after\n",
-    "data.adj": "00000010 00 s 03 galore(ip) 0 Big 0 large 0 000 | of size\n",
-    "data.adv": "00000010 02 r 01 quickly 0 000 | fast\n",
-}
-
-
-def write(folder: Path, **changes: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    for name, text in {**LINES, **{key.replace("_", "."): value for key, value in changes.items()}}.items():
-        (folder / name).write_text(LICENCE + text, encoding="utf-8")
-    return folder
+from tests.small_wordnet import write_database
 
 
 def test_synsets_and_synonyms(tmp_path: Path) -> None:
-    wordnet = read_wordnet(str(write(tmp_path / "dict")))
+    wordnet = read_wordnet(str(write_database(tmp_path / "dict")))
     assert [synset.part_of_speech for synset in wordnet.synsets] == ["n", "n", "v", "a", "r"]
     assert wordnet.synsets[0].gloss == 'a barking animal; "good dog"'
     assert wordnet.synonyms("Dog") == ("domestic dog", "chase")
@@ -43,7 +28,7 @@ def test_synsets_and_synonyms(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_no_synset_is_named(tmp_path: Path, line: str, problem: str) -> None:
     with pytest.raises(DataError, match=rf"data\.noun:2: no synset \({problem}"):
-        read_wordnet(str(write(tmp_path / "w", data_noun=line)))
+        read_wordnet(str(write_database(tmp_path / "w", data_noun=line)))
 
 
 def test_a_folder_without_the_files_is_refused(tmp_path: Path) -> None:
