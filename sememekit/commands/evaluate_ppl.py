@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,6 @@ import typer
 
 from sememekit.commands._completion import complete_setting
 from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which, option
-from sememekit.commands._perplexity_tables import print_comparison, print_overlay
 from sememekit.commands._printing import print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
@@ -19,8 +19,10 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 if TYPE_CHECKING:
+    from sememekit.analysis.evaluate_overlay import OverlayComparison
     from sememekit.analysis.evaluate_ppl import PerplexityReport
     from sememekit.analysis.evaluate_seeds import SeedsPerplexity
+    from sememekit.analysis.evaluate_several import ComparedWords, PerplexityComparison
     from sememekit.protocols.adaptation import AdaptationReport
 
 EXAMPLES = (
@@ -161,9 +163,9 @@ def command(
     if json:
         print_json(report)
     elif isinstance(report, OverlayComparison):
-        print_overlay(report, quiet)
+        _print_overlay(report, quiet)
     elif isinstance(report, PerplexityComparison):
-        print_comparison(report)
+        _print_comparison(report)
     elif isinstance(report, SeedsPerplexity):
         _print_seeds(report)
     else:
@@ -206,6 +208,42 @@ def _print_seeds(report: SeedsPerplexity) -> None:
         columns = ["words", "tokens", "share", *(f"seed {seed}" for seed in report.seeds), "geometric mean"]
         print_table(f"By {grouping} of the word", columns, found)
     say(f"signature: {report.signature}")
+
+
+def _print_comparison(report: PerplexityComparison) -> None:
+    """One table: perplexities, and by how much each further model differs from the first; a row with a name is shown once."""
+    names = [f"{one.run} ({', '.join(filter(None, (one.checkpoint, one.marginal)))})" for one in report.reports]
+    _print_side_by_side(report, names)
+
+
+def _print_overlay(report: OverlayComparison, quiet: bool) -> None:
+    """What was changed, then the table of before and after."""
+    for change in report.changes:
+        say(f"{change.word}#{change.sense}: {' '.join(change.before)} -> {' '.join(change.after)}")
+    first = report.reports[0]
+    _print_side_by_side(report, [f"{first.run} ({first.checkpoint}) as trained", f"the same with {report.overlay}"])
+    for word in report.absent:
+        remark(f"{word} does not occur in {report.split}", quiet)
+
+
+def _print_side_by_side(report: PerplexityComparison, names: Sequence[str]) -> None:
+    for number, name in enumerate(names, start=1):
+        say(f"{number}: {name}")
+    columns = ["words", "tokens", "share", *(str(number) for number in range(1, len(names) + 1))]
+    for number in range(2, len(names) + 1):
+        columns += [f"{number} - 1", "in %", "from", "to"]
+    rows = {row.name: (row.name, row.tokens, percent(row.share), *row.perplexities, *_changes(row)) for row in report.rows}
+    print_table(f"Perplexity on {report.split}", columns, rows.values())
+    drawn = f"{report.resamples:,} paired draws of {report.units:,} {report.unit}"
+    say(f"intervals: 95 %, {drawn}; the variation between trainings (seeds) is not in them")
+    say(f"signature: {report.signature}")
+
+
+def _changes(row: ComparedWords) -> Iterator[object]:
+    for change in row.changes:
+        yield change.perplexity
+        for value in (change.relative.value, change.relative.low, change.relative.high):
+            yield percent(value, 2, "+", unit=False)
 
 
 def _print_adaptation(report: AdaptationReport) -> None:
