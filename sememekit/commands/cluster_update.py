@@ -21,9 +21,11 @@ from sememekit.files import typed
 from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from sememekit.decoders.base import ClusterLearner
     from sememekit.runs.cluster_update import ClusterUpdateReport
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.runs.train_report import TrainReport
+    from sememekit.tasks.writing import Predictor
     from sememekit.training import Report
 
 EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
@@ -152,7 +154,6 @@ def cluster_update(
         ConfigError: the run learns no clusters, or the M-step would drop a later snapshot.
         DataError: the data are absent, lack a split, or have another vocabulary.
     """
-    from sememekit.decoders.base import ClusterLearner
     from sememekit.runs.cluster_update import (
         ClusterUpdateReport,
         e_step,
@@ -163,26 +164,7 @@ def cluster_update(
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.tasks.writing import predictor
 
-    if running_passes < 0 or epochs < 0:
-        name, value = ("running-passes", running_passes) if running_passes < 0 else ("epochs", epochs)
-        raise ConfigError(f"cluster-update: --{name} {value} is below 0; give 0 or more")
-    loaded = LoadedRun.open(run, which=which, device=device, dtype=dtype)
-    task = predictor(loaded.task, "cluster-update")
-    decoder = task.decoder
-    if not isinstance(decoder, ClusterLearner):
-        name = loaded.plan.table()["decoder"]["name"]
-        raise ConfigError(
-            f"cluster-update: the decoder {name!r} of {run} learns no word clusters; train one that does: sememekit train "
-            f"--decoder self_organized --data {loaded.plan.data.path or 'DIR'} --out RUN"
-        )
-    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(f"cluster-update: {out} exists already; choose another --out, or leave it out to change {run} itself")
-    pointer = loaded.folder.pointer()
-    if epochs and out is None and pointer.get("last") != loaded.snapshot:
-        raise ConfigError(
-            f"cluster-update: training on from {loaded.snapshot} would delete the later {pointer.get('last')} of {run}; keep "
-            "both with --out NEW_RUN, or begin with the later one: --which last"
-        )
+    loaded, task, decoder = _opened(run, epochs, running_passes, out, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
     prepared.tokens(split), prepared.tokens("train")  # a missing split is an error before the long reading
     with loaded.autocast():
@@ -231,6 +213,37 @@ def cluster_update(
             "stopped": trained.stopped,
         }
     )
+
+
+def _opened(
+    run: Path, epochs: int, running_passes: int, out: Path | None, *, which: WhichName, device: str, dtype: str | None
+) -> tuple[LoadedRun, Predictor, ClusterLearner]:
+    """The run, its task and its decoder; CheckpointError and ConfigError as ``cluster_update``."""
+    from sememekit.decoders.base import ClusterLearner
+    from sememekit.runs.run import Run as LoadedRun
+    from sememekit.tasks.writing import predictor
+
+    if running_passes < 0 or epochs < 0:
+        name, value = ("running-passes", running_passes) if running_passes < 0 else ("epochs", epochs)
+        raise ConfigError(f"cluster-update: --{name} {value} is below 0; give 0 or more")
+    loaded = LoadedRun.open(run, which=which, device=device, dtype=dtype)
+    task = predictor(loaded.task, "cluster-update")
+    decoder = task.decoder
+    if not isinstance(decoder, ClusterLearner):
+        name = loaded.plan.table()["decoder"]["name"]
+        raise ConfigError(
+            f"cluster-update: the decoder {name!r} of {run} learns no word clusters; train one that does: sememekit train "
+            f"--decoder self_organized --data {loaded.plan.data.path or 'DIR'} --out RUN"
+        )
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(f"cluster-update: {out} exists already; choose another --out, or leave it out to change {run} itself")
+    pointer = loaded.folder.pointer()
+    if epochs and out is None and pointer.get("last") != loaded.snapshot:
+        raise ConfigError(
+            f"cluster-update: training on from {loaded.snapshot} would delete the later {pointer.get('last')} of {run}; keep "
+            "both with --out NEW_RUN, or begin with the later one: --which last"
+        )
+    return loaded, task, decoder
 
 
 def _train_on(
