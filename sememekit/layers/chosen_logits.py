@@ -84,10 +84,22 @@ class _Shared:
     def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int) -> None:
         self.words, self.bias, self.left = words, bias, kept_bytes
         self.pools: list[_Pool] = []
-        self.calls = 0
-        # By the number of the call: one that goes backward again replaces what it left.
-        self.picks: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
-        self.recomputed: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
+        self.backward_pass = -1
+        self.picks: list[tuple[Tensor, Tensor, Tensor]] = []
+        self.recomputed: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def go_backward(self) -> None:
+        """Forget what calls left in an earlier backward pass, which wanted no gradient of the words."""
+        current = torch._C._current_graph_task_id()
+        if current != self.backward_pass:
+            self.backward_pass = current
+            self.forget()
+
+    def forget(self) -> None:
+        for pool in self.pools:
+            pool.grads.zero_()
+        self.picks.clear()
+        self.recomputed.clear()
 
     def logits(self, rows: Tensor) -> Tensor:
         logits = rows @ self.words.T
@@ -113,18 +125,15 @@ class _Shared:
         """Of words and bias, after the last call has gone backward; forgets what the calls left."""
         grad_words, grad_bias = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
         kept = [(pool.probabilities[: pool.used], pool.rows[: pool.used], pool.grads[: pool.used]) for pool in self.pools]
-        again = ((self.probabilities(rows, normaliser), rows, grads) for rows, normaliser, grads in self.recomputed.values())
+        again = ((self.probabilities(rows, normaliser), rows, grads) for rows, normaliser, grads in self.recomputed)
         for probabilities, rows, grads in chain(kept, again):
             grad_words.addmm_(probabilities.t(), rows * grads[:, None])
             grad_bias.addmv_(probabilities.t(), grads)
-        for pool in self.pools:
-            pool.grads.zero_()
-        for rows, targets, grads in self.picks.values():
+        for rows, targets, grads in self.picks:
             flat = targets.flatten()
             grad_words.index_add_(0, flat, (grads.unsqueeze(2) * rows.unsqueeze(1)).flatten(0, 1))
             grad_bias.index_add_(0, flat, grads.flatten())
-        self.picks.clear()
-        self.recomputed.clear()
+        self.forget()
         return grad_words, grad_bias
 
 
@@ -135,7 +144,6 @@ class _Pick(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, targets: Tensor, ticket: Tensor, shared: _Shared, keep: bool) -> tuple[Tensor, Tensor]:
         logits = shared.logits(rows)
         ctx.shared, ctx.place = shared, shared.reserve(len(rows)) if keep else None
-        ctx.call, shared.calls = shared.calls, shared.calls + 1
         if ctx.place is None:
             normaliser = logits.logsumexp(1)
         else:
@@ -151,14 +159,15 @@ class _Pick(torch.autograd.Function):
     def backward(ctx: Any, grad_picked: Tensor, grad_normaliser: Tensor) -> tuple[Tensor | None, ...]:
         rows, targets, normaliser = ctx.saved_tensors
         shared: _Shared = ctx.shared
+        shared.go_backward()
         if ctx.place is None:
             means = shared.probabilities(rows, normaliser) @ shared.words
-            shared.recomputed[ctx.call] = rows, normaliser, grad_normaliser
+            shared.recomputed.append((rows, normaliser, grad_normaliser))
         else:
             pool, part = ctx.place
             means = pool.means()[part]
             pool.grads[part] = grad_normaliser
-        shared.picks[ctx.call] = rows, targets, grad_picked
+        shared.picks.append((rows, targets, grad_picked))
         grad_rows = means * grad_normaliser[:, None]
         grad_rows += (grad_picked.unsqueeze(2) * shared.words[targets]).sum(1)
         return grad_rows, None, grad_normaliser.new_zeros(()), None, None

@@ -81,6 +81,19 @@ def test_gradients_of_the_contexts_alone_count_for_nothing_afterwards(monkeypatc
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("kept_bytes", [0, 1 << 20])
+def test_gradients_of_the_contexts_of_one_call_are_not_in_those_of_the_words_in_another(kept_bytes: int) -> None:
+    rows, words, bias, targets, weights = parts()
+    chosen = ChosenLogits(words, bias, kept_bytes)
+    first, second = (value(*chosen.pick(rows[cut], targets[cut]), weights[cut]) for cut in (slice(0, 5), slice(5, ROWS)))
+    torch.autograd.grad(first, rows)
+    logits = rows[5:] @ words.T + bias
+    expected = value(logits.gather(1, targets[5:]), logits.logsumexp(1), weights[5:])
+    both = (torch.autograd.grad(one, [words, bias]) for one in (second, expected))
+    for one, other in zip(*both, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
 def test_nothing_is_kept_without_gradients() -> None:
     rows, words, bias, targets, _ = parts()
     with torch.no_grad():
