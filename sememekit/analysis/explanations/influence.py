@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -66,13 +66,24 @@ class Influence:
     texts: tuple[tuple[PlaceInfluence | None, ...], ...]
 
 
+_ALL: Final = -1
+
+
 @dataclass
 class _Variant:
-    """A text that differs in one place: the ids of its words, and the ids that the encoder looks sememes up by."""
+    """A text that differs in one place.
+
+    Attributes:
+        text, place: which one, and where.
+        words, seen: the ids of its words, and the ids that the encoder looks sememes up by.
+        sememe: the one that is taken away, ``_ALL`` of them, or None where the word is.
+    """
 
     text: int
+    place: int
     words: Ids
     seen: Ids
+    sememe: int | None = None
 
 
 def reads_sememes(task: TextClassifier) -> bool:
@@ -102,29 +113,10 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
     unknown = task.vocabulary.unknown_id
     if unknown is None:
         raise ConfigError("no <unk> is there to replace a word that is taken away; prepare the data again with --min-count 2")
-    places = [task.places_read(text) for text in texts]
     reading = [_reading(task, text) for text in texts]
-    sets: list[list[int]] = []
-    variants: list[_Variant] = []
-    plan: list[tuple[int, int, str, int]] = []
-    first_new = len(task.vocabulary)
-    for number, text in enumerate(texts):
-        for row, place in enumerate(places[number].tolist()):
-            changed = np.array(text, dtype=np.int64)
-            changed[place] = unknown
-            words = _reading(task, changed)
-            variants.append(_Variant(number, words, words))
-            same = np.array_equal(words, reading[number])  # an unknown word is one already
-            plan.append((number, place, "same" if same else "word", -1))
-            own = sememes_of(task, int(reading[number][row]))
-            for taken in [*own, -1] if own else []:
-                seen = reading[number].copy()
-                seen[row] = first_new + len(sets)
-                sets.append([sememe for sememe in own if taken >= 0 and sememe != taken])
-                variants.append(_Variant(number, reading[number], seen))
-                plan.append((number, place, "sememe" if taken >= 0 else "all", taken))
+    variants, sets = _variants(task, texts, reading, unknown)
     with evaluating(task), torch.no_grad(), further_words(task.encoder, sets):
-        whole = torch.stack([_vectors(task, [_Variant(n, words, words)])[0] for n, words in enumerate(reading)])
+        whole = torch.stack([_vectors(task, [_Variant(n, 0, words, words)])[0] for n, words in enumerate(reading)])
         log_probs = _log_probs(task, [vector[None] for vector in whole])[0]
         chosen = int(log_probs.argmax()) if label is None else label
         changed_log_probs = np.empty(len(variants))
@@ -138,31 +130,46 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
             changed_log_probs[begin : begin + len(block)] = _log_probs(task, list(rows))[:, chosen].cpu().numpy()
     effects = float(log_probs[chosen]) - changed_log_probs
     by_word, by_sememe = _gradients(task, reading, chosen)
-    found_at: dict[tuple[int, int], dict[str, Any]] = {}
-    for (number, place, kind, sememe), effect in zip(plan, effects.tolist(), strict=True):
-        here = found_at.setdefault((number, place), {"sememes": [], "all": None})
-        if kind == "sememe":
-            row = int(np.searchsorted(places[number], place))
-            here["sememes"].append(SememeInfluence(sememe, effect, by_sememe[number, row, sememe]))
+    row_of = [{place: row for row, place in enumerate(task.places_read(text).tolist())} for text in texts]
+    found_at: dict[tuple[int, int], PlaceInfluence] = {}
+    for variant, effect in zip(variants, effects.tolist(), strict=True):
+        at = variant.text, variant.place
+        row = row_of[variant.text][variant.place]
+        if variant.sememe is None:
+            same = np.array_equal(variant.words, reading[variant.text])  # an unknown word is one already
+            found_at[at] = PlaceInfluence(0.0 if same else effect, by_word[variant.text][row], None, ())
+        elif variant.sememe == _ALL:
+            found_at[at] = replace(found_at[at], without_sememes=effect)
         else:
-            here["word" if kind == "same" else kind] = 0.0 if kind == "same" else effect
+            one = SememeInfluence(variant.sememe, effect, by_sememe[variant.text, row, variant.sememe])
+            found_at[at] = replace(found_at[at], sememes=(*found_at[at].sememes, one))
     return Influence(
         log_probs=log_probs.cpu().numpy(),
         label=chosen,
-        texts=tuple(
-            tuple(
-                _place(found_at[number, place], by_word[number][int(np.searchsorted(places[number], place))])
-                if (number, place) in found_at
-                else None
-                for place in range(len(text))
-            )
-            for number, text in enumerate(texts)
-        ),
+        texts=tuple(tuple(found_at.get((number, place)) for place in range(len(text))) for number, text in enumerate(texts)),
     )
 
 
-def _place(found: dict[str, Any], gradient: float) -> PlaceInfluence:
-    return PlaceInfluence(found["word"], gradient, found["all"], tuple(found["sememes"]))
+def _variants(
+    task: TextClassifier, texts: Sequence[Ids], reading: Sequence[Ids], unknown: int
+) -> tuple[list[_Variant], list[list[int]]]:
+    """Every text without each word, each sememe and all sememes of each word; the words of the last two look sememes up by ids
+    beyond the vocabulary, whose sets come with them."""
+    sets: list[list[int]] = []
+    variants: list[_Variant] = []
+    for number, text in enumerate(texts):
+        for row, place in enumerate(task.places_read(text).tolist()):
+            changed = np.array(text, dtype=np.int64)
+            changed[place] = unknown
+            words = _reading(task, changed)
+            variants.append(_Variant(number, place, words, words))
+            own = sememes_of(task, int(reading[number][row]))
+            for taken in [*own, _ALL] if own else []:
+                seen = reading[number].copy()
+                seen[row] = len(task.vocabulary) + len(sets)
+                sets.append([sememe for sememe in own if sememe != taken] if taken != _ALL else [])
+                variants.append(_Variant(number, place, reading[number], seen, taken))
+    return variants, sets
 
 
 def _reading(task: TextClassifier, text: Ids) -> Ids:
