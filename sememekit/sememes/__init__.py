@@ -8,10 +8,10 @@ from pathlib import Path
 from sememekit.config import load_variant, read_settings
 from sememekit.errors import ConfigError
 from sememekit.sememes.building import build_graph
+from sememekit.sememes.format_guess import likely_format
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, LexiconReport, Sense, Side
-from sememekit.sememes.likely import likely_format
 from sememekit.sememes.statistics import GraphStatistics, graph_statistics
 
 __all__ = [

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import Field
 
 from sememekit.errors import DataError
-from sememekit.sememes.defining import ContentWords, Definition, choose_defining_words, split_words, stop_words
+from sememekit.sememes.defining_words import ContentWords, Definition, choose_defining_words, split_words, stop_words
 from sememekit.sememes.formats.open_lexicon import FunctionWordsReader
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense

@@ -11,7 +11,7 @@ from sememekit.runs.build import build_task
 from sememekit.runs.plan import completed, read_plan
 from sememekit.tasks.base import Task
 from sememekit.tasks.language_model import LanguageModel
-from sememekit.tasks.starts import spread_of
+from sememekit.tasks.vector_start import spread_of
 from sememekit.text.vocabulary import Vocabulary
 from tests.small import COUNTS
 
