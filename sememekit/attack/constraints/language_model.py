@@ -30,7 +30,7 @@ class LanguageModelConstraint(Constraint):
 
     class Settings(Constraint.Settings):
         run: str = ""
-        """The run folder of the model; the command line's --lm fills it."""
+        """Has no effect, and is kept because stored plans have it: the model is that of ``--lm``."""
         keep: int = Field(default=4, ge=1)
         """Substitutes that stay for each word."""
 
