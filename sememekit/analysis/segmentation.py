@@ -10,6 +10,7 @@ import numpy as np
 
 from sememekit.errors import ConfigError, DataError
 from sememekit.figures import percent
+from sememekit.files import opening
 from sememekit.measure.segmentation import SegmentationScores, Words, boundary_rate, count_words, f1_difference, random_words
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
@@ -127,12 +128,9 @@ def evaluate_segmentation(
 def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
     """The lines of a segmented text that have words; DataError where it cannot be read, has none, or is not segmented: no line
     has a blank, and they are longer than the words of a list."""
-    try:
-        with path.open("rb") as file:
-            pieces = read_named(file, str(path), FaultCounter(errors))
-            sentences = [words for words in (piece.text.split() for piece in pieces) if words]
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}; give a text with words between blanks") from None
+    with opening(path, lambda why: DataError(f"{why}; give a text with words between blanks")), path.open("rb") as file:
+        pieces = read_named(file, str(path), FaultCounter(errors))
+        sentences = [words for words in (piece.text.split() for piece in pieces) if words]
     if not sentences:
         raise DataError(f"{path}: no words; give a text with one sentence a line and its words between blanks")
     if all(len(words) == 1 for words in sentences) and sum(len(word) for [word] in sentences) > LONGEST_WORD * len(sentences):

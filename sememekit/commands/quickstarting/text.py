@@ -14,7 +14,7 @@ from sememekit.commands.quickstarting.folder import forget_data
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
-from sememekit.files import read_object, replace_file
+from sememekit.files import opening, read_object, replace_file
 from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.quickstart import TextSummary
@@ -86,20 +86,17 @@ def prepare_own_text(out: Path, text: Path, share: float, seed: int, again: str)
 def _draw(out: Path, name: str, source: Path, share: float, seed: int, again: str) -> Path:
     path = out / "text" / name
     generator, chosen, lines = np.random.PCG64(seed), [], 0
-    try:
-        with source.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                lines += 1
-                if generator.random_raw() / 2.0**64 < share:
-                    try:
-                        line.decode()
-                    except UnicodeDecodeError as error:
-                        raise DataError(f"{source}:{number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
-                    chosen.append(line.strip())
-    except OSError as error:
-        raise DataError(f"{source}: cannot be read: {error.strerror or error}; give a text in UTF-8") from None
+    with opening(source, lambda why: DataError(f"{why}; give a text in UTF-8")), source.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            lines += 1
+            if generator.random_raw() / 2.0**64 < share:
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    raise DataError(f"{source}:{number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+                chosen.append(line.strip())
     if not chosen:
         raise DataError(f"{source}: a share of {share:g} of its {lines} paragraphs selects none; give a larger --share")
     drawn = b"\n".join(chosen) + b"\n"
