@@ -34,6 +34,7 @@ from sememekit.runs.build import (
     kept_of,
     labels_of,
     prepare_torch,
+    slow_products,
     versions,
 )
 from sememekit.runs.plan import Plan, check_plan_code, completed, plan_of_run, read_plan, remarks_on
@@ -132,7 +133,7 @@ def open_training(
             _start(task, plan, sources.vocabulary, data)
         check_own_decoders(task)
         remarks = remarks_on(plan) if folder is None else ()
-        for text in remarks:
+        for text in (*remarks, *slow_products(plan.run.dtype, device)):
             on_remark(text)
         vectors = task.vector_coverage(data, "train") if declares(task, LabelPredictor) and not begun else None
         if vectors is not None:

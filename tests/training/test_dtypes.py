@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sememekit.ranks import ALONE
-from sememekit.runs.build import prepare_torch
+from sememekit.runs.build import prepare_torch, slow_products
 from sememekit.training import RunSettings
 from tests.distributed.cases import go_on, trainer_of
 from tests.golden import Places, cases
@@ -47,6 +47,25 @@ def test_a_step_in_bfloat16_is_near_one_in_single_precision(places: Places, case
     else:
         assert lowered == pytest.approx(exact, rel=OF_THE_LOSS)
         assert 0.0 < off < OF_THE_GRADIENT
+
+
+@pytest.mark.parametrize(
+    ("dtype", "capabilities", "slow"),
+    [
+        ("bfloat16", {"architecture": "x86_64", "amx_bf16": False}, True),
+        ("bfloat16", {"architecture": "x86_64", "amx_bf16": True}, False),
+        ("bfloat16", {"architecture": "aarch64", "bf16": True}, False),  # not measured
+        ("float32", {"architecture": "x86_64", "amx_bf16": False}, False),
+    ],
+)
+def test_a_processor_without_such_products_is_told(
+    dtype: str, capabilities: dict[str, object], slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    told = slow_products(dtype, torch.device("cpu"))
+    assert len(told) == slow
+    assert all("--dtype" in text for text in told)
+    assert slow_products(dtype, torch.device("meta")) == ()
 
 
 @pytest.fixture
