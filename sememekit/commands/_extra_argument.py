@@ -35,6 +35,8 @@ def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> st
     if "--resume" in arguments and not has_out and {"--out", "--resume"} <= options:
         return f"what is resumed is named by --out: {typed('sememekit', command.name, '--out', argument, '--resume')}"
     try:
+        if command.name == "preprocess" and Path(argument).is_file():
+            return "several files of plain are named by a pattern in quotation marks, such as 'part-*.txt', or by their folder"
         kind, groups = _kind_of(Path(argument), command.name)
     except OSError:  # such as a whole text, which is too long for a name, or a file that may not be read
         return ""

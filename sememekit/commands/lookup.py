@@ -84,6 +84,8 @@ def command(
 
     With --change it writes an overlay, a small text file of changes that a trained run reads its graph with.
     """
+    if change is not None and (taken := next((value for value in change if value.startswith("--") and value != "--"), None)):
+        fail_usage(f"--change takes two values, and {taken} was taken for one; give both: --change WORD '+SEMEME -SEMEME'")
     asked = {
         "WORD": word is not None,
         "--sememe": bool(sememes),
@@ -104,6 +106,8 @@ def command(
     if graph is not None and sources:
         fail_usage("give --graph or --source, not both")
     typed = others_typed(context, ())
+    if check and (unread := [name for name in ("--source", "--side") if name in typed]):
+        fail_usage(f"--check is of the open lexicon alone; leave {' and '.join(unread)} out")
     if "--side" in typed and graph is not None:
         fail_usage("--side is of lexicons, and a graph has its words; leave it out with --graph")
     if "--top" in typed and not (sememes or similar or diff is not None):

@@ -141,6 +141,10 @@ def test_an_interrupt_is_said() -> None:
         (["lookup", "--change", "a#1", "+b", "-c"], "in one pair of quotation marks: --change 'a#1' '+b -c'"),
         (["lookup", "--change", "a", "+b", "+c", "+d", "--graph", "g"], "quotation marks: --change a '+b +c +d'"),
         (["lookup", "--change", "a", "+b -c", "+d e"], "quotation marks: --change a '+b -c +d e'"),
+        (["lookup", "--change", "a", "--graph", "g"], "two values, and --graph was taken for one; give both: --change WORD"),
+        (["lookup", "--change", "--graph", "g"], "two values, and --graph was taken for one"),
+        (["lookup", "--check", "--source", "list:x"], "--check is of the open lexicon alone; leave --source out"),
+        (["lookup", "--check", "--side", "english"], "--check is of the open lexicon alone; leave --side out"),
         (["lookup", "--change", "a"], "requires 2 arguments"),
         (["lookup", "--change"], "requires 2 arguments"),
         (
@@ -190,6 +194,10 @@ def test_a_wrong_command_line_exits_with_2_and_says_where_help_is(arguments: lis
         ("preprocess plain novel.txt --lower data", "missing option '--out'; if data is meant: --out data; see"),
         ("preprocess plain novel.txt", "missing option '--out'; see"),
         ("preprocess plain novel.txt data more", "missing option '--out'; see"),
+        (
+            "preprocess plain a.txt novel.txt --out x",
+            "(novel.txt); several files of plain are named by a pattern in quotation marks",
+        ),
         ("train --epochs 4", "--epochs is a setting: --set schedule.epochs=VALUE; see 'sememekit train --help'"),
         ("train --batch_size 4", "--batch_size is a setting: --set task.batch_size=VALUE"),
         ("sweep --lr 4", "--lr is a setting: --set optimizer.learning_rate=VALUE"),
