@@ -175,7 +175,8 @@ def _unpacked_blocks(path: Any, raw: _Counted, faults: FaultCounter) -> Iterator
                 ) from None
             faults.add("truncated_archives")
         except DamagedArchiveError as error:
-            raise DataError(f"{path}: damaged after {size} bytes of text: {error}") from None
+            remedy = "fetch it again" if size else f"is it packed at all? if it is not, take {packing} off its name"
+            raise DataError(f"{path}: damaged after {size} bytes of text: {error}; {remedy}") from None
 
 
 def _read_blocks(file: Any, raw: _Counted) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
 """Files on the disk: written atomically, replaced only by their own kind, hashed once, one writer at a time."""
 
-from sememekit.files.encodings import from_gb18030, may_be_gb18030
+from sememekit.files.encodings import by_its_beginning, from_gb18030, may_be_gb18030
 from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
 from sememekit.files.outputs import CARD, CLUSTERS, FIGURE, GRAPH, OVERLAY, PAGE, TABLE, TEXTS, Kind, check_output, write_output
@@ -28,6 +28,7 @@ __all__ = [
     "DamagedArchiveError",
     "Kind",
     "RunWarning",
+    "by_its_beginning",
     "check_output",
     "decode",
     "from_gb18030",

@@ -1,12 +1,32 @@
-"""What is said of a file that is not UTF-8: GB18030, which Chinese files are often in, and the command that converts it."""
+"""What is said of a file that is not UTF-8: its encoding or packing, and the command that makes UTF-8 of it."""
 
 from __future__ import annotations
 
 import codecs
 from pathlib import Path
+from typing import Final
 
 from sememekit.files.packed import packing_of
 from sememekit.files.typed import typed
+
+_BEGINNINGS: Final = (
+    (b"\xff\xfe\0\0", "like UTF-32; convert it: iconv -f UTF-32 -t UTF-8"),
+    (b"\0\0\xfe\xff", "like UTF-32; convert it: iconv -f UTF-32 -t UTF-8"),
+    (b"\xff\xfe", "like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
+    (b"\x1f\x8b", "as packed ones do; unpack it: gzip -dc <"),
+    (b"\xfd7zXZ\0", "as packed ones do; unpack it: xz -dc <"),
+    (b"BZh91AY&SY", "as packed ones do; unpack it: bzip2 -dc <"),
+    (b"\x28\xb5\x2f\xfd", "as packed ones do; unpack it: zstd -dc <"),
+    (b"PK\3\4", "as packed ones do; unpack it: unzip -p"),
+)
+"""First bytes of files that are not UTF-8, how a file with them begins, and the command that is given its name."""
+
+
+def by_its_beginning(head: bytes, name: str | Path) -> str:
+    """The next step for a file that is no text in UTF-8 by its first bytes, as a clause of a message; "" for others."""
+    told = next((told for begin, told in _BEGINNINGS if head.startswith(begin)), "")
+    return f"the file begins {told} {typed(name)} > OTHER" if told else ""
 
 
 def may_be_gb18030(sample: bytes) -> bool:

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import from_gb18030, may_be_gb18030, opening, typed
+from sememekit.files import by_its_beginning, from_gb18030, may_be_gb18030, opening
 
 POLICIES: Final = ("strict", "replace", "skip")
 LINE_CAP: Final = 1 << 20
@@ -147,8 +147,8 @@ def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
 
 
 def refuse_other_encoding(path: Path, name: str, faults: FaultCounter) -> None:
-    """Raise DataError under the policy ``replace`` for a file most of whose lines are not UTF-8, 20 lines or more: what would
-    be left is no text. ``name`` is that of the file for the user."""
+    """Raise DataError under the policy ``replace`` for a file most of whose lines are not UTF-8, 20 lines or more, or which its
+    first bytes show to be packed or UTF-16: what would be left is no text. ``name`` is that of the file for the user."""
     if faults.policy == "replace":
         with _reading(path, 0) as file:
             _refuse_other_encoding(file, name)
@@ -158,6 +158,8 @@ def _refuse_other_encoding(file: BinaryIO, name: str) -> None:
     lines = invalid = 0
     sample = b""
     while block := file.read(_SAMPLE):
+        if not lines and _is_invalid(block) and (remedy := by_its_beginning(block, name)):
+            raise DataError(f"{name}: not UTF-8, and --errors replace mends single bytes; {remedy}")
         block += file.readline(LINE_CAP)
         lines += block.count(b"\n") + (not block.endswith(b"\n"))
         if _is_invalid(block):
@@ -353,11 +355,10 @@ def _no_utf8(
     """The message for a bad line at ``offset``; ``sample`` begins with the line and has as much after it as could be read."""
     at, bad = offset + error.start, error.object[error.start : error.end].hex(" ")
     told = f"{where(at)}: not UTF-8 at byte {at} ({bad})"
+    if offset == 0 and (remedy := by_its_beginning(sample, name)):
+        return f"{told}; {remedy}"
     if may_be_gb18030(sample):
         return f"{told}; {from_gb18030(name)}"
-    if at == 0 and error.object[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        again = typed("iconv", "-f", "UTF-16", "-t", "UTF-8", name)
-        return f"{told}; the file begins like UTF-16; convert it: {again} > OTHER"
     return f"{told}; convert the file to UTF-8{faults.choices}"
 
 
