@@ -166,6 +166,8 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
 
 def _without_text(place: str) -> str:
     """What to say of a place that has no file; of a folder, what is in it and which names are looked for."""
+    if place == "-" or (Path(place).exists() and not Path(place).is_dir()):
+        return f"{place}: a pipe or a device, which is read but once, and this text is read several times; write it into a file"
     if not Path(place).is_dir():
         wanted = f"a file, a pattern such as 'part-*.txt', a URL, or a folder of {', '.join(ENDINGS)} files is needed"
         return f"{place}: no such file, and no file that fits; {wanted}"

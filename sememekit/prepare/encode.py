@@ -246,8 +246,9 @@ class IdWriter:
             raise DataError("the text has no words: nothing but white space, or nothing that --errors leaves of it")
         if sentences < needed:
             raise DataError(
-                f"the text has {sentences} sentences, and {needed} are needed to divide it {':'.join(map(str, proportions))}; "
-                "give a longer text, or a folder with train.txt, valid.txt and test.txt"
+                f"the text has {sentences} sentence{'s' if sentences > 1 else ''}, since each line is one and LF alone ends a "
+                f"line, and {needed} are needed to divide it {':'.join(map(str, proportions))}; give a longer text, one with a "
+                "sentence a line, or a folder with train.txt, valid.txt and test.txt"
             )
 
     def _writer(self, split: str) -> SplitWriter:

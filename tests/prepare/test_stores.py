@@ -18,6 +18,8 @@ from sememekit.errors import ConfigError, DataError
     ("place", "message"),
     [
         ("absent-*.txt", "no such file, and no file that fits"),
+        ("-", "-: a pipe or a device, which is read but once, .*; write it into a file"),
+        ("/dev/null", "/dev/null: a pipe or a device"),
         ("memory://nowhere/x.txt", "no such file"),
         ("nonsense://x", "cannot be read: ValueError: Protocol not known"),
     ],
