@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -164,7 +165,8 @@ def command(
     from sememekit.reports.attack import rate_rows
 
     names = [name.strip() for name in labels.split(",")] if labels else []
-    with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop:
+    printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
+    with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
         report = attack(
             victim,
             data,

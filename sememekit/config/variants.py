@@ -63,9 +63,10 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     except ModuleNotFoundError as error:
         if error.name is None or not (module_name == error.name or module_name.startswith(error.name + ".")):
             raise ConfigError(f"{kind} {name!r}: its module needs {error.name!r}, which cannot be imported here") from error
+        meant = f"; write {module_name.removesuffix('.py')}:{class_name}" if module_name.endswith(".py") else ""
         raise ConfigError(
             f"{kind} {name!r}: no module named {module_name!r} can be imported from here; it may lie in the working folder "
-            "or be installed"
+            f"or be installed{meant}"
         ) from None
     except Exception as error:
         raise ConfigError(

@@ -131,6 +131,9 @@ class RunFolder:
                 raise CheckpointError(f"{path} is no run; name one of those in it: {', '.join(below[:3])}{more}")
             if (path / SIGNATURE).is_file():
                 what = f"is no run folder but prepared data (an option of many commands: {typed('--data', path)})"
+            if (path / "attack.json").is_file():
+                page = f"its page is {path / 'report.html'}"
+                raise CheckpointError(f"{path} is no run but an attack; {page}; two are compared by attack --compare DIR DIR")
             raise CheckpointError(f"{path} {what}; give a folder that 'sememekit train --out' wrote")
         versions = read_json(path / "versions.json")
         written = versions.get("format")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sememekit.commands._program import app
 from sememekit.commands.attack import attack
 from sememekit.errors import ConfigError, DataError
 from tests.attack.toys import LABELS, TEXTS, predict
@@ -20,7 +21,8 @@ def test_victims_that_cannot_be_used(files: dict[str, Path]) -> None:
     for victim, labels, problem in (
         ("tests.attack.toys:TEXTS", ("a", "b"), "is no function"),
         ("tests.attack.toys:predict", (), "--labels negative,positive"),
-        ("tests.attack.nothing:predict", ("a", "b"), "no module named"),
+        ("tests.attack.nothing:predict", ("a", "b"), "no module named .* can be imported from here$"),
+        ("tests/attack/nothing.py:predict", ("a", "b"), "can be imported from here; write tests.attack.nothing:predict$"),
         ("tests.attack.toys:nothing", ("a", "b"), "has no"),
     ):
         with pytest.raises(ConfigError, match=problem):
@@ -148,6 +150,34 @@ def test_examples_on_which_the_victim_failed_are_attacked_again(
         assert mended.rates.outcomes["error"] == 1, "a label that the victim does not have stays one"
         assert (out / "examples.jsonl").read_bytes() == whole
     assert attack("mended_victim:predict", out=files["out"], resume=True).texts_asked == 0
+
+
+TALKATIVE = """
+from tests.attack import toys
+
+print("loading")
+
+def predict(texts):
+    print("asked")
+    return toys.predict(texts)
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_what_a_victim_prints_is_no_result(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], workers: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "talkative_victim", raising=False)
+    (tmp_path / "talkative_victim.py").write_text(TALKATIVE, encoding="utf-8")
+    typed = ["attack", "talkative_victim:predict", "--data", str(files["data"]), "--labels", "no,yes", "--candidates", "table"]
+    typed += ["--set", f"candidates.path={files['table']}", "--search", "greedy", "--workers", workers, "--out", "out"]
+    with pytest.raises(SystemExit, match=r"^0$"):
+        app([*typed, "--json"])
+    printed = capfd.readouterr()
+    assert json.loads(printed.out)["victim"] == "talkative_victim:predict"
+    assert "loading\n" in printed.err
+    assert "asked\n" in printed.err
 
 
 CHINESE = """

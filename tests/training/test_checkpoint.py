@@ -359,6 +359,10 @@ def test_a_file_or_an_empty_folder_is_no_run(tmp_path: Path) -> None:
         Run.open(tmp_path / "file")
     with pytest.raises(CheckpointError, match="is no run folder"):
         Run.open(tmp_path)
+    (tmp_path / "attack.json").touch()
+    with pytest.raises(CheckpointError, match=r"is no run but an attack; its page is .*/report\.html; two are compared by"):
+        Run.open(tmp_path)
+    (tmp_path / "attack.json").unlink()
     with pytest.raises(CheckpointError, match="does not exist"):
         Run.open(tmp_path / "nowhere")
     (tmp_path / "signature.json").touch()

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -91,7 +93,10 @@ class Share(NamedTuple):
         Raises DataError: the data are other ones than those of the command.
         """
         os.chdir(self.call.folder)
-        opened = _opened(self.call)
+        with redirect_stdout(sys.stderr):  # what a victim prints is no result
+            return self._attack(_opened(self.call))
+
+    def _attack(self, opened: AttackParts) -> tuple[int, int]:
         if opened.data.sha256 != self.sha256:
             raise DataError(f"{self.call.data}: changed while the attack ran; start anew with another --out")
         done = whole_results(self.path)

@@ -167,7 +167,9 @@ def _named_object(name: str) -> Any:
             module = import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and (module_name == error.name or module_name.startswith(error.name + ".")):
-            raise ConfigError(f"victim {name!r}: no module named {module_name!r} can be imported from here") from None
+            without = module_name.removesuffix(".py").replace("/", ".")
+            meant = f"; write {without}:{function_name}" if module_name.endswith(".py") else ""
+            raise ConfigError(f"victim {name!r}: no module named {module_name!r} can be imported from here{meant}") from None
         raise ConfigError(f"victim {name!r}: {module_name} needs the module {error.name!r}, which is not installed") from None
     except (Exception, SystemExit) as error:
         raise ConfigError(f"victim {name!r}: importing {module_name} raised {type(error).__name__}: {error}") from None
