@@ -59,7 +59,7 @@ class MoSSDLM(Decoder):
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E): time stays first for shared masks."""
         log_weights, contexts = self.mixture(hidden)
-        lead = (len(hidden), hidden.shape[1] * self.tables) if hidden.ndim == 3 else (-1,)
+        lead = (hidden.shape[0], hidden.shape[1] * self.tables) if hidden.ndim == 3 else (-1,)
         return log_weights, contexts.reshape(*lead, contexts.shape[-1])
 
     @classmethod

@@ -177,7 +177,11 @@ class OutputLayer(nn.Module):
         self._check(hidden)
         if count < 1:
             raise ValueError(f"{type(self).__name__}: topk gives one word or more, given {count}")
-        values, words = self.layer.topk_words(hidden.reshape(-1, self.in_features), count)
+        rows = hidden.reshape(-1, self.in_features)
+        if torch.compiler.is_compiling():  # cheaper ways go by the probabilities, on which no graph may depend
+            values, words = self.layer.log_probs(rows).topk(min(count, self.num_words))
+        else:
+            values, words = self.layer.topk_words(rows, count)
         words = self.rank_of_word.argsort()[words] if self.ordered else words
         shape = (*hidden.shape[:-1], values.shape[-1])
         return values.reshape(shape), words.reshape(shape)

@@ -100,6 +100,22 @@ def test_probabilities_exported_for_any_number_of_contexts(case: Case) -> None:
     torch.testing.assert_close(program.module()(contexts(9)), module(contexts(9)))
 
 
+class Predict(LogProb):
+    def forward(self, hidden: Tensor) -> Tensor:
+        words: Tensor = self.layer.predict(hidden)
+        return words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", LAYERS, ids=str)
+def test_probabilities_and_words_exported_for_batches_of_any_shape(case: Case) -> None:
+    shape = {"hidden": {0: torch.export.Dim("T", min=2, max=64), 1: torch.export.Dim("B", min=2, max=64)}}
+    for kind in (LogProb, Predict):
+        module = kind(case.build().eval()).eval()
+        program = torch.export.export(module, (contexts(5, 3),), dynamic_shapes=shape)
+        torch.testing.assert_close(program.module()(contexts(7, 4)), module(contexts(7, 4)))
+
+
 def test_one_graph_without_sorting_by_targets() -> None:
     """A layer whose likelihood looks at the targets first, in the plainest backend; the rest is in the slow tests."""
     layer = AdaptiveSoftmax(WIDTH, COUNTS, cutoffs=(2, 4), shrink=2.0)
