@@ -118,7 +118,10 @@ def add_change(
         lexicons = open_lexicons(sources, side)
         base = build_graph(Vocabulary.from_counts({word: 1 for one in lexicons for word in one.words}), lexicons)
         checked = ", ".join(one.name for one in lexicons)
-    before, _, _ = apply_changes(base, earlier)
+    try:
+        before, _, _ = apply_changes(base, earlier)
+    except (ConfigError, GraphError) as error:
+        raise type(error)(f"{error}; the changes of another graph go into another file: --overlay FILE") from None
     _, (changed,), (spelled,) = apply_changes(before, [new])
     if graph is not None and graph.is_dir():
         counts_of_added(base, Vocabulary.load(graph / "vocabulary.tsv").counts, [changed], overlay, graph)

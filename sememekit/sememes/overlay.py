@@ -73,10 +73,10 @@ def parse_change(sense: str, text: str, place: str, was: str = "") -> Change:
     """A change out of ``+sememe -sememe``; a name may have blanks inside.
 
     Raises:
-        ConfigError: nothing, a name without a sign, or one name twice.
+        ConfigError: nothing, a name without a sign, marks in the place of blanks, or one name twice.
     """
     parts = re.split(r"\s+(?=[+-])", text.strip())
-    if not all(len(part) > 1 and part[0] in "+-" for part in parts):
+    if not all(len(part) > 1 and part[0] in "+-" for part in parts) or re.search(r"[,;，；、][+-]", text):
         raise ConfigError(f"{place}: {text!r} is no change; write +SEMEME to add and -SEMEME to remove, blanks between")
     names = [part[1:].strip() for part in parts]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -80,6 +80,8 @@ def test_a_word_without_annotation_loses_its_mark() -> None:
         ("吃#1", "+受 -吃", r"would have the sememes of another sense of 吃"),
         ("梨", "食品", r"'食品' is no change; write \+SEMEME"),
         ("梨", "", r"is no change"),
+        ("梨", "+水果,-食品", r"'\+水果,-食品' is no change; .*blanks between"),
+        ("梨", "+水果 ，+食品", r"is no change"),
         ("梨", "+食品 -食品", r"'食品' stands twice"),
     ],
 )
@@ -164,6 +166,15 @@ def test_an_overlay_replaces_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"keeps no graph\.json"):
         add_change("梨", "+食品", tmp_path / "o.txt", graph=tmp_path)
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine\n"
+
+
+def test_a_change_is_not_added_to_those_of_another_graph(tmp_path: Path) -> None:
+    small_graph().save(tmp_path / "g.graph")
+    others = f"{HEADER}\napple\t+fruit\n"
+    (tmp_path / "o.txt").write_text(others, encoding="utf-8")
+    with pytest.raises(GraphError, match=r"o.txt:2: no word 'apple' .*; the changes of another graph .* file: --overlay FILE$"):
+        add_change("梨", "+食品", tmp_path / "o.txt", graph=tmp_path / "g.graph")
+    assert (tmp_path / "o.txt").read_text(encoding="utf-8") == others
 
 
 def test_without_a_graph_the_lexicon_is_asked(tmp_path: Path) -> None:
