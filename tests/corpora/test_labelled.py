@@ -20,6 +20,7 @@ from sememekit.corpora.examples.labelled import opened, read_labelled, set_of
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
+from sememekit.files import RunWarning
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.augment import _lines
 from sememekit.text.reading import FaultCounter
@@ -163,6 +164,12 @@ def test_a_column_of_ever_new_labels_is_no_column_of_labels(tmp_path: Path) -> N
         ("f.csv", 'text,label\nfine,1\n"never closed,1\n', r"f\.csv:3: not CSV"),
         ("g.csv", "text,label\nfine,1,2\n", r"g\.csv:2: 3 columns with commas between"),
         ("h.tsv", "premise\thypothesis\nx\ty\n", r"h\.tsv:1: the header has no column 'gold_label'"),
+        (
+            "h.csv",
+            "review,rating\nfine,1\n",
+            r"h\.csv:1: the header has no column 'label' .*; it has 'review', 'rating': rename",
+        ),
+        ("h.csv", "content,label\nfine,1\n", r"h\.csv:1: the header has no column 'text' or 'sentence' or 'review'; it has"),
         ("i.jsonl", '{"text": "\\ud800", "label": "1"}\n', r"i\.jsonl:1: half a surrogate pair .*mend the file$"),
         ("j.tsv", "", "the file is empty"),
     ],
@@ -171,6 +178,17 @@ def test_what_is_no_example_is_named(name: str, content: str, problem: str, tmp_
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=problem):
         read_labelled(tmp_path / name)
+
+
+def test_a_header_of_other_names_is_told_by_a_label_that_it_has_alone(tmp_path: Path) -> None:
+    rows = "".join(f"text {number}\t{number % 2}\n" for number in range(20))
+    (tmp_path / "a.tsv").write_text("content\tstars\n" + rows)
+    with pytest.warns(RunWarning, match=r"a\.tsv:1: no other line has its label, 'stars'; .* as these are known: text, label$"):
+        assert len(read_labelled(tmp_path / "a.tsv")[0]) == 21
+    (tmp_path / "a.tsv").write_text("text 20\t0\n" + rows)
+    read_labelled(tmp_path / "a.tsv")
+    (tmp_path / "a.tsv").write_text("text\tlabel\nonce\t2\n" + rows)
+    read_labelled(tmp_path / "a.tsv")
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:

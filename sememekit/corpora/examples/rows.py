@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import sys
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
 from sememekit.errors import DataError
-from sememekit.files import unpacked_name
+from sememekit.files import RunWarning, unpacked_name
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
+_FEWEST_ROWS: Final = 20
+"""Rows behind the first, below which nothing is said of a label that it has alone."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -190,6 +193,8 @@ class RowReader:
     def _of_table(self, file: Opened) -> Iterator[Row]:
         columns: Sequence[str] = ()
         places: list[int] = []
+        first: Row | None = None
+        again = others = 0  # rows behind the first, with its label and with others
         for number, text, fields in table_lines(file, self._counted(file)):
             if not columns:
                 found = self._named(fields, f"{file.name}:{number}")
@@ -207,16 +212,29 @@ class RowReader:
                     f"{file.name}:{number}: {len(fields)} column{'s' * (len(fields) > 1)} with {between} between, "
                     f"{len(columns)} are needed ({needed})"
                 )
-            yield self._row(number, [fields[index] for index in places])
+            row = self._row(number, [fields[index] for index in places])
+            again, others = again + (first is not None and row.label == first.label), others + (first is not None)
+            first = first or row
+            yield row
+        if self.header is None and first is not None and first.label is not None and not again and others >= _FEWEST_ROWS:
+            warnings.warn(
+                f"{file.name}:{first.line}: no other line has its label, {first.label!r}; if this line is a header, name its "
+                f"columns as these are known: {', '.join(keys[0] for keys in self._headers)}",
+                RunWarning,
+                stacklevel=2,
+            )
 
     def _named(self, fields: Sequence[str], where: str) -> list[int] | None:
         """Indices of the wanted columns by the names of a header; None when the line is none."""
         names = [field.strip().casefold() for field in fields]
         found = [next((names.index(key.casefold()) for key in keys if key.casefold() in names), None) for keys in self._headers]
         places = [index for index in found if index is not None]
-        if len(places) < len(found) and len(places) > len(found) // 2:
+        if len(places) < len(found) and len(places) > ("label" not in self._wanted) * len(found) // 2:
             missing = next(keys for keys, index in zip(self._headers, found, strict=True) if index is None)
-            raise DataError(f"{where}: the header has no column {' or '.join(map(repr, missing))}")
+            raise DataError(
+                f"{where}: the header has no column {' or '.join(map(repr, missing))}; it has {', '.join(map(repr, fields))}: "
+                "rename one; an example that stands first needs a line above it that names the columns"
+            )
         return places if len(places) == len(found) else None
 
     def _columns(self, fields: Sequence[str]) -> Sequence[str]:
