@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +42,8 @@ def input_stream(file: Path | None) -> Iterator[BinaryIO]:
             f"{file}: holds records, and lines of text are read here; take the text out of them first, such as with: "
             f"jq -r .text {file} | sememekit ..."
         )
-    with opening(file, DataError):
+    remedy = "" if os.path.exists(file) else "; a text itself is read from stdin: echo TEXT | sememekit ..."
+    with opening(file, lambda why: DataError(f"{why}{remedy}")):
         opened = file.open("rb")
     with opened:
         yield opened

@@ -64,6 +64,10 @@ def test_records_are_no_lines_of_text(models: Path, tmp_path: Path) -> None:
     path.write_text('{"text": "今天 中国"}\n', encoding="utf-8")
     absent = runner.invoke(app, ["score", str(models / "sdlm"), str(tmp_path / "absent.json")])
     assert "absent.json: cannot be read: No such file or directory" in absent.stderr
+    for text in ("今天 中国", "今天 " * 90):
+        absent = runner.invoke(app, ["score", str(models / "sdlm"), text])
+        assert "; a text itself is read from stdin: echo TEXT | sememekit ..." in absent.stderr
+    assert "stdin" not in runner.invoke(app, ["score", str(models / "sdlm"), str(tmp_path)]).stderr, "a folder is no text"
     for command in (["score", str(models / "sdlm"), str(path)], ["segment", str(path)]):
         result = runner.invoke(app, command)
         assert (result.exit_code, result.stdout) == (1, "")
