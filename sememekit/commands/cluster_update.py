@@ -173,7 +173,7 @@ def cluster_update(
         after = measure_clusters(task, prepared, split, partial(progress, "after"))
         known = split == "valid" and task.metric.name == "perplexity"
         valid_metric = after.perplexity if known else task.evaluate(prepared, "valid")[task.metric.name]
-    state, target_epochs, steps = training_state(loaded, prepared, valid_metric, epochs)
+    state, target_epochs, steps = training_state(loaded, prepared, valid_metric, epochs, alone=out is not None)
     decoder.freeze_clusters(steps)
     statistics: Literal["running", "exact"] = "running" if running_passes else "exact"
     objectives = {"objective_before": done.objective_before, "objective_after": done.objective_after}

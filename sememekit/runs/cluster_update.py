@@ -184,18 +184,23 @@ def _reread_filled(
         sums.filled_bits += _bits_of_filled(decoder.cluster_bits(chunk.hidden[chunk.mask]).double().cpu(), filled)
 
 
-def training_state(loaded: Run, data: PreparedData, valid_metric: float, epochs: int) -> tuple[dict[str, Any], int, int]:
+def training_state(
+    loaded: Run, data: PreparedData, valid_metric: float, epochs: int, *, alone: bool
+) -> tuple[dict[str, Any], int, int]:
     """The state of training beside the new model, the epoch that the M-step ends with, and its steps.
 
-    What the snapshot was worth is no longer true: its value on validation is that of the new clusters.
+    What the snapshot was worth is no longer true: its value on validation is that of the new clusters. In a folder of its own,
+    ``alone``, it is the best one, whatever the run has that it is from: no snapshot of that comes along.
     """
     pointer = loaded.folder.pointer()
     which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"
     state = loaded.folder.load(which, with_trainer=True).trainer
     stand = dict(state["progress"])
+    done = stand["epoch"] if stand["finished"] else stand["epoch"] - 1
     if which == "best":
         stand["best"] = valid_metric
-    done = stand["epoch"] if stand["finished"] else stand["epoch"] - 1
+    elif alone:
+        stand.update(best=valid_metric, best_epoch=done, since_best=0)
     steps = 0
     if epochs:
         stand.update(epoch=done + 1, finished="", since_best=0)

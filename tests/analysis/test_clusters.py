@@ -225,6 +225,22 @@ def test_what_an_update_was_worth_is_what_it_is_worth(copy: Path) -> None:
     assert state["progress"]["best"] == pytest.approx(report.after.perplexity)
 
 
+def test_in_a_folder_of_its_own_the_snapshot_is_the_best_so_far(copy: Path, tmp_path: Path) -> None:
+    """Also where the run has a better one, which stays there: the better epochs of the M-step are kept."""
+    folder = RunFolder.open(copy)
+    state = folder.load("best", with_trainer=True)
+    progress = {**state.trainer["progress"], "best": 1.0, "best_epoch": 1, "since_best": 1}
+    folder.save(step_of(state.name) + 1, Run.open(copy).task, {**state.trainer, "progress": progress}, best=False)
+    report = cluster_update(copy, which="last", out=tmp_path / "new")
+    kept = RunFolder.open(tmp_path / "new").load("best", with_trainer=True).trainer["progress"]
+    assert kept["best"] == pytest.approx(report.after.perplexity)
+    assert (kept["best_epoch"], kept["since_best"]) == (2, 0)
+    report = cluster_update(copy, which="last", epochs=1, out=tmp_path / "trained")
+    assert report.trained is not None
+    assert report.trained.perplexity < report.after.perplexity
+    assert report.best_epoch == 3
+
+
 def test_an_m_step_never_drops_a_later_snapshot(copy: Path, tmp_path: Path) -> None:
     folder = RunFolder.open(copy)
     state = folder.load("best", with_trainer=True)
