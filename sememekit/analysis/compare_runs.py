@@ -33,6 +33,7 @@ from sememekit.training import RunFolder
 from sememekit.training.checkpoint import seed_runs
 
 TEST: Final = "at the best checkpoint"
+TEST_LAST: Final = "at the last checkpoint"
 UPDATES: Final = "validation, equal updates"
 TIME: Final = "validation, equal CPU time"
 WALL_TIME: Final = "validation, equal wall time"
@@ -170,7 +171,7 @@ def compare_runs(
     scored = score_runs(opened, text, progress)
     curves, time = _curves([loaded.folder for loaded in opened], scored.scale)
     seeds = [[int(opened[index].folder.plan.get("run", {}).get("seed", 1)) for index in indices] for indices in columns]
-    measures = [_tested(scored, columns, seed)]
+    measures = [_tested(scored, columns, seed, TEST if which == "best" else TEST_LAST)]
     for name, place in ((UPDATES, 0), (TIME if time == "CPU" else WALL_TIME, 1)):
         measures.append(_at_equal_budget(name, curves, columns, place, scored.scale))
     return RunsComparison(
@@ -207,7 +208,7 @@ def _columns(sizes: Sequence[int]) -> list[list[int]]:
     return [list(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
 
-def _tested(scored: ScoredRuns, columns: Sequence[Sequence[int]], seed: int) -> list[SideMeasure]:
+def _tested(scored: ScoredRuns, columns: Sequence[Sequence[int]], seed: int, measure: str = TEST) -> list[SideMeasure]:
     scale = scored.scale
     inner, draws = resampled_ratios(scored.numerators, scored.denominators, seed=seed)
     means = np.stack([draws[:, list(side)].mean(axis=1) for side in columns], axis=1)
@@ -226,7 +227,7 @@ def _tested(scored: ScoredRuns, columns: Sequence[Sequence[int]], seed: int) -> 
                 seeds=_change(seeds, scale),
                 both=_change(combined(sentences, seeds), scale),
             )
-        found.append(_measure(TEST, None, own, difference, scale))
+        found.append(_measure(measure, None, own, difference, scale))
     return found
 
 

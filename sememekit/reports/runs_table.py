@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from sememekit.analysis.compare_runs import TEST, RunsComparison, Side
+from sememekit.analysis.compare_runs import RunsComparison, Side
 from sememekit.analysis.scored_runs import ACCURACY, PERPLEXITY, Scale
 from sememekit.errors import ConfigError
 from sememekit.figures import percent, percent_limits
@@ -60,7 +60,7 @@ def title_of(report: RunsComparison, number: int) -> str:
     """What a measure is, with its budget."""
     measure = report.sides[0].measures[number]
     if measure.budget is None:
-        return f"{report.split} {TEST}"
+        return f"{report.split} {measure.measure}"
     unit = "updates" if number == 1 else "s"
     return f"{measure.measure} ({measure.budget:,.0f} {unit})"
 
@@ -95,7 +95,7 @@ def csv_text(report: RunsComparison) -> str:
     for number in range(len(report.sides[0].measures)):
         for side in report.sides:
             one = side.measures[number]
-            name = f"{report.split} {TEST}" if one.budget is None else one.measure
+            name = f"{report.split} {one.measure}" if one.budget is None else one.measure
             found = one.difference
             parts = (None, None, None) if found is None else (found.sentences, found.seeds, found.both)
             limits = [limit for part in parts for limit in ((None, None) if part is None else (part.low, part.high))]

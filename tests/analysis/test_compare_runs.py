@@ -209,6 +209,14 @@ def shown_limits(found: Any) -> str:
     return f"$[{100 * found.low:+.2f}, {100 * found.high:+.2f}]$"
 
 
+def test_the_last_checkpoints_are_not_called_the_best(seeds: dict[str, Path]) -> None:
+    last = compare_runs([str(seeds["slow"]), str(seeds["fast"])], device="cpu", which="last")
+    assert {side.measures[0].measure for side in last.sides} == {"at the last checkpoint"}
+    assert rows(last)[0][0] == "test at the last checkpoint"
+    assert csv_text(last).splitlines()[1].startswith("test at the last checkpoint,")
+    assert "% test at the last checkpoint: interval over sentences and seeds\n" in latex_text(last)
+
+
 def test_the_table_as_csv_and_latex(report: RunsComparison) -> None:
     lines = list(csv.DictReader(io.StringIO(csv_text(report))))
     assert [line["measure"] for line in lines[::2]] == [
