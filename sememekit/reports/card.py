@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import exp
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from sememekit.config import Settings
 from sememekit.figures import percent
@@ -15,33 +15,60 @@ from sememekit.runs.plan import Plan, Slot
 from sememekit.runs.run import Run, Which
 from sememekit.runs.sharing import without_folders
 from sememekit.text.scripts import HAN
+from sememekit.training import EpochReport
+from sememekit.training.snapshots import step_of
 
 _PIPELINES: Final = (("labels", "text-classification"), ("lattices", "token-classification"), ("", "text-generation"))
 _COUNTS: Final = ("nats", "tokens", "examples")
 _LEFT_OUT: Final = ("claim", "run", "data", "graph", "clusters")
+_CLUSTER_UPDATE: Final = "ClusterUpdate"
+"""The kind of the line that ``cluster-update`` adds to ``metrics.jsonl``."""
+_OF_CLUSTERS: Final = ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
 
 
 def model_card(run: Run | Path | str, name: str | None = None, *, which: Which = "best") -> str:
     """Markdown with metadata as the Hugging Face hub reads it: figures, data, sememes, settings, versions, use.
 
-    ``name`` is that of the model; the name of the folder unless given. The figures are those of the best epoch, or of the last.
-    The licence is left to the owner. Raises CheckpointError: as ``Run.open``.
+    ``name`` is that of the model; the name of the folder unless given. The figures are those of the best weights, or of the
+    last, as they were validated. The licence is left to the owner. Raises CheckpointError: as ``Run.open``.
     """
     opened = Run.open(run, device="cpu")
     title = name or opened.path.resolve().name
-    best = _epoch(opened, which)
-    parts = [_metadata(opened, title, best), _opening(opened, title), _figures(best), _data(opened), _sememes(opened)]
+    found = _validated(opened, which)
+    parts = [_metadata(opened, title, found), _opening(opened, title), _figures(found), _data(opened), _sememes(opened)]
     parts += [_settings(opened.plan), _versions(opened), _use(opened, title), _licence(opened)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _epoch(run: Run, which: Which) -> Mapping[str, Any] | None:
-    """The line of the best epoch or of the last in ``metrics.jsonl``; None without any."""
-    chosen = [record for record in run.epochs() if record["best"] or which == "last"]
-    return chosen[-1] if chosen else None
+class _Validated(NamedTuple):
+    """What weights were worth on validation: ``valid`` by the name of the figure, empty where nobody measured; the mean nats of
+    their epoch of training, where it is one; and ``told``, which weights these are."""
+
+    valid: Mapping[str, float]
+    train_nats: float | None
+    told: str
 
 
-def _metadata(run: Run, title: str, best: Mapping[str, Any] | None) -> str:
+def _validated(run: Run, which: Which) -> _Validated:
+    """Of the best weights or of the last, out of the line of ``metrics.jsonl`` that has their step: of the end of their epoch,
+    or of the change of their clusters since."""
+    name = run.folder.pointer().get(which)
+    if name is None or not run.epochs():
+        return _Validated({}, None, "No epoch of training was finished.")
+    step, kinds = step_of(name), (EpochReport.__name__, _CLUSTER_UPDATE)
+    found = [record for record in run.metrics() if record["step"] == step and record["kind"] in kinds]
+    if not found:
+        why = "with which training began: no epoch was better" if not step else "inside an epoch: nobody validated them"
+        return _Validated({}, None, f"The weights are those after {step:,} steps, {why}.")
+    last = found[-1]
+    if last["kind"] == _CLUSTER_UPDATE:
+        valid = {name: last["values"][name] for name in _OF_CLUSTERS if last["split"] == "valid" and name in last["values"]}
+        return _Validated(valid, None, f"After {step:,} steps, with the clusters that `sememekit cluster-update` gave it then.")
+    chosen = "the best on validation, which chose it" if last["best"] else "the last, and not the best on validation"
+    return _Validated(last["valid"], last["train_nats"], f"Epoch {last['epoch']}, after {step:,} steps: {chosen}.")
+
+
+def _metadata(run: Run, title: str, found: _Validated) -> str:
     pipeline = next(found for kind, found in _PIPELINES if not kind or kind in run.kinds)
     decoder = [run.plan.decoder.name] if run.plan.decoder is not None else []
     tags = ["sememekit", run.plan.task.name, run.plan.encoder.name, *decoder, *(["sememes"] if run.stored_graph else [])]
@@ -50,11 +77,11 @@ def _metadata(run: Run, title: str, best: Mapping[str, Any] | None) -> str:
     chinese = sum(count for word, count in counts if HAN.search(word))
     lines += ["language: zh"] if 2 * chinese > int(run.vocabulary.counts.sum()) else []
     lines += ["tags:", *(f"- {json.dumps(tag.replace('_', '-'))}" for tag in dict.fromkeys(tags))]
-    if best is not None:
+    if found.valid:
         lines += ["model-index:", f"- name: {json.dumps(title, ensure_ascii=False)}", "  results:", "  - task:"]
         lines += [f"      type: {pipeline}", "    dataset:", f"      name: {json.dumps(run.signature.dataset)}"]
         lines += [f"      type: {json.dumps(run.signature.dataset)}", "      split: valid", "    metrics:"]
-        for metric, value in best["valid"].items():
+        for metric, value in found.valid.items():
             if metric not in _COUNTS:
                 lines += [f"    - type: {metric}", f"      value: {value:.6g}"]
     return "\n".join([*lines, "---"])
@@ -67,19 +94,16 @@ def _opening(run: Run, title: str) -> str:
     return f"# {title}\n\nA model of [sememekit](#use): {', '.join(parts)}; {len(run.vocabulary):,} words."
 
 
-def _figures(best: Mapping[str, Any] | None) -> str:
-    if best is None:
-        return "## Figures\n\nNo epoch of training was finished."
+def _figures(found: _Validated) -> str:
     rows: list[Sequence[object]] = []
-    if "perplexity" in best["valid"]:
-        rows.append(("training perplexity of the epoch, as it was trained", f"{exp(min(best['train_nats'], 700.0)):,.2f}"))
-    for metric, value in best["valid"].items():
+    if "perplexity" in found.valid and found.train_nats is not None:
+        rows.append(("training perplexity of the epoch, as it was trained", f"{exp(min(found.train_nats, 700.0)):,.2f}"))
+    for metric, value in found.valid.items():
         counted = metric in ("tokens", "examples")
         rows.append((f"validation {metric.replace('_', ' ')}", f"{value:,.0f}" if counted else f"{value:,.4f}"))
-    chosen = "the best on validation, which chose it" if best["best"] else "the last, and not the best on validation"
-    told = f"Epoch {best['epoch']}, after {best['step']:,} steps: {chosen}."
+    table = f"{_table(('figure', 'value'), rows)}\n\n" if rows else ""
     test = "Test figures are not part of a run: `sememekit evaluate-ppl` or `sememekit eval` gives them with their signature."
-    return f"## Figures\n\n{_table(('figure', 'value'), rows)}\n\n{told} {test}"
+    return f"## Figures\n\n{table}{found.told}{f' {test}' if rows else ''}"
 
 
 def _data(run: Run) -> str:

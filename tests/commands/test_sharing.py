@@ -17,6 +17,7 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
+from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.push import push
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
@@ -204,20 +205,57 @@ def test_a_card_says_what_the_run_is(run: Path, place: Place) -> None:
     assert found["model-index"][0]["results"][0]["metrics"][0]["type"] == "perplexity"
 
 
-def test_the_figures_of_a_card_are_those_of_the_epoch_that_was_chosen(run: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(run, tmp_path / "run"))
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    epochs = [line for line in lines if line["kind"] == "EpochReport"]
-    epochs[0]["best"], epochs[-1]["best"] = True, False
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+def with_a_worse_epoch(run: Path, folder: Path, **changes: Any) -> list[dict[str, Any]]:
+    """A copy of a run that trained for one epoch more, which was worse; the lines of its epochs."""
+    shutil.copytree(run, folder)
+    copy = Run.open(folder, device="cpu")
+    lines = copy.metrics()
+    worse = {**copy.epochs()[-1], "best": False, "valid": {"perplexity": 99.0}, **changes}
+    worse |= {"epoch": worse["epoch"] + 1, "step": worse["step"] + 7}
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*lines, worse]), encoding="utf-8")
+    trainer = copy.folder.load("best", with_trainer=True).trainer
+    copy.folder.save(worse["step"], copy.task, trainer, best=False)
+    return copy.epochs()
+
+
+def test_the_figures_of_a_card_are_those_of_the_weights_that_were_chosen(run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    *_, chosen, worse = with_a_worse_epoch(run, folder)
     best, last = model_card(folder), model_card(folder, which="last")
-    assert f"| validation perplexity | {epochs[0]['valid']['perplexity']:,.4f} |" in best
-    assert "Epoch 1, after" in best
+    assert f"| validation perplexity | {chosen['valid']['perplexity']:,.4f} |" in best
+    assert "Epoch 2, after" in best
     assert "the best on validation, which chose it" in best
-    assert f"| validation perplexity | {epochs[-1]['valid']['perplexity']:,.4f} |" in last
+    assert f"| validation perplexity | {worse['valid']['perplexity']:,.4f} |" in last
     assert "the last, and not the best on validation" in last
+    push(folder, str(tmp_path / "pushed"), which="last")
+    pull_run(str(tmp_path / "pushed"), tmp_path / "pulled")
+    assert "| validation perplexity | 99.0000 |" in model_card(tmp_path / "pulled"), "the only weights that it has"
     (folder / "metrics.jsonl").write_text("", encoding="utf-8")
     assert "No epoch of training was finished." in model_card(folder)
+
+
+def test_weights_that_nobody_validated_have_no_figures(run: Path, tmp_path: Path) -> None:
+    with_a_worse_epoch(run, tmp_path / "run")
+    stopped = Run.open(tmp_path / "run", device="cpu")
+    stopped.folder.save(999, stopped.task, stopped.folder.load("last", with_trainer=True).trainer, best=False)
+    card = model_card(tmp_path / "run", which="last")
+    assert "The weights are those after 999 steps, inside an epoch: nobody validated them." in card
+    assert "| validation" not in card
+    assert "model-index" not in card
+    stopped.folder.save(0, stopped.task, {}, best=True)  # as --from keeps what it begins with
+    assert "after 0 steps, with which training began: no epoch was better." in model_card(tmp_path / "run")
+
+
+def test_the_figures_of_a_card_are_those_of_clusters_assigned_since(place: Place, tmp_path: Path) -> None:
+    train(place.table("self_organized", schedule__epochs=1), tmp_path / "run")
+    report = cluster_update(tmp_path / "run", running_passes=1)
+    assert report.after.perplexity != pytest.approx(report.before.perplexity)
+    card = model_card(tmp_path / "run")
+    assert f"| validation perplexity | {report.after.perplexity:,.4f} |" in card
+    assert "with the clusters that `sememekit cluster-update` gave it then" in card
+    assert "training perplexity" not in card
+    cluster_update(tmp_path / "run", running_passes=1, split="test")
+    assert "| validation" not in model_card(tmp_path / "run"), "nobody measured it there"
 
 
 def called(*arguments: str) -> Any:
