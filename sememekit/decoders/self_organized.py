@@ -156,8 +156,12 @@ class SelfOrganized(ClusterLearner, FixedTables):
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """A token meets all clusters and the words of one. In training it also counts for q."""
+        return self.nll_of_some(hidden, target, None)
+
+    def nll_of_some(self, hidden: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
+        """``nll`` of the targets that ``keep`` (...) says, 0 for the others, which count for nothing; None for all."""
         counted = self.training and torch.is_grad_enabled() and self.settings.update_every > 0 and not self._held
-        of_cluster, within = self._parts(hidden, target, counted)
+        of_cluster, within = self._parts(hidden, target, counted, keep)
         return of_cluster + within
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
@@ -269,10 +273,13 @@ class SelfOrganized(ClusterLearner, FixedTables):
         """Cluster logits (..., C), -inf for clusters without words."""
         return logits.masked_fill(self.groups.sizes == 0, -torch.inf) if self.groups.any_empty else logits
 
-    def _parts(self, hidden: Tensor, target: Tensor, counted: bool) -> tuple[Tensor, Tensor]:
-        """-log p(C(w) | h) and -log p(w | h, C(w)), (...) each."""
+    def _parts(self, hidden: Tensor, target: Tensor, counted: bool, keep: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """-log p(C(w) | h) and -log p(w | h, C(w)), (...) each; 0 where ``keep`` leaves a target out."""
         words = target.reshape(-1)
         for_clusters, for_words = (part.reshape(-1, part.shape[-1]) for part in self._contexts(hidden))
+        if keep is not None:
+            kept = keep.reshape(-1)
+            words, for_clusters, for_words = words[kept], for_clusters[kept], for_words[kept]
         logits = self.cluster_vectors(for_clusters)
         log_probs = self._among_filled(logits).log_softmax(dim=-1)
         of_cluster = -log_probs.gather(-1, self.groups.group_of[words, None])[:, 0]
@@ -284,13 +291,15 @@ class SelfOrganized(ClusterLearner, FixedTables):
                     over_all = logits.to(wide).log_softmax(dim=-1)
                 if self._ranks.size > 1:
                     both = torch.stack([of_cluster.double().sum(), within.double().sum()])
-                    shape, count = target.shape, both.new_full((1,), len(words))
-                    self._seen.append((over_all.detach().view(*shape, -1), target, torch.cat([both, count])))
+                    seen, count = words if keep is not None else target, both.new_full((1,), len(words))
+                    self._seen.append((over_all.detach().view(*seen.shape, -1), seen, torch.cat([both, count])))
                 else:
                     self._smooth(over_all.detach(), words)
                     self.losses[0] += of_cluster.double().sum()
                     self.losses[1] += within.double().sum()
                     self.losses[2] += len(words)
+        if keep is not None:
+            of_cluster, within = (part.new_zeros(target.shape).masked_scatter(keep, part) for part in (of_cluster, within))
         return of_cluster.reshape(target.shape), within.reshape(target.shape)
 
     def _smooth(self, log_probs: Tensor, words: Tensor) -> None:

@@ -136,10 +136,7 @@ class SelfOrganizedSoftmax(OutputLayer):
         if not learns:
             return self.layer.nll(hidden, words)
         self._remind()
-        if bool(keep.all()):
-            return self.layer.nll(hidden, words)
-        nats = self.layer.nll(hidden[keep], words[keep])
-        return nats.new_zeros(words.shape).masked_scatter(keep, nats)
+        return self.layer.nll_of_some(hidden, words, None if bool(keep.all()) else keep)
 
     def _static(self, hidden: Tensor) -> bool:
         return False

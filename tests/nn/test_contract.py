@@ -269,6 +269,18 @@ def test_batch_first_shares_masks_over_time() -> None:
     torch.testing.assert_close(log_probs, log_probs[:, :1].expand(2, 9, WORDS))
 
 
+def test_masks_are_shared_over_time_beside_an_ignored_target() -> None:
+    layer = SelfOrganizedSoftmax(WIDTH, COUNTS, gamma=3.0, frequency_budget=0.5, context_dropout=0.5, update_every=1000)
+    hidden = contexts(1, 3).expand(6, 3, WIDTH)  # (T, B, H): equal contexts at all times
+    target = torch.ones(6, 3, dtype=torch.int64)
+    target[0, 0] = -100
+    torch.manual_seed(1)
+    output = layer(hidden, target).output
+    assert output[0, 0] == 0
+    assert torch.allclose(output[1:, 0], output[1, 0])
+    assert torch.allclose(output[:, 1:], output[:1, 1:])
+
+
 @each_layer
 @pytest.mark.parametrize("rows", [4, WIDTH])
 def test_batch_first_leaves_flat_contexts_as_they_are(case: Case, rows: int) -> None:
