@@ -204,7 +204,8 @@ def training_state(
     steps = 0
     if epochs:
         stand.update(epoch=done + 1, finished="", since_best=0)
-        orders = [epoch_seed(loaded.plan.run.seed, epoch) for epoch in range(done + 1, done + epochs + 1)]
+        run = loaded.plan.run
+        orders = [epoch_seed(run.seed, run.earlier_epochs + epoch) for epoch in range(done + 1, done + epochs + 1)]
         steps = sum(loaded.task.num_batches(data, order) for order in orders) - stand["batch"]
     return {**state, "progress": stand}, done + epochs, steps
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -48,6 +49,7 @@ from sememekit.training import RunFolder, Trainer
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
+from sememekit.training.trainer import first_seed
 from sememekit.word_classes.file import read_clusters, write_clusters
 
 MAY_CHANGE = (
@@ -195,6 +197,7 @@ def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -
     """Give a task the weights that a fresh run begins with."""
     if plan.run.start_from:
         _start_from(Path(plan.run.start_from), plan, task, vocabulary, data)
+        torch.manual_seed(first_seed(plan.run))  # no masks that these weights have met
         return
     for part in task.modules():
         if isinstance(part, Encoder):
@@ -262,7 +265,9 @@ def table_of_run(path: Path) -> dict[str, Any]:
     for slot, name in (("graph", GRAPH), ("clusters", CLUSTERS)):
         if folder.file(name).exists():
             table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}
-    table["run"] = {**table.get("run", {}), "start_from": str(path)}
+    run = table.get("run", {})
+    epochs = int(run.get("earlier_epochs", 0)) + len(folder.epochs())
+    table["run"] = {**run, "start_from": str(path), "earlier_epochs": epochs}
     return table
 
 

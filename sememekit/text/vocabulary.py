@@ -149,7 +149,8 @@ class Vocabulary:
         return cls(tokens, counts, where=str(path))
 
     def _as_bytes(self) -> bytes:
-        return "".join(f"{token}\t{count}\n" for token, count in zip(self.tokens, self.counts.tolist(), strict=True)).encode()
+        text = "".join(f"{token}\t{count}\n" for token, count in zip(self.tokens, self.counts.tolist(), strict=True))
+        return ("\ufeff" + text if text.startswith("\ufeff") else text).encode()  # a reader takes one byte-order mark off
 
 
 def parse_count(text: str) -> int | None:

@@ -77,6 +77,9 @@ class RunSettings(Settings):
     """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""
     start_from: str = ""
     """Run whose best weights this one begins with (``--from``); empty for a fresh start."""
+    earlier_epochs: int = Field(default=0, ge=0)
+    """Epochs of that run and of those before it; ``--from`` counts them. The order of examples and the masks of dropout are
+    those of the epochs after them: what a model meets with the same masks again it knows by heart."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """``auto`` takes CUDA where it is there; ``mps``, Apple's GPUs, was never tried. Each of several processes has its GPU."""
     dtype: Literal["float32", "tf32", "bfloat16"] = "float32"

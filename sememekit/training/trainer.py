@@ -96,7 +96,7 @@ class Trainer:
         self.device = self.parameters[0].device
         self.carry: Carry = ()
         self.num_batches = 0
-        self.draws = begin_together(task, ranks, run.seed, self.device)
+        self.draws = begin_together(task, ranks, first_seed(run), self.device)
         self._output_layers = [part for part in task.modules() if isinstance(part, Decoder)]
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
@@ -120,7 +120,7 @@ class Trainer:
                 progress.nats, progress.count, progress.seconds, progress.cpu_seconds = 0.0, 0, 0.0, 0.0
             self.task.train()
             window = _Window()
-            seed = epoch_seed(self.run_settings.seed, progress.epoch)
+            seed = epoch_seed(self.run_settings.seed, self.run_settings.earlier_epochs + progress.epoch)
             num_batches = self.num_batches = self.task.num_batches(self.data, seed)
             self.task.expect_updates(self.schedule.epochs * num_batches)
             for batch in self.task.batches(self.data, seed, progress.batch):
@@ -380,6 +380,11 @@ class Trainer:
     def reopen(self) -> None:
         """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one."""
         reopen(self.progress, self.schedule, self.run_settings)
+
+
+def first_seed(run: RunSettings) -> int:
+    """What torch's random numbers begin with: the run's seed, or that of the epochs that its weights were trained for."""
+    return epoch_seed(run.seed, run.earlier_epochs) if run.earlier_epochs else run.seed
 
 
 def epoch_seed(seed: int, epoch: int) -> int:

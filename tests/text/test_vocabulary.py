@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sememekit.errors import DataError
@@ -63,6 +63,7 @@ def test_nothing_can_be_changed() -> None:
 
 
 @given(st.dictionaries(words, st.integers(0, 10**12), min_size=1, max_size=30))
+@example({"\ufeff": 1})
 def test_saving_and_loading_and_pickling_give_the_same(
     tmp_path_factory: pytest.TempPathFactory, counts: dict[str, int]
 ) -> None:

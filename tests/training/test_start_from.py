@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,12 +15,14 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.commands._typed_table import typed_table
 from sememekit.commands.train import PLACES, VARIANTS, train
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
 from sememekit.runs.training import open_training, table_of_run
 from sememekit.sememes import build_graph, open_lexicon
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
+from sememekit.training.trainer import epoch_seed
 from tests.small_run import Place
 from tests.training.resuming import assert_same_bits, last, stop_after
 from tests.training.scripted import script_validation
@@ -163,6 +167,27 @@ def test_exact_training_goes_on_from_sampled_training(place: Place, tmp_path: Pa
         assert isinstance(training.task, LanguageModel)
         assert not training.task.decoder.estimates_in_training
         assert torch.equal(training.task.embedding.weight, best["embedding.weight"])
+
+
+def test_order_and_masks_are_not_those_that_the_weights_have_met(place: Place, tmp_path: Path) -> None:
+    """Batches and masks that come again together are known by heart."""
+    met: list[tuple[int, bytes]] = []
+    batches = LanguageModel.batches
+
+    def noted(task: LanguageModel, data: PreparedData, seed: int, first: int) -> Iterator[Any]:
+        met.append((seed, torch.get_rng_state().numpy().tobytes()))
+        return batches(task, data, seed, first)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LanguageModel, "batches", noted)
+        train(place.table(schedule__epochs=2), tmp_path / "one")
+        for before, name in (("one", "two"), ("two", "three")):
+            table = table_of_run(tmp_path / before)
+            table["schedule"]["epochs"] = 1
+            train(table, tmp_path / name)
+    seeds, states = zip(*met, strict=True)
+    assert len({states[0], *states[2:]}) == 3  # the first epoch of each run: nothing is drawn inside of them here
+    assert seeds == tuple(epoch_seed(1, epoch) for epoch in (1, 2, 3, 4))
 
 
 def test_as_a_person_types_it(first: Path, tmp_path: Path) -> None:
