@@ -135,15 +135,17 @@ def command(
         fail_usage("--seed and --seeds exclude each other")
     below = None
     if start_from is not None:
-        from sememekit.runs.training import table_of_run
+        from sememekit.runs.start_from import table_of_run
 
         below = table_of_run(start_from)
     table = typed_table(locals(), PLACES, VARIANTS, below)
     refuse_foreign_options(locals(), PLACES, table)
     if print_plan:
         from sememekit.runs.plan import read_plan
+        from sememekit.runs.start_from import with_earlier_epochs
 
-        say(json_module.dumps(read_plan(table, recipe or "the command line").table(), ensure_ascii=False, indent=2))
+        plan = read_plan(with_earlier_epochs(table), recipe or "the command line")
+        say(json_module.dumps(plan.table(), ensure_ascii=False, indent=2))
         return
     if out is None:
         fail_usage("missing option '--out': the folder of the run")

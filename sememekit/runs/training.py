@@ -3,54 +3,48 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from sememekit.config import differences, differing, trusting_code, with_setting
+from sememekit.config import trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
-from sememekit.errors import CheckpointError, ConfigError, DataError, SememekitError
+from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import typed
-from sememekit.layers import training_counters, whole_size
+from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.augment import augmented
 from sememekit.runs.build import (
     ENCODER,
     build_task,
-    check_counts,
-    clusters_of,
-    data_of,
-    graph_of,
-    kept_of,
     labels_of,
     prepare_torch,
     slow_products,
     versions,
 )
 from sememekit.runs.plan import Plan, check_plan_code, completed, plan_of_run, read_plan, remarks_on
-from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, load_weights, stored_chunks, stored_clusters, vocabulary_of_run
+from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, load_weights
+from sememekit.runs.sources import fresh_sources, resumed_sources
+from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, Task, declares
 from sememekit.tasks.vectors import VectorCoverage
-from sememekit.text.chunks import CHUNKS, ChunkVocabulary
+from sememekit.text.chunks import CHUNKS
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, Trainer
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
-from sememekit.training.trainer import first_seed
-from sememekit.word_classes.file import read_clusters, write_clusters
+from sememekit.word_classes.file import write_clusters
 
 MAY_CHANGE = (
     "schedule.epochs",
@@ -93,15 +87,6 @@ class Training:
         return sum(whole_size(parameter) for parameter in self.task.parameters() if parameter.requires_grad)
 
 
-class _Sources(NamedTuple):
-    data: PreparedData
-    vocabulary: Vocabulary
-    graph: SememeGraph | None
-    clusters: NDArray[np.int64] | None
-    chunks: ChunkVocabulary | None
-    kept: bytes | None
-
-
 @contextmanager
 def open_training(
     table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None], ranks: Ranks = ALONE
@@ -122,9 +107,9 @@ def open_training(
     """
     with ExitStack() as held:
         folder = _open_folder(out, ranks, held) if resume else None
-        plan = _resumed_plan(folder, table) if folder else read_plan(table, "the plan")
+        plan = _resumed_plan(folder, table) if folder else read_plan(with_earlier_epochs(table), "the plan")
         device = prepare_torch(plan.run, ranks)
-        sources = _resumed_sources(folder, plan, table) if folder else _fresh_sources(plan)
+        sources = resumed_sources(folder, plan, table) if folder else fresh_sources(plan)
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
         data, labels = sources.data, labels_of(sources.data.signature)
         if plan.data.augment:
@@ -196,35 +181,13 @@ def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks
 def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -> None:
     """Give a task the weights that a fresh run begins with."""
     if plan.run.start_from:
-        _start_from(Path(plan.run.start_from), plan, task, vocabulary, data)
-        torch.manual_seed(first_seed(plan.run))  # no masks that these weights have met
+        start_from(Path(plan.run.start_from), plan, task, vocabulary, data)
         return
     for part in task.modules():
         if isinstance(part, Encoder):
             part.initialise()
     task.initialise()
     task.begin_training(data)
-
-
-def _fresh_sources(plan: Plan) -> _Sources:
-    graph, data = graph_of(plan), data_of(plan)
-    check_counts(plan, data)
-    return _Sources(data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks(), kept_of(plan, data))
-
-
-def _resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> _Sources:
-    where = Path(plan.data.path)
-    if "path" not in table.get("data", {}) and not where.is_dir():
-        here = "" if where.is_absolute() else f" (looked for in {Path.cwd()})"
-        again = typed("sememekit", "train", "--out", folder.path, "--resume", "--data", "DIR")
-        raise DataError(
-            f"{folder.path} was begun with the data in {where}, which are not there{here}; say where they are: {again}"
-        )
-    data, vocabulary = data_of(plan), vocabulary_of_run(folder)
-    graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
-    _check_data(folder, data, vocabulary)
-    kept = folder.file(ENCODER).read_bytes() if folder.file(ENCODER).exists() else None
-    return _Sources(data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary), kept)
 
 
 def _renew(folder: RunFolder, plan: Plan, data: PreparedData) -> None:
@@ -255,119 +218,6 @@ def kept_files(
             files[name] = (data.folder / name).read_bytes()
     files[SIGNATURE] = (data.signature.model_dump_json(indent=1) + "\n").encode()
     return files
-
-
-def table_of_run(path: Path) -> dict[str, Any]:
-    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters."""
-    folder = RunFolder.open(path)
-    check_plan_code(folder.plan, f"{path}/plan.json")
-    table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
-    for slot, name in (("graph", GRAPH), ("clusters", CLUSTERS)):
-        if folder.file(name).exists():
-            table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}
-    run = table.get("run", {})
-    epochs = int(run.get("earlier_epochs", 0)) + len(folder.epochs())
-    table["run"] = {**run, "start_from": str(path), "earlier_epochs": epochs}
-    return table
-
-
-_OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")
-"""Slots that decide which weights a model has, and their sizes."""
-
-
-def _start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data: PreparedData) -> None:
-    """Put the best weights of another run into the model of a plan, which keeps its own ``training_counters``; CheckpointError
-    where they are of other words or sizes, which names the settings that make them so."""
-    folder = RunFolder.open(path)
-    words = vocabulary_of_run(folder)
-    if words.fingerprint != vocabulary.fingerprint:
-        raise CheckpointError(
-            f"--from {path}: it was trained on vocabulary {words.fingerprint} ({len(words):,} words) and these data have "
-            f"{vocabulary.fingerprint} ({len(vocabulary):,} words); give data of the same vocabulary with --data DIR"
-        )
-    weights = folder.load("best", with_trainer=False).weights
-    there, here = table_of_run(path), plan.table()
-    if weights.keys() - task.state_dict().keys():  # perhaps what counts there, and nothing does here
-        counters = _counters(there, vocabulary, data)
-        weights = {name: part for name, part in weights.items() if name not in counters}
-    try:
-        _take(task, weights, path)
-    except CheckpointError as error:
-        found = [(slot, key) for slot, key in differing(there, here) if slot in _OF_WEIGHTS]
-        if not found:
-            raise
-        guilty = [setting for setting in found if not _fits(with_setting(there, here, *setting), weights, vocabulary, data)]
-        told = differences(there, here, guilty or found)  # none alone: they do not go together
-        raise CheckpointError(
-            f"--from {path}: its weights do not fit this model: {told}; leave out the recipe, options and settings that change "
-            "layers or their sizes, or leave out --from and train this model from the beginning"
-        ) from error
-
-
-def _take(task: Task, weights: Mapping[str, Tensor], path: Path) -> None:
-    load_weights(task, {**weights, **training_counters(task)}, path, "keep task, encoder and decoder as that run has them")
-
-
-def _fits(table: Mapping[str, Any], weights: Mapping[str, Tensor], vocabulary: Vocabulary, data: PreparedData) -> bool:
-    """Whether there is a model of a table on these data, and it takes the weights."""
-    try:
-        _take(_model_of(table, vocabulary, data), weights, data.folder)
-    except SememekitError:
-        return False
-    return True
-
-
-def _counters(table: Mapping[str, Any], vocabulary: Vocabulary, data: PreparedData) -> Set[str]:
-    """The names of the ``training_counters`` of a table's model; none where there is no such model on these data."""
-    try:
-        return training_counters(_model_of(table, vocabulary, data)).keys()
-    except SememekitError:
-        return frozenset()
-
-
-def _model_of(table: Mapping[str, Any], vocabulary: Vocabulary, data: PreparedData) -> Task:
-    """The model of a table on these data."""
-    plan = read_plan({**table, "data": {"path": str(data.folder)}}, "the plan")
-    parts = graph_of(plan), clusters_of(plan, vocabulary), labels_of(data.signature), data.chunks(), kept_of(plan, data)
-    return build_task(plan, vocabulary, *parts)
-
-
-def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:
-    file, given = folder.file(GRAPH), table.get("graph", {}).get("path")
-    graph = SememeGraph.load(file) if file.exists() else None
-    if given and (graph is None or SememeGraph.load(Path(given)) != graph):
-        raise ConfigError(
-            f"--resume: the run in {folder.path} was begun with another sememe graph than {given}; leave --graph out"
-        )
-    return graph
-
-
-def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    kept, given = stored_clusters(folder, vocabulary), table.get("clusters", {}).get("path")
-    if given and (kept is None or not np.array_equal(read_clusters(given, vocabulary), kept)):
-        raise ConfigError(
-            f"--resume: the run in {folder.path} was begun with other word clusters than {given}; leave --clusters out"
-        )
-    return kept
-
-
-def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:
-    if vocabulary.fingerprint != data.vocabulary.fingerprint:
-        raise CheckpointError(
-            f"{folder.path} was trained on vocabulary {vocabulary.fingerprint}, {data.folder} has "
-            f"{data.vocabulary.fingerprint}; give the data it began with (--data DIR)"
-        )
-    begun, here = folder.data_signature(), data.signature
-    for split in ("train", "valid"):
-        other = ""
-        if begun.splits[split].sha256 != here.splits[split].sha256:
-            other = f"another {split} text"
-        if begun.examples and (here.examples is None or begun.examples.splits[split] != here.examples.splits[split]):
-            other = f"other examples in {split}"
-        if other:
-            raise CheckpointError(
-                f"{folder.path} was begun with {other} than {data.folder} has; give the data it began with (--data DIR)"
-            )
 
 
 def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:

@@ -23,7 +23,8 @@ from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
-from sememekit.runs.training import open_training, table_of_run
+from sememekit.runs.start_from import table_of_run
+from sememekit.runs.training import open_training
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.training import EpochReport, RunFolder, Trainer
 from tests.small_run import Place, write_text

@@ -12,7 +12,7 @@ from sememekit.commands.train import train
 from sememekit.config import load_recipe, recipe_names
 from sememekit.runs.plan import completed, read_plan, remarks_on
 from sememekit.runs.run import Run
-from sememekit.runs.training import table_of_run
+from sememekit.runs.start_from import table_of_run
 from sememekit.sememes import build_graph
 from sememekit.training.checkpoint import write_run_manifest
 from tests.small import small_lexicon

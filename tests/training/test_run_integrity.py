@@ -23,7 +23,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.reports.run import report
 from sememekit.runs.run import Run
-from sememekit.runs.training import table_of_run
+from sememekit.runs.start_from import table_of_run
 from sememekit.training import RunFolder, Snapshot, checkpoint
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import FIXED, MANIFEST

@@ -18,7 +18,8 @@ from sememekit.commands.train import PLACES, VARIANTS, train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
-from sememekit.runs.training import open_training, table_of_run
+from sememekit.runs.start_from import table_of_run
+from sememekit.runs.training import open_training
 from sememekit.sememes import build_graph, open_lexicon
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
@@ -188,6 +189,18 @@ def test_order_and_masks_are_not_those_that_the_weights_have_met(place: Place, t
     seeds, states = zip(*met, strict=True)
     assert len({states[0], *states[2:]}) == 3  # the first epoch of each run: nothing is drawn inside of them here
     assert seeds == tuple(epoch_seed(1, epoch) for epoch in (1, 2, 3, 4))
+
+
+def test_the_same_command_resumes_after_the_first_run_was_trained_longer(place: Place, tmp_path: Path) -> None:
+    train(place.table(schedule__epochs=1), tmp_path / "first")
+    table = table_of_run(tmp_path / "first")
+    train(table, tmp_path / "tuned")
+    train(place.table(schedule__epochs=2), tmp_path / "first", resume=True)
+    train({**table_of_run(tmp_path / "first"), "schedule": table["schedule"]}, tmp_path / "tuned", resume=True)
+    plans = [RunFolder.open(tmp_path / "tuned").plan["run"]["earlier_epochs"]]
+    train(table_of_run(tmp_path / "first"), tmp_path / "other")
+    plans += [RunFolder.open(tmp_path / "other").plan["run"]["earlier_epochs"]]
+    assert plans == [1, 2]
 
 
 def test_as_a_person_types_it(first: Path, tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""Beginning with the weights of another run (``--from``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sememekit.config import differences, differing, with_setting
+from sememekit.data.prepared import PreparedData
+from sememekit.errors import CheckpointError, SememekitError
+from sememekit.layers import training_counters
+from sememekit.runs.build import build_task, clusters_of, graph_of, kept_of, labels_of
+from sememekit.runs.plan import Plan, check_plan_code, completed, read_plan
+from sememekit.runs.run import CLUSTERS, GRAPH, load_weights, vocabulary_of_run
+from sememekit.tasks.base import Task
+from sememekit.text.vocabulary import Vocabulary
+from sememekit.training import RunFolder
+from sememekit.training.trainer import first_seed
+
+
+def table_of_run(path: Path) -> dict[str, Any]:
+    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters."""
+    folder = RunFolder.open(path)
+    check_plan_code(folder.plan, f"{path}/plan.json")
+    table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
+    for slot, name in (("graph", GRAPH), ("clusters", CLUSTERS)):
+        if folder.file(name).exists():
+            table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}
+    run = {key: value for key, value in table.get("run", {}).items() if key != "earlier_epochs"}
+    table["run"] = {**run, "start_from": str(path)}
+    return table
+
+
+def with_earlier_epochs(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of a fresh run with ``run.earlier_epochs`` counted where it begins with another run and does not say."""
+    run = table.get("run", {})
+    if not run.get("start_from") or "earlier_epochs" in run:
+        return dict(table)
+    folder = RunFolder.open(Path(run["start_from"]))
+    before = int(folder.plan.get("run", {}).get("earlier_epochs", 0))
+    return {**table, "run": {**run, "earlier_epochs": before + len(folder.epochs())}}
+
+
+_OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")
+"""Slots that decide which weights a model has, and their sizes."""
+
+
+def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data: PreparedData) -> None:
+    """Put the best weights of another run into the model of a plan, which keeps its own ``training_counters``; CheckpointError
+    where they are of other words or sizes, which names the settings that make them so. Random numbers go on with those that
+    these weights have not met."""
+    folder = RunFolder.open(path)
+    words = vocabulary_of_run(folder)
+    if words.fingerprint != vocabulary.fingerprint:
+        raise CheckpointError(
+            f"--from {path}: it was trained on vocabulary {words.fingerprint} ({len(words):,} words) and these data have "
+            f"{vocabulary.fingerprint} ({len(vocabulary):,} words); give data of the same vocabulary with --data DIR"
+        )
+    weights = folder.load("best", with_trainer=False).weights
+    there, here = table_of_run(path), plan.table()
+    if weights.keys() - task.state_dict().keys():  # perhaps what counts there, and nothing does here
+        counters = _counters(there, vocabulary, data)
+        weights = {name: part for name, part in weights.items() if name not in counters}
+    try:
+        _take(task, weights, path)
+    except CheckpointError as error:
+        found = [(slot, key) for slot, key in differing(there, here) if slot in _OF_WEIGHTS]
+        if not found:
+            raise
+        guilty = [setting for setting in found if not _fits(with_setting(there, here, *setting), weights, vocabulary, data)]
+        told = differences(there, here, guilty or found)  # none alone: they do not go together
+        raise CheckpointError(
+            f"--from {path}: its weights do not fit this model: {told}; leave out the recipe, options and settings that change "
+            "layers or their sizes, or leave out --from and train this model from the beginning"
+        ) from error
+    torch.manual_seed(first_seed(plan.run))
+
+
+def _take(task: Task, weights: Mapping[str, Tensor], path: Path) -> None:
+    load_weights(task, {**weights, **training_counters(task)}, path, "keep task, encoder and decoder as that run has them")
+
+
+def _fits(table: Mapping[str, Any], weights: Mapping[str, Tensor], vocabulary: Vocabulary, data: PreparedData) -> bool:
+    """Whether there is a model of a table on these data, and it takes the weights."""
+    try:
+        _take(_model_of(table, vocabulary, data), weights, data.folder)
+    except SememekitError:
+        return False
+    return True
+
+
+def _counters(table: Mapping[str, Any], vocabulary: Vocabulary, data: PreparedData) -> Set[str]:
+    """The names of the ``training_counters`` of a table's model; none where there is no such model on these data."""
+    try:
+        return training_counters(_model_of(table, vocabulary, data)).keys()
+    except SememekitError:
+        return frozenset()
+
+
+def _model_of(table: Mapping[str, Any], vocabulary: Vocabulary, data: PreparedData) -> Task:
+    """The model of a table on these data."""
+    plan = read_plan({**table, "data": {"path": str(data.folder)}}, "the plan")
+    parts = graph_of(plan), clusters_of(plan, vocabulary), labels_of(data.signature), data.chunks(), kept_of(plan, data)
+    return build_task(plan, vocabulary, *parts)
