@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -36,7 +36,7 @@ class ChosenLogits:
     def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int = KEPT_BYTES) -> None:
         self._shared = _Shared(words.detach(), None if bias is None else bias.detach(), kept_bytes)
         self._learns = torch.is_grad_enabled() and (words.requires_grad or (bias is not None and bias.requires_grad))
-        self._ticket = _Words.apply(words, bias, self._shared) if self._learns else words.new_zeros(())
+        self._ticket = _Words.apply(words, bias, self._shared) if self._learns else torch.zeros((), device="cpu")
 
     def pick(self, rows_NE: Tensor, targets_NK: Tensor) -> tuple[Tensor, Tensor]:
         """Unnormalised log-probabilities, and what normalises them.
@@ -78,28 +78,24 @@ class _Pool:
         return self._means
 
 
+class _Backward(NamedTuple):
+    """What a call leaves when it goes backward; ``place`` is that of its probabilities, where they are kept."""
+
+    rows: Tensor
+    targets: Tensor
+    normaliser: Tensor
+    grad_picked: Tensor
+    grad_normaliser: Tensor
+    place: tuple[_Pool, slice] | None
+
+
 class _Shared:
     """The words and, as calls go backward, all that their gradient is made of."""
 
     def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int) -> None:
         self.words, self.bias, self.left = words, bias, kept_bytes
         self.pools: list[_Pool] = []
-        self.backward_pass = -1
-        self.picks: list[tuple[Tensor, Tensor, Tensor]] = []
-        self.recomputed: list[tuple[Tensor, Tensor, Tensor]] = []
-
-    def go_backward(self) -> None:
-        """Forget what calls left in an earlier backward pass, which wanted no gradient of the words."""
-        current = torch._C._current_graph_task_id()
-        if current != self.backward_pass:
-            self.backward_pass = current
-            self.forget()
-
-    def forget(self) -> None:
-        for pool in self.pools:
-            pool.grads.zero_()
-        self.picks.clear()
-        self.recomputed.clear()
+        self.backward: list[_Backward] = []
 
     def logits(self, rows: Tensor) -> Tensor:
         logits = rows @ self.words.T
@@ -121,19 +117,32 @@ class _Shared:
         pool.used += num_rows
         return pool, slice(pool.used - num_rows, pool.used)
 
-    def gradients(self) -> tuple[Tensor, Tensor]:
-        """Of words and bias, after the last call has gone backward; forgets what the calls left."""
+    def gradients(self, num_calls: int) -> tuple[Tensor, Tensor]:
+        """Of words and bias, after the last of ``num_calls`` calls has gone backward; forgets what the calls left.
+
+        What stands before these was left by backward passes for the contexts alone, and is no part of it.
+        """
         grad_words, grad_bias = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
+        calls, self.backward = self.backward[-num_calls:], []
+        for pool in self.pools:
+            pool.grads.zero_()
+        for call in calls:
+            if call.place is not None:
+                pool, part = call.place
+                pool.grads[part] = call.grad_normaliser
         kept = [(pool.probabilities[: pool.used], pool.rows[: pool.used], pool.grads[: pool.used]) for pool in self.pools]
-        again = ((self.probabilities(rows, normaliser), rows, grads) for rows, normaliser, grads in self.recomputed)
+        again = (
+            (self.probabilities(call.rows, call.normaliser), call.rows, call.grad_normaliser)
+            for call in calls
+            if call.place is None
+        )
         for probabilities, rows, grads in chain(kept, again):
             grad_words.addmm_(probabilities.t(), rows * grads[:, None])
             grad_bias.addmv_(probabilities.t(), grads)
-        for rows, targets, grads in self.picks:
-            flat = targets.flatten()
-            grad_words.index_add_(0, flat, (grads.unsqueeze(2) * rows.unsqueeze(1)).flatten(0, 1))
-            grad_bias.index_add_(0, flat, grads.flatten())
-        self.forget()
+        for call in calls:
+            flat = call.targets.flatten()
+            grad_words.index_add_(0, flat, (call.grad_picked.unsqueeze(2) * call.rows.unsqueeze(1)).flatten(0, 1))
+            grad_bias.index_add_(0, flat, call.grad_picked.flatten())
         return grad_words, grad_bias
 
 
@@ -159,30 +168,28 @@ class _Pick(torch.autograd.Function):
     def backward(ctx: Any, grad_picked: Tensor, grad_normaliser: Tensor) -> tuple[Tensor | None, ...]:
         rows, targets, normaliser = ctx.saved_tensors
         shared: _Shared = ctx.shared
-        shared.go_backward()
         if ctx.place is None:
             means = shared.probabilities(rows, normaliser) @ shared.words
-            shared.recomputed.append((rows, normaliser, grad_normaliser))
         else:
             pool, part = ctx.place
             means = pool.means()[part]
-            pool.grads[part] = grad_normaliser
-        shared.picks.append((rows, targets, grad_picked))
+        shared.backward.append(_Backward(rows, targets, normaliser, grad_picked, grad_normaliser, ctx.place))
         grad_rows = means * grad_normaliser[:, None]
         grad_rows += (grad_picked.unsqueeze(2) * shared.words[targets]).sum(1)
-        return grad_rows, None, grad_normaliser.new_zeros(()), None, None
+        return grad_rows, None, torch.ones((), device="cpu"), None, None
 
 
 class _Words(torch.autograd.Function):
-    """A ticket that every ``_Pick`` holds, so that autograd comes here after the last of them has gone backward."""
+    """A ticket that every ``_Pick`` holds, so that autograd comes here after the last of them has gone backward. Its gradient,
+    the sum of theirs, is how many they are; it is on the CPU, where reading it waits for no device."""
 
     @staticmethod
     def forward(ctx: Any, words: Tensor, bias: Tensor | None, shared: _Shared) -> Tensor:
         ctx.shared, ctx.biased = shared, bias is not None
-        return words.new_zeros(())
+        return torch.zeros((), device="cpu")
 
     @staticmethod
     @differentiable_once("ChosenLogits")
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        grad_words, grad_bias = ctx.shared.gradients()
+        grad_words, grad_bias = ctx.shared.gradients(int(grad))
         return grad_words, (grad_bias if ctx.biased else None), None
