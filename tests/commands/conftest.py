@@ -10,18 +10,9 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from tests.attack.toys import TABLE, TEXTS
+from tests.commands.small_flags import settings
 
 LEXICON = "中国\tN\tplace|地方,country|国家\n贸易\tV\tbuy|买,sell|卖\n贸易\tN\taffairs|事务\n今天\tTIME\ttime|时间\n"
-SMALL = {
-    "task.embedding_size": 4,
-    "task.batch_size": 4,
-    "encoder.hidden_size": 4,
-    "encoder.num_layers": 1,
-    "optimizer.learning_rate": 1.0,
-    "schedule.epochs": 1,
-    "run.stall_epochs": 0,
-    "run.threads": 1,
-}
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +22,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text.txt").write_text("今天 中国 贸易\n中国 今天 好\n" * 40, encoding="utf-8")
     (folder / "lexicon.tsv").write_text(LEXICON, encoding="utf-8")
     data, graph = str(folder / "data"), str(folder / "graph")
-    settings = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
-    train = ["train", "--data", data, *settings]
+    train = ["train", "--data", data, *settings(schedule__epochs=1)]
     for arguments in (
         ["preprocess", "plain", str(folder / "text.txt"), "--out", data],
         ["build-sememe-graph", "--source", f"hownet2000:{folder / 'lexicon.tsv'}", "--data", data, "--out", graph],

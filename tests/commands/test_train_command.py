@@ -20,24 +20,9 @@ from sememekit.tasks import TASKS
 from sememekit.training import EpochReport, Trainer
 from sememekit.training.schedule import Schedule
 from tests.commands.refusals import refusal
+from tests.commands.small_flags import settings
 
 runner = CliRunner()
-SMALL = {
-    "task.embedding_size": 4,
-    "task.batch_size": 4,
-    "encoder.hidden_size": 4,
-    "encoder.num_layers": 1,
-    "optimizer.learning_rate": 1.0,
-    "schedule.epochs": 2,
-    "run.stall_epochs": 0,
-    "run.threads": 1,
-}
-
-
-def settings(**changes: object) -> list[str]:
-    """``--set`` flags of a small model; ``schedule__epochs=3`` changes one."""
-    values = {**SMALL, **{key.replace("__", "."): value for key, value in changes.items()}}
-    return [part for key, value in values.items() for part in ("--set", f"{key}={value}")]
 
 
 @pytest.fixture(scope="module")
