@@ -225,8 +225,8 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     where = f"{folder.path}/plan.json"
     if not all(isinstance(keys, dict) for keys in folder.plan.values()):
         raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
-    typed = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
-    with trusting_code([name for name in typed if isinstance(name, str)]):
+    names = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
+    with trusting_code([name for name in names if isinstance(name, str)]):
         check_plan_code(folder.plan, where)
     stored: dict[str, Any] = completed(folder.plan)
     for slot, keys in table.items():
@@ -242,7 +242,8 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
             ):
                 raise ConfigError(
                     f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
-                    f"{', '.join(MAY_CHANGE)} may change; leave it out, or start a new run with another --out"
+                    f"{', '.join(MAY_CHANGE)} may change; leave it out, or go on in a new run from its weights: "
+                    f"{typed('sememekit', 'train', '--from', folder.path, '--out', 'OTHER')}"
                 )
     return plan_of_run(folder, stored)
 

@@ -182,7 +182,7 @@ def finished(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_plan_that_contradicts_the_run_is_refused(finished: Path, slot: str, key: str, value: Any) -> None:
-    with pytest.raises(ConfigError, match=rf"--resume.*{slot}\.{key}.*{value}.*may change"):
+    with pytest.raises(ConfigError, match=rf"--resume.*{slot}\.{key}.*{value}.*may change.*train --from .* --out OTHER"):
         train({slot: {key: value}}, finished, resume=True)
 
 
