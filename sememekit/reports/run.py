@@ -15,6 +15,7 @@ from sememekit.files import check_output, replace_file, typed, write_output
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart, check_figure, write_figure
 from sememekit.training import RunFolder
+from sememekit.training.snapshots import step_of
 
 PAGE = "report.html"
 Entry = Mapping[str, Any]
@@ -50,7 +51,8 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
             f"{run} has no finished epoch to report yet; finish one: {typed('sememekit', 'train', '--out', run, '--resume')}"
         )
     target = html if html is not None else run / PAGE
-    written = run_page(run.name, folder.plan, records).encode()
+    best = folder.pointer().get("best")
+    written = run_page(run.name, folder.plan, records, None if best is None else step_of(best)).encode()
     if html is None:
         replace_file(target, written)
     else:
@@ -66,15 +68,17 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
     )
 
 
-def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry]) -> str:
-    """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least."""
+def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_step: int | None = None) -> str:
+    """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least. ``best_step`` is that of the best
+    weights; without it they are those of the last epoch that was better than all before."""
     epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", "ClusterUpdate")
     clustered = "cluster_perplexity" in epochs[-1]["valid"]
-    columns, rows = _table(epochs)
+    best = _best(records, best_step)
+    columns, rows = _table(epochs, best)
     return pages.render(
         "run",
         name=name,
-        summary=_summary(plan, epochs),
+        summary=_summary(plan, epochs, best),
         learning=[chart(one) for one in _learning(epochs, _drops(plan))],
         clusters=[(title, chart(one)) for title, one in _clusters(epochs, changes)] if clustered else None,
         orphaned=max(
@@ -99,17 +103,26 @@ def _of_kind(records: Sequence[Entry], *kinds: str) -> list[Entry]:
     return [record for record in records if record["kind"] in kinds]
 
 
-def _summary(plan: Mapping[str, Any], epochs: Sequence[Entry]) -> str:
+def _best(records: Sequence[Entry], step: int | None) -> Entry | None:
+    """The line of the best weights: of the end of an epoch, or of ``cluster-update``, which changes them at the same step."""
+    if step is None:
+        return next((epoch for epoch in reversed(_of_kind(records, "EpochReport")) if epoch["best"]), None)
+    return next((one for one in reversed(_of_kind(records, "EpochReport", "ClusterUpdate")) if one["step"] == step), None)
+
+
+def _summary(plan: Mapping[str, Any], epochs: Sequence[Entry], best: Entry | None) -> str:
     # A run that predicts labels has no decoder.
     names = ", ".join(
         f"{slot} {plan[slot]['name']}".replace("_", " ") for slot in ("task", "encoder", "decoder") if slot in plan
     )
     last = epochs[-1]
-    best = [epoch for epoch in epochs if epoch["best"]]
     ended = f"It ended because {last['finished']}." if last["finished"] else "It has not ended."
-    where = (
-        f"best on validation after epoch {best[-1]['epoch']}: {_values(best[-1]['valid'])}" if best else "no epoch was better"
-    )
+    if best is None:
+        where = "no epoch was better"
+    elif best["kind"] == "ClusterUpdate":
+        where = f"the best weights have the clusters that cluster-update gave them after {best['step']:,} steps"
+    else:
+        where = f"best on validation after epoch {best['epoch']}: {_values(best['valid'])}"
     return f"{names.removeprefix('task ')}; {len(epochs)} epochs, {last['step']:,} steps; {where}. {ended}"
 
 
@@ -205,9 +218,8 @@ def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
     ]
 
 
-def _table(epochs: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _table(epochs: Sequence[Entry], best: Entry | None) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
-    best = max((epoch["epoch"] for epoch in epochs if epoch["best"]), default=0)
     rows = [
         (
             str(epoch["epoch"]),
@@ -216,7 +228,7 @@ def _table(epochs: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, ..
             *(_figure(name, epoch["valid"][name]) if name in epoch["valid"] else "–" for name in names),
             f"{epoch['rate']:g}",
             f"{epoch['tokens_per_second']:,.0f}",
-            "best" if epoch["epoch"] == best else "",
+            "best" if epoch is best else "",
         )
         for epoch in epochs
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from sememekit.analysis.clusters import clusters
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
+from sememekit.commands._options import WhichName
 from sememekit.commands._program import app
 from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.train import train
@@ -22,6 +24,7 @@ from sememekit.data.batching import evaluation_columns
 from sememekit.decoders.assignment import assign_greedily
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.reports.run import report as write_report
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.run import Run
 from sememekit.training import EpochReport, RunFolder
@@ -304,6 +307,22 @@ def test_a_copy_leaves_the_run_as_it_was(copy: Path, tmp_path: Path) -> None:
     assert resumed.epochs == 3
     with pytest.raises(ConfigError, match="exists already; choose another --out"):
         cluster_update(copy, out=tmp_path / "second")
+
+
+@pytest.mark.parametrize("which", ["best", "last"])
+def test_the_page_of_a_copy_marks_no_epoch_before_the_new_clusters(copy: Path, tmp_path: Path, which: WhichName) -> None:
+    second = tmp_path / "second"
+    cluster_update(copy, out=second, which=which)
+    step = RunFolder.open(second).metrics()[-1]["step"]
+    told = f"the best weights have the clusters that cluster-update gave them after {step:,} steps"
+    write_report(second)
+    page = (second / "report.html").read_text(encoding="utf-8")
+    assert told in page
+    assert not re.search("<td[^>]*>best</td>", page)
+    train({"schedule": {"epochs": 3}}, second, resume=True)
+    page = (second / "report.html").read_text(encoding="utf-8")
+    last = RunFolder.open(second).metrics()[-1]
+    assert last["best"] == (told not in page) == bool(re.search("<td[^>]*>best</td>", page))
 
 
 def test_a_killed_update_leaves_the_old_checkpoint(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
