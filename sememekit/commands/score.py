@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,20 +70,26 @@ def command(
     if first is None:
         remark(f"no words in {input_name(file)}, so nothing is scored", quiet=False)
     rows = rows if first is None else chain([first], rows)
+    sums = [0.0, 0.0]
+    rows = _adding_up(rows, sums)
     if json:
         of_run: dict[str, Any] = {"tokens": tuple(rows), "run": str(run), "checkpoint": loaded.snapshot}
         print_json(ScoreReport(**of_run) if overlay is None else OverlaidScoreReport(**of_run, overlay=str(overlay)))
-        return
-    say(*COLUMNS, *([] if overlay is None else ["nats_overlay"]), sep="\t")
-    before = after = 0.0
-    for row in rows:
-        more = []
-        if isinstance(row, OverlaidToken):
-            more = [_nats(row.nats_overlay)]
-            before, after = before + (row.nats or 0.0), after + (row.nats_overlay or 0.0)
-        say(row.sentence, row.position, row.token, _nats(row.nats), row.read_as, *more, sep="\t")
+    else:
+        say(*COLUMNS, *([] if overlay is None else ["nats_overlay"]), sep="\t")
+        for row in rows:
+            more = [_nats(row.nats_overlay)] if isinstance(row, OverlaidToken) else []
+            say(row.sentence, row.position, row.token, _nats(row.nats), row.read_as, *more, sep="\t")
     if overlay is not None and first is not None:
-        remark(told_of_sums(before, after, overlay), quiet=False)
+        remark(told_of_sums(*sums, overlay), quiet=False)
+
+
+def _adding_up(rows: Iterable[ScoredToken], sums: list[float]) -> Iterator[ScoredToken]:
+    """The rows as they come; ``sums`` grow by the nats as trained, and with the overlay."""
+    for row in rows:
+        sums[0] += row.nats or 0.0
+        sums[1] += getattr(row, "nats_overlay", None) or 0.0
+        yield row
 
 
 def _nats(value: float | None) -> str:

@@ -329,7 +329,9 @@ def test_score_shows_a_column_more_and_both_sums(sdlm: Path, softmax: Path, over
     before, after = (-sum(one for one in column if one is not None) for column in zip(*_nats(rows), strict=True))
     told = f"log-probability of all words: {before:.4f} as trained, {after:.4f} with {overlay} ({after - before:+.4f})"
     assert told in shown.stderr
-    report = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    as_json = CliRunner().invoke(app, [*arguments, "--json"])
+    assert told in as_json.stderr
+    report = json.loads(as_json.stdout)
     assert (report["overlay"], report["tokens"]) == (str(overlay), [row.model_dump() for row in rows])
     refused = CliRunner().invoke(app, ["score", str(softmax), str(text), "--overlay", str(overlay), "--device", "cpu"])
     assert (refused.exit_code, refused.stdout) == (1, "")
