@@ -61,7 +61,7 @@ def compared(explanation: OverlayExplanation) -> list[Compared]:
         ("Probability of changed words", ("next word", *sides), words, 4),
         (
             "Their changed senses",
-            ("sense", "sememes as trained", "with overlay", "share as trained", "with overlay"),
+            ("sense", "sememes as trained", "sememes with overlay", "share as trained", "share with overlay"),
             senses,
             2,
         ),

@@ -99,7 +99,7 @@ def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:
         case None:
             return ""
         case Ending.EPOCHS:
-            return f"{progress.epoch} epochs done"
+            return "1 epoch done" if progress.epoch == 1 else f"{progress.epoch} epochs done"
         case Ending.PATIENCE:
             return f"no better validation for {progress.since_best} epochs"
         case Ending.RATE:

@@ -38,6 +38,7 @@ def test_every_ending_has_a_sentence_and_is_read_from_it_and_from_its_value() ->
         assert TrainingState.from_stored({**stored, "finished": sentence}) == progress
     assert TrainingState().stored()["finished"] == ending_text(TrainingState(), SCHEDULE) == ""
     assert TrainingState.from_stored(TrainingState().stored()) == TrainingState()
+    assert ending_text(TrainingState(epoch=1, finished=Ending.EPOCHS), SCHEDULE) == "1 epoch done"
     with pytest.raises(ValueError, match="tired"):
         TrainingState.from_stored({"finished": "tired"})
 
