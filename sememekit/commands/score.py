@@ -81,7 +81,7 @@ def command(
             more = [_nats(row.nats_overlay)] if isinstance(row, OverlaidToken) else []
             say(row.sentence, row.position, row.token, _nats(row.nats), row.read_as, *more, sep="\t")
     if overlay is not None and first is not None:
-        remark(told_of_sums(*sums, overlay), quiet=False)
+        remark(told_of_sums(sums[0], sums[1], overlay), quiet=False)
 
 
 def _adding_up(rows: Iterable[ScoredToken], sums: list[float]) -> Iterator[ScoredToken]:
