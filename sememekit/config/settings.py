@@ -169,7 +169,8 @@ def read_settings(
                 typed = f"; give it with --set {slot}.{path}=VALUE" if slot else ""
                 problems.append(f"key {path!r} is required and was not given{typed}")
             else:
-                problems.append(_problem(path, item["msg"], item["input"]))
+                why = "Input should be a list, such as [1,2]" if item["type"] == "tuple_type" else item["msg"]
+                problems.append(_problem(path, why, item["input"]))
         raise ConfigError(f"{where}: {'; '.join(problems)}") from None
     if problems := list(_too_large(settings)):
         raise ConfigError(f"{where}: {'; '.join(problems)}")

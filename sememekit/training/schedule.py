@@ -40,7 +40,7 @@ class Schedule:
             progress.best, progress.best_epoch = value, progress.epoch
         held = progress.epoch <= schedule.grace
         progress.since_best = 0 if improved or held else progress.since_best + 1
-        cut = not (improved or held) and schedule.factor < 1.0
+        cut = (progress.epoch in schedule.milestones or not (improved or held)) and schedule.factor < 1.0
         if cut:
             progress.rate *= schedule.factor
         begins = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -60,6 +60,9 @@ class ScheduleSettings(Settings):
     """Epochs at the start in which the rate is never cut (released SDLM script: 14); ``stop_after`` counts from their end."""
     reload_best: bool = False
     """Go back to the best weights when the rate is cut. The papers' codes do not."""
+    milestones: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Epochs after which the rate is cut by ``factor`` whatever validation says, those of ``grace`` among them; with a grace as
+    long as the run these are the only cuts."""
     threshold: float = Field(default=0.0, ge=0.0, lt=1.0)
     """An epoch counts as an improvement when it beats the best value by this share of it; 0: by anything."""
     stop_after: int = Field(default=0, ge=0)
@@ -68,6 +71,14 @@ class ScheduleSettings(Settings):
     """Stop once a cut brings the rate below this."""
     stop_non_monotone: int = Field(default=0, ge=0)
     """Stop after an epoch that is worse than the best of all but the last this many before it (finetuning: 5); 0 never does."""
+
+    @model_validator(mode="after")
+    def _milestones_cut(self) -> Self:
+        if self.milestones and self.factor == 1.0:
+            raise ValueError(
+                "milestones cut the rate by factor, which is 1 and keeps it; give a smaller factor, or leave them out"
+            )
+        return self
 
 
 class RunSettings(Settings):

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from sememekit.commands.train import train
+from sememekit.errors import ConfigError
 from sememekit.training import RunFolder
 from tests.small_run import Place
 from tests.training.scripted import epochs, script_validation, trained
@@ -33,6 +34,28 @@ def test_a_factor_of_one_never_cuts(place: Place, tmp_path: Path, monkeypatch: p
     script_validation(monkeypatch, [50.0, 51.0, 52.0])
     _, reports = trained(place, tmp_path / "run", schedule__epochs=3, schedule__factor=1.0, schedule__minimum_rate=9.0)
     assert [(report.rate, report.rate_cut) for report in epochs(reports)] == [(4.0, False)] * 3
+
+
+def test_milestones_cut_whatever_validation_says(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also within the grace, and once only where validation would have cut as well."""
+    script_validation(monkeypatch, [50.0, 40.0, 30.0, 31.0, 32.0, 20.0])
+    own = {"schedule__epochs": 6, "schedule__factor": 0.5, "schedule__grace": 4, "schedule__milestones": [2, 5]}
+    _, reports = trained(place, tmp_path / "run", **own)
+    done = epochs(reports)
+    assert [report.rate for report in done] == [4.0, 4.0, 2.0, 2.0, 2.0, 1.0]
+    assert [report.rate_cut for report in done] == [False, True, False, False, True, False]
+
+
+def test_milestones_need_a_factor_that_cuts(place: Place, tmp_path: Path) -> None:
+    own = {"schedule__factor": 1.0, "schedule__milestones": [2]}
+    with pytest.raises(
+        ConfigError, match=r"\[schedule\]: milestones cut the rate by factor, which is 1 .*; give a smaller factor"
+    ):
+        trained(place, tmp_path / "run", **own)
+    with pytest.raises(ConfigError, match=r"key 'milestones': input should be a list, such as \[1,2\], given '2,3'"):
+        trained(place, tmp_path / "run", schedule__milestones="2,3")
+    with pytest.raises(ConfigError, match=r"key 'milestones\.0': .* greater than or equal to 1, given 0"):
+        trained(place, tmp_path / "run", schedule__milestones=[0])
 
 
 def test_the_rate_decays_after_every_epoch_beside_the_cuts(
