@@ -12,7 +12,7 @@ import textwrap
 from functools import cache
 from itertools import pairwise
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from sememekit.config.settings import Record, Settings, collected
 
@@ -140,6 +140,8 @@ def _type(annotation: Any) -> tuple[str, tuple[str, ...]]:
     if origin in (Union, UnionType):
         kinds = [_type(part) for part in parts if part is not NoneType]
         return " or ".join(word for word, _ in kinds), tuple(value for _, values in kinds for value in values)
+    if origin is Annotated:  # an item of a list, with its limits
+        return _type(parts[0])
     if origin is Literal:
         return "one of", tuple(str(value) for value in parts)
     if origin in (tuple, list):

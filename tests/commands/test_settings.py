@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pytest
 from pydantic import Field
@@ -65,6 +65,8 @@ class Own(Below):
     """A list."""
     programs: tuple[Literal["one", "other"], ...] = ()
     """A list of a few."""
+    places: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """A list of numbers with a limit."""
     number: int = Field(default=1, le=2**63 - 1)
     """One that no float has."""
     path: str
@@ -78,13 +80,14 @@ class Own(Below):
 
 def test_a_setting_is_described_by_its_field() -> None:
     found = {setting.key: setting for setting in describe_settings(Own)}
-    assert list(found) == ["kept", "flag", "names", "programs", "number", "path", "open", "inside.width"]
+    assert list(found) == ["kept", "flag", "names", "programs", "places", "number", "path", "open", "inside.width"]
     assert found["kept"] == Setting(
         key="kept", type="number", range="above 0", default=0.5, meaning="What kept means, over two lines."
     )
     assert (found["flag"].values, found["flag"].default_text) == ("true or false", "false")
     assert found["flag"].read_with == "kept=1.0"
     assert (found["names"].values, found["programs"].values) == ("list of texts", "list of one | other")
+    assert found["places"].values == "list of whole numbers"
     assert found["number"].range == "9223372036854775807 or less"
     assert (found["names"].values, found["names"].default_text) == ("list of texts", "[]")
     assert (found["path"].required, found["path"].default_text) == (True, "required")
