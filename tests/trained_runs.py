@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,20 @@ def softmax(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("runs") / "softmax"
     train(place.table(schedule__epochs=3), run)
     return run
+
+
+@pytest.fixture(scope="session")
+def organized(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clusters that were never assigned in training, so that there is something to move."""
+    run = tmp_path_factory.mktemp("runs") / "organized"
+    train(place.table("self_organized", decoder__update_every=1000, schedule__epochs=2), run)
+    return run
+
+
+@pytest.fixture
+def organized_copy(organized: Path, tmp_path: Path) -> Path:
+    shutil.copytree(organized, tmp_path / "copy")
+    return tmp_path / "copy"
 
 
 @pytest.fixture(scope="session")

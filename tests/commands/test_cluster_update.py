@@ -1,0 +1,210 @@
+"""cluster-update: the run that it changes or copies, its M-step, and what a kill leaves."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from sememekit.analysis.evaluate import evaluate
+from sememekit.commands._options import WhichName
+from sememekit.commands.cluster_update import cluster_update
+from sememekit.commands.train import train
+from sememekit.errors import CheckpointError, ConfigError
+from sememekit.reports.run import report as write_report
+from sememekit.runs.augment import FILE as AUGMENT_FILE
+from sememekit.runs.run import Run
+from sememekit.training import EpochReport, RunFolder
+from sememekit.training.checkpoint import write_run_manifest
+from sememekit.training.snapshots import step_of
+
+
+def test_an_update_in_place_is_the_run_with_other_clusters(organized_copy: Path) -> None:
+    before = Run.open(organized_copy).task  # read before the update
+    pointer = RunFolder.open(organized_copy).pointer()
+    report = cluster_update(organized_copy, running_passes=2)
+    after = Run.open(organized_copy)
+    assert report.before.perplexity == pytest.approx(
+        report.before.cluster_perplexity * report.before.in_cluster_perplexity, rel=1e-6
+    )
+    assert evaluate(organized_copy, split="valid").model_dump()["perplexity"] == pytest.approx(
+        report.after.perplexity, rel=1e-6
+    )
+    assert report.tokens_read == 2 * (len(after.data().tokens("train")) - 1)
+    moved = (before.decoder.clusters() != after.task.decoder.clusters()).double().mean().item()
+    assert report.moved_words == pytest.approx(moved)
+    assert moved > 0
+    assert report.statistics == "running"
+    for name, value in before.named_parameters():
+        assert torch.equal(value, dict(after.task.named_parameters())[name]), name
+    folder = RunFolder.open(organized_copy)
+    assert report.new_checkpoint not in pointer.values()
+    assert set(folder.pointer().values()) == {report.new_checkpoint}, "both pointed to the one snapshot"
+    assert [entry.name for entry in (organized_copy / "checkpoints").iterdir() if entry.is_dir()] == [report.new_checkpoint]
+    assert folder.metrics()[-1]["kind"] == "ClusterUpdate"
+
+
+def test_a_run_goes_on_after_an_update(organized_copy: Path) -> None:
+    cluster_update(organized_copy)
+    loaded = Run.open(organized_copy).task.decoder.clusters()
+    train({"schedule": {"epochs": 3}}, organized_copy, resume=True)
+    assert torch.equal(Run.open(organized_copy, which="last").task.decoder.clusters(), loaded)
+
+
+def test_what_an_update_was_worth_is_what_it_is_worth(organized_copy: Path) -> None:
+    """The best value of the run is that of the new clusters, so that a better epoch after it is kept."""
+    report = cluster_update(organized_copy)
+    state = RunFolder.open(organized_copy).load("best", with_trainer=True).trainer
+    assert state["progress"]["best"] == pytest.approx(report.after.perplexity)
+
+
+def test_a_killed_update_leaves_the_old_checkpoint(organized_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = evaluate(organized_copy, split="valid")
+
+    def killed(*anything: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunFolder, "_point", killed)
+    with pytest.raises(KeyboardInterrupt):
+        cluster_update(organized_copy)
+    monkeypatch.undo()
+    assert evaluate(organized_copy, split="valid") == before
+    cluster_update(organized_copy)
+    assert evaluate(organized_copy, split="valid") != before
+
+
+def test_an_m_step_trains_with_the_clusters_held(organized_copy: Path, tmp_path: Path) -> None:
+    """Its epochs are those of the run's training with ``freeze_clusters``; afterwards clusters are assigned in training
+    again."""
+    decoder = {"decoder": {"update_every": 7}}
+    folder = RunFolder.open(organized_copy)
+    folder.replace_plan({**folder.plan, "decoder": {**folder.plan["decoder"], **decoder["decoder"]}})
+    report = cluster_update(organized_copy, epochs=2, out=tmp_path / "new")
+    assert report.trained is not None
+    assert report.epochs_trained == 2
+    assert report.trained.perplexity < report.after.perplexity
+    assert report.finished == "4 epochs done"
+    assert report.best_epoch > 2
+    last = Run.open(tmp_path / "new", which="last").task.decoder
+    cluster_update(organized_copy, out=tmp_path / "assigned")
+    assigned = Run.open(tmp_path / "assigned").task.decoder
+    assert torch.equal(last.clusters(), assigned.clusters()), "held"
+    assert torch.equal(last.scores, assigned.scores), "no statistics either"
+    assert int(last.held_steps) == 0
+    records = RunFolder.open(tmp_path / "new").metrics()
+    begun = [record["kind"] for record in records].index("ClusterUpdate")
+    assert not [record for record in records[begun:] if record["kind"] == "ChangeReport"]
+    assert [record["epoch"] for record in records[begun:] if record["kind"] == "EpochReport"] == [3, 4]
+    train({"schedule": {"epochs": 5}}, tmp_path / "new", resume=True)
+    later = RunFolder.open(tmp_path / "new").metrics()[len(records) :]
+    assert [record for record in later if record["kind"] == "ChangeReport"], "and assigns again"
+
+
+def test_a_stopped_m_step_goes_on_to_the_same_bits(organized_copy: Path, tmp_path: Path) -> None:
+    shutil.copytree(organized_copy, tmp_path / "twin")
+    cluster_update(organized_copy, epochs=2)
+
+    def kill(report: object) -> None:
+        if isinstance(report, EpochReport):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster_update(tmp_path / "twin", epochs=2, on_report=kill)
+    train({}, tmp_path / "twin", resume=True)
+    whole, resumed = (Run.open(run, which="last").task.state_dict() for run in (organized_copy, tmp_path / "twin"))
+    assert all(torch.equal(value, resumed[name]) for name, value in whole.items())
+
+
+def test_an_m_step_never_drops_a_later_snapshot(organized_copy: Path, tmp_path: Path) -> None:
+    folder = RunFolder.open(organized_copy)
+    state = folder.load("best", with_trainer=True)
+    later = folder.save(step_of(state.name) + 1, Run.open(organized_copy).task, state.trainer, best=False)
+    with pytest.raises(ConfigError, match=rf"would delete the later {later} .*--out NEW_RUN, or .*--which last"):
+        cluster_update(organized_copy, epochs=1)
+    assert cluster_update(organized_copy, epochs=1, out=tmp_path / "new").trained is not None
+
+
+def test_a_snapshot_of_a_former_version_holds_nothing(organized: Path) -> None:
+    """Its clusters are assigned in training as they were."""
+    decoder = Run.open(organized).task.decoder
+    state = decoder.state_dict()
+    del state["held_steps"]
+    decoder.freeze_clusters(3)
+    decoder.load_state_dict(state)
+    assert int(decoder.held_steps) == decoder._held == 0
+
+
+def test_a_copy_leaves_the_run_as_it_was(organized_copy: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in organized_copy.rglob("*") if path.is_file()}
+    report = cluster_update(organized_copy, out=tmp_path / "second")
+    assert {path: path.read_bytes() for path in organized_copy.rglob("*") if path.is_file()} == before
+    assert evaluate(tmp_path / "second", split="valid").model_dump()["perplexity"] == pytest.approx(
+        report.after.perplexity, rel=1e-6
+    )
+    resumed = train({"schedule": {"epochs": 3}}, tmp_path / "second", resume=True)
+    assert resumed.epochs == 3
+    with pytest.raises(ConfigError, match="exists already; choose another --out"):
+        cluster_update(organized_copy, out=tmp_path / "second")
+
+
+def test_in_a_folder_of_its_own_the_snapshot_is_the_best_so_far(organized_copy: Path, tmp_path: Path) -> None:
+    """Also where the run has a better one, which stays there: the better epochs of the M-step are kept."""
+    folder = RunFolder.open(organized_copy)
+    state = folder.load("best", with_trainer=True)
+    progress = {**state.trainer["progress"], "best": 1.0, "best_epoch": 1, "since_best": 1}
+    folder.save(step_of(state.name) + 1, Run.open(organized_copy).task, {**state.trainer, "progress": progress}, best=False)
+    report = cluster_update(organized_copy, which="last", out=tmp_path / "new")
+    kept = RunFolder.open(tmp_path / "new").load("best", with_trainer=True).trainer["progress"]
+    assert kept["best"] == pytest.approx(report.after.perplexity)
+    assert (kept["best_epoch"], kept["since_best"]) == (2, 0)
+    report = cluster_update(organized_copy, which="last", epochs=1, out=tmp_path / "trained")
+    assert report.trained is not None
+    assert report.trained.perplexity < report.after.perplexity
+    assert report.best_epoch == 3
+
+
+@pytest.mark.parametrize("which", ["best", "last"])
+def test_the_page_of_a_copy_marks_no_epoch_before_the_new_clusters(
+    organized_copy: Path, tmp_path: Path, which: WhichName
+) -> None:
+    second = tmp_path / "second"
+    cluster_update(organized_copy, out=second, which=which)
+    step = RunFolder.open(second).metrics()[-1]["step"]
+    told = f"the best weights have the clusters that cluster-update gave them after {step:,} steps"
+    write_report(second)
+    page = (second / "report.html").read_text(encoding="utf-8")
+    assert told in page
+    assert not re.search("<td[^>]*>best</td>", page)
+    train({"schedule": {"epochs": 3}}, second, resume=True)
+    page = (second / "report.html").read_text(encoding="utf-8")
+    last = RunFolder.open(second).metrics()[-1]
+    assert last["best"] == (told not in page) == bool(re.search("<td[^>]*>best</td>", page))
+
+
+@pytest.mark.parametrize("moment", ["create", "append_metrics", "save", "rename"])
+def test_a_killed_copy_is_no_run_and_can_be_made_again(
+    organized_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def killed(*anything: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    (organized_copy / AUGMENT_FILE).write_text("{}\n")
+    write_run_manifest(organized_copy)
+    if moment == "rename":
+        monkeypatch.setattr(Path, "replace", killed)
+    else:
+        monkeypatch.setattr(RunFolder, moment, killed)
+    with pytest.raises(KeyboardInterrupt):
+        cluster_update(organized_copy, out=tmp_path / "second")
+    monkeypatch.undo()
+    assert not (tmp_path / "second").exists()
+    with pytest.raises(CheckpointError, match="does not exist"):
+        train({}, tmp_path / "second", resume=True)
+    cluster_update(organized_copy, out=tmp_path / "second")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "second"]
+    kept = {path.name for path in organized_copy.iterdir() if path.is_file()} - {"report.html"}
+    assert {path.name for path in (tmp_path / "second").iterdir() if path.is_file()} == kept
+    assert (tmp_path / "second" / AUGMENT_FILE).read_text() == "{}\n"
