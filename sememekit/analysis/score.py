@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice, tee
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -123,10 +124,24 @@ def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **option
     return (OverlaidToken(**dict(row), nats_overlay=changed.nats) for row, changed in rows)
 
 
-def told_of_sums(before: float, after: float, overlay: Path | str) -> str:
-    """What a person reads of the nats of all words together, as trained and with an overlay."""
-    told = f"log-probability of all words: {-before:.4f} as trained, {-after:.4f} with {overlay}"
-    return f"{told} ({before - after:+.4f})"
+@dataclass
+class OverlaySums:
+    """The nats of all words together, as trained and with an overlay, added up as rows pass."""
+
+    before: float = 0.0
+    after: float = 0.0
+
+    def passing(self, rows: Iterable[OverlaidToken]) -> Iterator[OverlaidToken]:
+        """The rows as they come."""
+        for row in rows:
+            self.before += row.nats or 0.0
+            self.after += row.nats_overlay or 0.0
+            yield row
+
+    def sentence(self, overlay: Path | str) -> str:
+        """What a person reads of them."""
+        told = f"log-probability of all words: {-self.before:.4f} as trained, {-self.after:.4f} with {overlay}"
+        return f"{told} ({self.before - self.after:+.4f})"
 
 
 def _read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,7 +52,7 @@ def command(
     target and its end, given the source. With --overlay a last column has the nats with changed annotation, and the sums of
     both are told on stderr.
     """
-    from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, ScoreReport, score, score_overlay, told_of_sums
+    from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, OverlaySums, ScoreReport, score, score_overlay
     from sememekit.runs.run import Run as LoadedRun
 
     if not segment:
@@ -61,17 +61,16 @@ def command(
     loaded = LoadedRun.open(run, which=which, device=device)
     options: dict[str, Any] = {"carry": carry, "segment": segment, "lexicon": lexicon, "which": which, "device": device}
     options["name"] = line
+    sums = OverlaySums()
     if overlay is None:
         rows: Iterable[ScoredToken] = score(loaded, lines, **options)
     else:
-        rows = score_overlay(loaded, lines, overlay, **options)
+        rows = sums.passing(score_overlay(loaded, lines, overlay, **options))
     rows = iter(rows)
     first = next(rows, None)  # the first lines are read before anything is written
     if first is None:
         remark(f"no words in {input_name(file)}, so nothing is scored", quiet=False)
     rows = rows if first is None else chain([first], rows)
-    sums = [0.0, 0.0]
-    rows = _adding_up(rows, sums)
     if json:
         of_run: dict[str, Any] = {"tokens": tuple(rows), "run": str(run), "checkpoint": loaded.snapshot}
         print_json(ScoreReport(**of_run) if overlay is None else OverlaidScoreReport(**of_run, overlay=str(overlay)))
@@ -81,15 +80,7 @@ def command(
             more = [_nats(row.nats_overlay)] if isinstance(row, OverlaidToken) else []
             say(row.sentence, row.position, row.token, _nats(row.nats), row.read_as, *more, sep="\t")
     if overlay is not None and first is not None:
-        remark(told_of_sums(sums[0], sums[1], overlay), quiet=False)
-
-
-def _adding_up(rows: Iterable[ScoredToken], sums: list[float]) -> Iterator[ScoredToken]:
-    """The rows as they come; ``sums`` grow by the nats as trained, and with the overlay."""
-    for row in rows:
-        sums[0] += row.nats or 0.0
-        sums[1] += getattr(row, "nats_overlay", None) or 0.0
-        yield row
+        remark(sums.sentence(overlay), quiet=False)
 
 
 def _nats(value: float | None) -> str:

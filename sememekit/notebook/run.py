@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from sememekit.analysis.score import OverlaidToken, ScoredToken, score, score_overlay, told_of_sums
+from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score, score_overlay
 from sememekit.attack import long_run
 from sememekit.config import checked_arguments
 from sememekit.errors import ConfigError, DataError
@@ -109,8 +109,8 @@ class Run(OpenRun):
         table = Table(columns, cells)
         if overlay is None or not cells:
             return table
-        before, after = (sum(nats or 0.0 for nats in table.column(name)) for name in columns[-2:])
-        return Table(columns, cells, told_of_sums(before, after, overlay))
+        sums = OverlaySums(*(sum(nats or 0.0 for nats in table.column(name)) for name in columns[-2:]))
+        return Table(columns, cells, sums.sentence(overlay))
 
     def next_words(self, context: str, top: int = 10) -> Table:
         """The most probable next words, and for models with senses the sense of the largest share: of models that predict
