@@ -163,6 +163,7 @@ def cluster_update(
     )
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.tasks.writing import predictor
+    from sememekit.training.metrics import CLUSTER_UPDATE
 
     loaded, task, decoder = _opened(run, epochs, running_passes, out, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
@@ -178,7 +179,7 @@ def cluster_update(
     statistics: Literal["running", "exact"] = "running" if running_passes else "exact"
     objectives = {"objective_before": done.objective_before, "objective_after": done.objective_after}
     values = {**asdict(done.change), **after.model_dump(), **objectives}
-    record = {"kind": "ClusterUpdate", "split": split, "statistics": statistics, "values": values}
+    record = {"kind": CLUSTER_UPDATE, "split": split, "statistics": statistics, "values": values}
     where, name = keep_clusters(loaded, task, state, record, out)
     report = ClusterUpdateReport(
         run=str(run),

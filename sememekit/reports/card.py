@@ -15,14 +15,12 @@ from sememekit.runs.plan import Plan, Slot
 from sememekit.runs.run import Run, Which
 from sememekit.runs.sharing import without_folders
 from sememekit.text.scripts import HAN
-from sememekit.training import EpochReport
+from sememekit.training.metrics import CLUSTER_UPDATE, measured_at
 from sememekit.training.snapshots import step_of
 
 _PIPELINES: Final = (("labels", "text-classification"), ("lattices", "token-classification"), ("", "text-generation"))
 _COUNTS: Final = ("nats", "tokens", "examples")
 _LEFT_OUT: Final = ("claim", "run", "data", "graph", "clusters")
-_CLUSTER_UPDATE: Final = "ClusterUpdate"
-"""The kind of the line that ``cluster-update`` adds to ``metrics.jsonl``."""
 _OF_CLUSTERS: Final = ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
 
 
@@ -55,13 +53,12 @@ def _validated(run: Run, which: Which) -> _Validated:
     name = run.folder.pointer().get(which)
     if name is None or not run.epochs():
         return _Validated({}, None, "No epoch of training was finished.")
-    step, kinds = step_of(name), (EpochReport.__name__, _CLUSTER_UPDATE)
-    found = [record for record in run.metrics() if record["step"] == step and record["kind"] in kinds]
-    if not found:
+    step = step_of(name)
+    last = measured_at(run.metrics(), step)
+    if last is None:
         why = "with which training began: no epoch was better" if not step else "inside an epoch: nobody validated them"
         return _Validated({}, None, f"The weights are those after {step:,} steps, {why}.")
-    last = found[-1]
-    if last["kind"] == _CLUSTER_UPDATE:
+    if last["kind"] == CLUSTER_UPDATE:
         valid = {name: last["values"][name] for name in _OF_CLUSTERS if last["split"] == "valid" and name in last["values"]}
         return _Validated(valid, None, f"After {step:,} steps, with the clusters that `sememekit cluster-update` gave it then.")
     chosen = "the best on validation, which chose it" if last["best"] else "the last, and not the best on validation"

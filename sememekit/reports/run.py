@@ -15,6 +15,7 @@ from sememekit.files import check_output, replace_file, typed, write_output
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart, check_figure, write_figure
 from sememekit.training import RunFolder
+from sememekit.training.metrics import CLUSTER_UPDATE, measured_at
 from sememekit.training.snapshots import step_of
 
 PAGE = "report.html"
@@ -64,21 +65,23 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
         page=str(target),
         epochs=len(_of_kind(records, "EpochReport")),
         steps=max(int(record["step"]) for record in records),
-        changes=sum("moved_words" in record["values"] for record in _of_kind(records, "ChangeReport", "ClusterUpdate")),
+        changes=sum("moved_words" in record["values"] for record in _of_kind(records, "ChangeReport", CLUSTER_UPDATE)),
     )
 
 
 def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_step: int | None = None) -> str:
     """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least. ``best_step`` is that of the best
     weights; without it they are those of the last epoch that was better than all before."""
-    epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", "ClusterUpdate")
+    epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", CLUSTER_UPDATE)
     clustered = "cluster_perplexity" in epochs[-1]["valid"]
-    best = _best(records, best_step)
+    if best_step is None:
+        best_step = max((epoch["step"] for epoch in epochs if epoch["best"]), default=0)
+    best = measured_at(records, best_step)
     columns, rows = _table(epochs, best)
     return pages.render(
         "run",
         name=name,
-        summary=_summary(plan, epochs, best),
+        summary=_summary(plan, epochs, best, best_step),
         learning=[chart(one) for one in _learning(epochs, _drops(plan))],
         clusters=[(title, chart(one)) for title, one in _clusters(epochs, changes)] if clustered else None,
         orphaned=max(
@@ -94,7 +97,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
 
 def charts(plan: Mapping[str, Any], records: Sequence[Entry]) -> list[Curves]:
     """All charts of a run, for a file: the learning curve, and those of its clusters where it has some."""
-    epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", "ClusterUpdate")
+    epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", CLUSTER_UPDATE)
     clusters = _clusters(epochs, changes) if "cluster_perplexity" in epochs[-1]["valid"] else []
     return [*_learning(epochs, _drops(plan)), *(one for _, one in clusters)]
 
@@ -103,23 +106,18 @@ def _of_kind(records: Sequence[Entry], *kinds: str) -> list[Entry]:
     return [record for record in records if record["kind"] in kinds]
 
 
-def _best(records: Sequence[Entry], step: int | None) -> Entry | None:
-    """The line of the best weights: of the end of an epoch, or of ``cluster-update``, which changes them at the same step."""
-    if step is None:
-        return next((epoch for epoch in reversed(_of_kind(records, "EpochReport")) if epoch["best"]), None)
-    return next((one for one in reversed(_of_kind(records, "EpochReport", "ClusterUpdate")) if one["step"] == step), None)
-
-
-def _summary(plan: Mapping[str, Any], epochs: Sequence[Entry], best: Entry | None) -> str:
+def _summary(plan: Mapping[str, Any], epochs: Sequence[Entry], best: Entry | None, best_step: int) -> str:
     # A run that predicts labels has no decoder.
     names = ", ".join(
         f"{slot} {plan[slot]['name']}".replace("_", " ") for slot in ("task", "encoder", "decoder") if slot in plan
     )
     last = epochs[-1]
-    ended = f"It ended because {last['finished']}." if last["finished"] else "It has not ended."
-    if best is None:
+    ended = f"It ended: {last['finished']}." if last["finished"] else "It has not ended."
+    if not best_step:
         where = "no epoch was better"
-    elif best["kind"] == "ClusterUpdate":
+    elif best is None:
+        where = f"the best weights are those after {best_step:,} steps, whose epoch is not in metrics.jsonl"
+    elif best["kind"] == CLUSTER_UPDATE:
         where = f"the best weights have the clusters that cluster-update gave them after {best['step']:,} steps"
     else:
         where = f"best on validation after epoch {best['epoch']}: {_values(best['valid'])}"
@@ -206,7 +204,7 @@ def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> list[tuple[s
 
 
 def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
-    found = [(record["step"], record["values"]) for record in changes if record["kind"] == "ClusterUpdate"]
+    found = [(record["step"], record["values"]) for record in changes if record["kind"] == CLUSTER_UPDATE]
     return [
         (
             f"{step:,}",

@@ -14,6 +14,9 @@ from sememekit.errors import CheckpointError
 from sememekit.files import RunWarning, naming, read_bytes, replace_file
 from sememekit.training.reports import ChangeReport, EpochReport, StepReport
 
+CLUSTER_UPDATE: Final = "ClusterUpdate"
+"""The kind of the line that ``cluster-update`` adds."""
+
 _KINDS: Final = {kind.__name__: kind for kind in (StepReport, EpochReport, ChangeReport)}
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "int": (int,),
@@ -52,6 +55,15 @@ def read(path: Path) -> list[dict[str, Any]]:
 def epochs(path: Path) -> list[dict[str, Any]]:
     """The records of finished epochs alone. Raises CheckpointError: as ``read``."""
     return [record for record in read(path) if record["kind"] == EpochReport.__name__]
+
+
+def measured_at(records: Iterable[Mapping[str, Any]], step: int) -> Mapping[str, Any] | None:
+    """The line of the weights after ``step`` steps: of the end of their epoch, or of ``cluster-update``, which changes weights
+    without a step. None where nobody measured them, or the line is lost."""
+    found = [
+        record for record in records if record["step"] == step and record["kind"] in (EpochReport.__name__, CLUSTER_UPDATE)
+    ]
+    return found[-1] if found else None
 
 
 def tokens_per_second(epochs: Iterable[Mapping[str, Any]]) -> float:

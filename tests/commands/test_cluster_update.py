@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -14,7 +15,7 @@ from sememekit.commands._options import WhichName
 from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.reports.run import report as write_report
+from sememekit.reports.run import report
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.run import Run
 from sememekit.training import EpochReport, RunFolder
@@ -166,22 +167,41 @@ def test_in_a_folder_of_its_own_the_snapshot_is_the_best_so_far(organized_copy: 
     assert report.best_epoch == 3
 
 
+def best_of(run: Path) -> tuple[str, list[str]]:
+    """What the page of a run says of its best weights, and the epochs that its table marks as the best."""
+    report(run)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    told = re.search(r"<p>[^<]* steps; ([^<]*)\. It [^<]*</p>", page)
+    assert told is not None
+    return told[1], re.findall(r'<tr><th scope="row">(\d+)</th>(?:<td[^>]*>[^<]*</td>)*<td>best</td></tr>', page)
+
+
 @pytest.mark.parametrize("which", ["best", "last"])
 def test_the_page_of_a_copy_marks_no_epoch_before_the_new_clusters(
     organized_copy: Path, tmp_path: Path, which: WhichName
 ) -> None:
     second = tmp_path / "second"
+    assert best_of(organized_copy)[1] == ["2"]
     cluster_update(organized_copy, out=second, which=which)
     step = RunFolder.open(second).metrics()[-1]["step"]
     told = f"the best weights have the clusters that cluster-update gave them after {step:,} steps"
-    write_report(second)
-    page = (second / "report.html").read_text(encoding="utf-8")
-    assert told in page
-    assert not re.search("<td[^>]*>best</td>", page)
+    assert best_of(second) == (told, [])
     train({"schedule": {"epochs": 3}}, second, resume=True)
-    page = (second / "report.html").read_text(encoding="utf-8")
-    last = RunFolder.open(second).metrics()[-1]
-    assert last["best"] == (told not in page) == bool(re.search("<td[^>]*>best</td>", page))
+    assert RunFolder.open(second).metrics()[-1]["best"], "an epoch is better than vectors that have not followed"
+    assert best_of(second)[1] == ["3"]
+
+
+def test_the_page_goes_by_the_best_weights_and_not_by_the_last_change(organized_copy: Path, tmp_path: Path) -> None:
+    """An update of the last weights leaves the best ones, and their epoch, as they are."""
+    folder = RunFolder.open(organized_copy)
+    state = folder.load("best", with_trainer=True)
+    folder.save(step_of(state.name) + 1, Run.open(organized_copy).task, state.trainer, best=False)
+    cluster_update(organized_copy, which="last")
+    assert best_of(organized_copy)[1] == ["2"]
+    kept = [record for record in folder.metrics() if record.get("epoch") != 2]
+    (organized_copy / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
+    told = f"the best weights are those after {step_of(state.name):,} steps, whose epoch is not in metrics.jsonl"
+    assert best_of(organized_copy) == (told, [])
 
 
 @pytest.mark.parametrize("moment", ["create", "append_metrics", "save", "rename"])
