@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -288,6 +289,9 @@ def test_explain_shows_before_and_after_and_counts_what_it_leaves_out(
         assert title in shown.stdout
         assert title in page
     assert "苹果#2" in shown.stdout
+    for columns in re.findall("<thead>(.*?)</thead>", page):
+        names = re.findall("<th[^>]*>([^<]+)</th>", columns)
+        assert len(set(names)) == len(names) > 1, "each column is called by a name of its own"
     assert f"with {overlay}:" in shown.stdout.replace("\n", "")
     assert "more have smaller changes" not in shown.stdout + page
     monkeypatch.setattr("sememekit.reports.explanation.SHOWN", 1)
