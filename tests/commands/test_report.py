@@ -54,7 +54,7 @@ def test_the_page_keeps_up_with_training(place: Place, tmp_path: Path, monkeypat
     monkeypatch.setattr("sememekit.commands.trainings.one_run.PAGE_EVERY", 0.0)
     with pytest.raises(KeyboardInterrupt):
         train(place.table(schedule__epochs=3), tmp_path / "run", on_report=stop)
-    assert seen == [True, True]
+    assert seen == [False, True], "an epoch is on the page once its snapshot is there"
 
 
 def test_a_run_without_clusters_has_its_learning_curve(softmax: Path, tmp_path: Path) -> None:
@@ -148,3 +148,22 @@ def test_control_characters_do_not_reach_a_page() -> None:
     assert "\x1b" not in page
     assert "\x07" not in page
     assert "run\ufffd[31m" in page
+
+
+@pytest.mark.parametrize("every", [0.0, 1e9])
+def test_the_page_of_a_training_names_the_best_epoch_that_the_training_reports(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
+) -> None:
+    """With epochs that are longer than the time between two pages, and shorter."""
+    monkeypatch.setattr("sememekit.commands.trainings.one_run.PAGE_EVERY", every)
+    found = train(place.table(schedule__epochs=3), tmp_path / "run")
+    assert found.best_valid is not None
+    text = " ".join((tmp_path / "run" / "report.html").read_text(encoding="utf-8").split())
+    assert f"best on validation after epoch {found.best_epoch}: perplexity {found.best_valid:,.2f}" in text
+    pointer = RunFolder.open(tmp_path / "run").pointer()["best"]
+    [best] = [
+        epoch for epoch in RunFolder.open(tmp_path / "run").epochs() if epoch["best"] and f"{epoch['step']:08d}" in pointer
+    ]
+    assert best["epoch"] == found.best_epoch
+    report(tmp_path / "run", html=tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "run" / "report.html").read_bytes()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sememekit.training import Report
 
 PAGE_EVERY: Final = 10.0
-"""Seconds that a page of the run stands before the next epoch replaces it; after the last epoch it is always written."""
+"""Seconds that a page of the run stands before a later epoch replaces it; when training stops it is always written."""
 
 
 class Position(NamedTuple):
@@ -99,19 +99,19 @@ def train(
 
         stepped()
         seconds, tokens, stopped = 0.0, 0.0, False
-        drawn, behind = time.monotonic(), False
+        drawn, behind = time.monotonic(), False  # an epoch is reported before its snapshot is there, which the page names
         try:
             for report in trainer.run(stepped):
+                if behind and time.monotonic() - drawn >= PAGE_EVERY:
+                    write_report(out)
+                    drawn, behind = time.monotonic(), False
                 if tell is not None:
                     folder.append_metrics({"kind": type(report).__name__, **vars(report)})
                     tell(report)
                 if isinstance(report, EpochReport):
                     seconds += report.seconds
                     tokens += report.seconds * report.tokens_per_second
-                    behind = ranks.leads and time.monotonic() - drawn < PAGE_EVERY
-                    if ranks.leads and not behind:
-                        write_report(out)
-                        drawn = time.monotonic()
+                    behind = ranks.leads
                 stopped = isinstance(report, StopReport)
                 if stopped and signals is not None:
                     signals.note()  # another rank may have been asked
