@@ -130,9 +130,12 @@ def test_every_figure_agrees_with_a_loop_over_positions(place: Place) -> None:
     masses, empty = SememeMasses(graph, task.device), torch.zeros(1, 6)
     mean, rest = mean_by_counts(task.decoder, masses, counts, empty), task.decoder.sense_probabilities(empty)
     assert rest is not None
-    running = sememe_counts(graph, counts)
-    nats = -np.log(running / counts.sum())
     from_lexicon = [entry.is_from_lexicon for entry in graph.entries()]
+    running = sememe_counts(graph, counts * np.array(from_lexicon))
+    nats = -np.log(np.maximum(running, 1) / counts.sum())
+    possible = set().union(*(has for has, can in zip(own, from_lexicon, strict=True) if can))
+    never = [k for k in range(graph.num_sememes) if k not in possible]
+    assert never, "a sememe that special words alone have"
     sums: dict[tuple[str, int], list[float]] = {}
     shown: dict[tuple[str, int], list[list[int]]] = {}
     order = np.argsort(np.concatenate([position for position, _ in contexts_of(task, text, "test")]))
@@ -145,14 +148,15 @@ def test_every_figure_agrees_with_a_loop_over_positions(place: Place) -> None:
         mass = masses(given.log_senses_NS)[0]
         scores = {
             "rise": mass - mean,
-            "mass": mass,
+            "mass": mass.clone(),
             "information": mass * (mass / mean).log(),
             "lift": mass / mean,
-            "gates": given.gates_NK[0],
+            "gates": given.gates_NK[0].clone(),
             "raised gates": given.gates_NK[0] - rest.gates_NK[0],
-            "frequency": torch.from_numpy(running).double(),
+            "frequency": torch.tensor(running).double(),
         }
         for name, score in scores.items():
+            score[never] = -math.inf
             for top in (1, 3):
                 listed = score.argsort(descending=True, stable=True)[:top].tolist()
                 hit = own[word] & set(listed)
@@ -218,10 +222,12 @@ def test_bands_add_up_to_the_whole() -> None:
 def test_random_is_the_mean_over_every_draw(top: int) -> None:
     graph = small_graph()
     gold = Gold.of(graph, np.full(graph.num_words, 7))
-    words = np.arange(graph.num_words)
+    possible = np.flatnonzero(gold.possible_K).tolist()
+    assert len(possible) < graph.num_sememes
+    words = np.array([word for word, entry in enumerate(graph.entries()) if entry.is_from_lexicon])
     found = expected_of_random(gold, words, top, gold_by_band(gold, words))
-    draws = [set(draw) for draw in combinations(range(graph.num_sememes), min(top, graph.num_sememes))]
-    for word, own in enumerate(held_by()):
+    draws = [set(draw) for draw in combinations(possible, min(top, len(possible)))]
+    for word, own in enumerate(held_by()[place] for place in words):
         hits = [len(own & draw) for draw in draws]
         assert found.number_P[word] == pytest.approx(sum(hits) / len(draws))
         assert found.any_P[word] == pytest.approx(sum(hit > 0 for hit in hits) / len(draws))
@@ -233,10 +239,11 @@ def test_no_more_sememes_are_in_common_than_there_are() -> None:
     graph = small_graph()
     words = np.arange(graph.num_words)
     every = np.tile(np.arange(graph.num_sememes), (len(words), 1))
+    possible = set().union(*(entry.sememes() for entry in graph.entries() if entry.is_from_lexicon))
     counts, tops = np.full(graph.num_words, 7), (7, 50)
     found = score_rankings(Gold.of(graph, counts), words, counts, words, {"all": every}, tops, seed=1)
     overlaps = {(score.ranking, score.top): score.overlap for score in found.whole}
-    assert overlaps == {("all", 7): 1.0, ("all", 50): 1.0, ("random", 7): 7 / graph.num_sememes, ("random", 50): 1.0}
+    assert overlaps == {("all", 7): 1.0, ("all", 50): 1.0, ("random", 7): 7 / len(possible), ("random", 50): 1.0}
 
 
 def test_common_draws_are_those_of_single_ratios() -> None:

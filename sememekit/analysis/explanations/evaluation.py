@@ -51,7 +51,7 @@ class ExplanationScores(OfRun):
         sampled: of how many sentences the positions are, where not all were read; None where all were.
         sentences: that the bootstrap draws, those with a scored position.
         unit: what a sentence is in this text.
-        num_sememes: K, what the rankings rank.
+        num_sememes: K, the sememes that are ranked.
         rankings: of all positions, each ranking with each k.
         words: by running words of the gold word in training.
         sememes: by running words of the gold sememe in training.
@@ -87,7 +87,8 @@ def evaluate_explanations(
 ) -> ExplanationScores:
     """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the word that came.
 
-    At each position the model has read the words before (as ``evaluate-ppl`` reads them) and ranks all K sememes of its graph.
+    At each position the model has read the words before (as ``evaluate-ppl`` reads them) and ranks the K sememes of its graph
+    that a word from a lexicon has: those of special tokens alone can never be gold.
     Gold are the sememes of the word that came, all its senses taken together: which sense was meant is not annotated. Positions
     whose word is a special token or a mark with sememes by rule, or has no annotation, are counted and left out. For each k:
 
@@ -133,7 +134,8 @@ def evaluate_explanations(
             raise DataError(f"evaluate-explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.vocabulary.counts), SememeMasses(graph, task.device)
         over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
-        most = min(tops[-1], graph.num_sememes)
+        possible_K = torch.from_numpy(gold.possible_K).to(task.device)
+        most = min(tops[-1], int(gold.possible_K.sum()))
         ranked: dict[str, NDArray[np.int32]] = {}
         rows, done = np.cumsum(scored) - 1, 0
         for position, hidden in contexts_of(task, text, split):
@@ -141,12 +143,12 @@ def evaluate_explanations(
             place, wanted = rows[position[counted]], hidden[torch.from_numpy(counted).to(hidden.device)]
             for begin in range(0, len(wanted), _CONTEXTS_AT_ONCE):
                 part = slice(begin, begin + _CONTEXTS_AT_ONCE)
-                for ranking, first in first_sememes(task, masses, over, at_rest, wanted[part], most).items():
+                for ranking, first in first_sememes(task, masses, over, at_rest, wanted[part], most, possible_K).items():
                     kept = ranked.setdefault(ranking, np.zeros((int(scored.sum()), most), dtype=np.int32))
                     kept[place[part]] = first
             done += len(position)
             progress("contexts", done, len(text.words))
-    frequent = np.argsort(-gold.count_K, kind="stable")[:most].astype(np.int32)
+    frequent = np.argsort(np.where(gold.possible_K, -gold.count_K, 1), kind="stable")[:most].astype(np.int32)
     ranked[FREQUENCY] = np.broadcast_to(frequent, (int(scored.sum()), most))
     places = np.flatnonzero(scored)
     found = score_rankings(gold, text.words[places], loaded.vocabulary.counts, units[places], ranked, tops, seed)
@@ -165,7 +167,7 @@ def evaluate_explanations(
         sampled=None if chosen.all() else f"{len(np.unique(units[chosen])):,} of {len(np.unique(units)):,}, seed {seed}",
         sentences=len(np.unique(units[places])),
         unit=unit,
-        num_sememes=graph.num_sememes,
+        num_sememes=int(gold.possible_K.sum()),
         rankings=found.whole,
         words=found.words,
         sememes=found.sememes,
@@ -173,13 +175,20 @@ def evaluate_explanations(
 
 
 def first_sememes(
-    task: Predictor, masses: SememeMasses, over: MeanMass, at_rest: SenseProbabilities, hidden_NH: Tensor, top: int
+    task: Predictor,
+    masses: SememeMasses,
+    over: MeanMass,
+    at_rest: SenseProbabilities,
+    hidden_NH: Tensor,
+    top: int,
+    possible_K: Tensor,
 ) -> dict[str, NDArray[np.int32]]:
-    """By each ranking the first ``top`` sememes (N, top) of N contexts, best first."""
+    """Rank the possible sememes of N contexts; by each ranking the first ``top`` (N, top), best first."""
     given = task.decoder.sense_probabilities(hidden_NH)
     assert given is not None
     found = rankings(masses(given.log_senses_NS), over.mean_K, given.gates_NK, at_rest.gates_NK[0])
-    return {name: scores_NK.topk(top, dim=1).indices.int().cpu().numpy() for name, scores_NK in found.items()}
+    ruled_out = torch.where(possible_K, 0.0, -torch.inf)
+    return {name: (scores_NK + ruled_out).topk(top, dim=1).indices.int().cpu().numpy() for name, scores_NK in found.items()}
 
 
 def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:

@@ -74,14 +74,16 @@ class Gold:
     Attributes:
         keys: sorted word * K + sememe of every pair, all senses of a word together.
         num_sememes: K.
+        possible_K: whether a word that can be gold has the sememe; no other sememe is ranked or drawn.
         size_V: sememes of each word.
-        count_K: running words that have each sememe, by the counts of the vocabulary.
+        count_K: tokens that have each sememe, by the counts of the vocabulary.
         nats_K: -log of that count as a share of the running words, 0 at least.
         nats_V: of the sememes of each word together.
     """
 
     keys: Integers
     num_sememes: int
+    possible_K: NDArray[np.bool_]
     size_V: Integers
     count_K: Integers
     nats_K: Reals
@@ -89,13 +91,16 @@ class Gold:
 
     @classmethod
     def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
-        """Of a graph and the counts (V,) of its vocabulary."""
+        """Of a graph and the counts (V,) of its vocabulary. Words with sememes by rule, such as ``<unk>``, are never gold: they
+        add nothing to the counts, and a sememe that no other word has is not ranked."""
         words, sememes = word_sememes(graph)
-        count_K = sememe_counts(graph, counts)
+        from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
+        count_K = sememe_counts(graph, np.where(from_lexicon, counts, 0))
         nats_K = -np.log(np.maximum(count_K, 1) / max(counts.sum(), 1))
         return cls(
             keys=words * graph.num_sememes + sememes,
             num_sememes=graph.num_sememes,
+            possible_K=np.bincount(sememes[from_lexicon[words]], minlength=graph.num_sememes) > 0,
             size_V=np.bincount(words, minlength=graph.num_words),
             count_K=count_K,
             nats_K=np.maximum(nats_K, 0.0),
@@ -131,7 +136,7 @@ def found_in(gold: Gold, words: Integers, tops: NDArray[np.integer]) -> Found:
 
 def expected_of_random(gold: Gold, words: Integers, top: int, sizes_PB: Reals) -> Found:
     """What k sememes drawn at random without repeats hold on the mean: no draw is made."""
-    total, size = gold.num_sememes, gold.size_V[words].astype(np.float64)
+    total, size = int(gold.possible_K.sum()), gold.size_V[words].astype(np.float64)
     top = min(top, total)
     none = np.ones(len(words))
     for drawn in range(top):
@@ -198,7 +203,8 @@ def score_rankings(
         rates = {measure: table.rate((name, top, number, measure)) for measure in ("any", "recall", "information")}
         compared = (name, top, number, "information"), (FREQUENCY, top, number, "information")
         above = None if name == FREQUENCY or FREQUENCY not in ranked else table.difference(*compared)
-        by_chance = min(top, gold.num_sememes) / gold.num_sememes
+        possible = int(gold.possible_K.sum())
+        by_chance = min(top, possible) / possible
         common = by_chance if name == RANDOM else _overlap(ranked[name][:, :top])
         overlap = None if number else common
         return RankingScore(ranking=name, top=top, **rates, overlap=overlap, above_frequency=above)
