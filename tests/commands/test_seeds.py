@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.commands.trainings.seeds import train_seeds
+from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
@@ -174,3 +175,38 @@ def test_a_signal_stops_all_with_one_line_and_the_same_command_goes_on(place: Pl
     )
     assert done.returncode == 0, done.stderr
     assert [run["run"][-1] for run in json.loads(done.stdout)["runs"]] == ["1", "2", "3"]
+
+
+def test_code_that_the_folder_names_is_not_imported(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_processes(monkeypatch)
+    out, traces = tmp_path / "runs", tmp_path / "imported"
+    train_seeds(place.table(schedule__epochs=1), out, (1, 2), jobs=1)
+    (tmp_path / "stranger.py").write_text(f"open({str(traces)!r}, 'w').close()\nclass Act: ...\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def name_code(path: Path, *slots: str) -> bytes:
+        before = path.read_bytes()
+        found = inner = json.loads(before)
+        for slot in slots:
+            inner = inner[slot]
+        inner["name"] = "stranger:Act"
+        path.write_text(json.dumps(found), encoding="utf-8")
+        return before
+
+    for slot in ("decoder", "encoder", "task"):
+        for path, inside in ((out / "seeds.json", ("table",)), (out / "seed-2" / "plan.json", ())):
+            if path.name == "seeds.json":
+                table = json.loads(path.read_bytes())
+                table["table"].setdefault(slot, {})
+                kept = path.read_bytes()
+                path.write_text(json.dumps(table), encoding="utf-8")
+                name_code(path, *inside, slot)
+            else:
+                kept = name_code(path, *inside, slot)
+            with trusting_code(False), pytest.raises(ConfigError, match=r"stranger:Act"):
+                train_seeds({}, out, (1, 3), jobs=1, resume=True)
+            path.write_bytes(kept)
+    assert not traces.exists()
+    (out / "seeds.json").write_text('{"table": 3}', encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"seeds\.json has no table of settings"):
+        train_seeds({}, out, (1,), jobs=1, resume=True)

@@ -29,7 +29,7 @@ _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 def read_seeds(text: str) -> tuple[int, ...]:
     """The seeds of ``--seeds 1,2,3``; a wrong one is a usage error."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not all(part.isascii() and part.isdigit() and len(part) <= 20 for part in parts):
         fail_usage(f"--seeds {text!r}: expected numbers with commas between, such as 1,2,3")
     seeds = tuple(int(part) for part in parts)
     if len(set(seeds)) < len(seeds):
@@ -76,7 +76,7 @@ def train_seeds(
     from sememekit.config import merge_tables
     from sememekit.engines.opening import engine_of
     from sememekit.files import read_object, replace_file
-    from sememekit.runs.plan import read_plan
+    from sememekit.runs.plan import check_plan_code, read_plan
     from sememekit.signals import stop_signals
 
     engine_of(engine)  # a wrong name is told before there is a folder
@@ -88,7 +88,12 @@ def train_seeds(
     if resume and not kept.is_file():
         raise CheckpointError(f"{kept} is missing, so there is nothing to resume; leave --resume out to begin")
     before = read_object(kept, CheckpointError) if resume else {"table": {}}
-    stored = before["table"]
+    stored = before.get("table")
+    if not isinstance(stored, dict):
+        raise CheckpointError(
+            f"{kept} has no table of settings; it was changed after writing: copy it again from where it came"
+        )
+    check_plan_code(stored, str(kept))
     whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
     whole["run"] = {"threads": 1, **whole.get("run", {})}
     plan = read_plan(whole, "the plan").table()
@@ -127,7 +132,7 @@ def _of_earlier_calls(
     on_remark: Callable[[str], None],
 ) -> dict[int, TrainReport]:
     """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
-    from sememekit.runs.plan import completed
+    from sememekit.runs.plan import check_plan_code, completed
     from sememekit.runs.train_report import TrainReport
     from sememekit.training.snapshots import read_json
 
@@ -141,7 +146,9 @@ def _of_earlier_calls(
             report = TrainReport.model_validate({**told[seed], "run": str(run)})
         except (KeyError, TypeError, ValueError):  # there is none, or another version wrote it
             report = None
-        own = completed(read_json(run / "plan.json"))
+        plan_of_seed = read_json(run / "plan.json")
+        check_plan_code(plan_of_seed, f"{run}/plan.json")
+        own = completed(plan_of_seed)
         if report is not None and not report.stopped and all(own.get(slot) == plan.get(slot) for slot in _TRAINED_ALIKE):
             found[seed] = report
         else:
