@@ -250,3 +250,41 @@ def test_a_lock_names_its_holder_and_a_kill_frees_it(tmp_path: Path) -> None:
         pass
     with sole_writer(lock, RuntimeError):
         pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path: Path) -> None:
+    """A folder out of an archive may hold links to any file of whoever unpacks it."""
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"mine")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / ".plan.json.writing").symlink_to(precious)
+    replace_file(folder / "plan.json", b"{}")
+    assert (precious.read_bytes(), (folder / "plan.json").read_bytes()) == (b"mine", b"{}")
+    assert not (folder / "plan.json").is_symlink()
+    for place in (precious, tmp_path / "nothing"):
+        (folder / ".lock").unlink(missing_ok=True)
+        (folder / ".lock").symlink_to(place)
+        with pytest.raises(OSError, match="no regular file") as caught, sole_writer(folder / ".lock", RuntimeError):
+            pass
+        assert caught.value.filename == str(folder / ".lock")
+    assert precious.read_bytes() == b"mine"
+    assert not (tmp_path / "nothing").exists()
+    (folder / ".lock").unlink()
+    os.mkfifo(folder / ".lock")
+    with pytest.raises(OSError, match="no regular file"), sole_writer(folder / ".lock", RuntimeError):
+        pass
+
+
+def test_a_file_system_without_locks_is_told_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl", reason="Windows locks otherwise")
+
+    def no_locks(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    told = pytest.raises(OSError, match="has no locks; choose a folder on another one")
+    with told as caught, sole_writer(tmp_path / ".lock", RuntimeError):
+        pass
+    assert caught.value.filename == str(tmp_path / ".lock")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+from sememekit.files.writing import naming
 
 
 @contextmanager
@@ -18,8 +22,10 @@ def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
     Args:
         file: created where it is missing, and left there.
         busy: makes the error for a second process, given who holds the lock: ``process 12 on host since ...``.
+
+    Raises OSError with the name of the file: it is a link, a folder or a pipe, or the file system has no locks.
     """
-    with file.open("a+b") as stream:
+    with _opened(file) as stream, naming(file):
         if not _take(stream.fileno()):
             stream.seek(0)
             holder = " ".join(stream.read(300).decode(errors="replace").split())
@@ -32,6 +38,21 @@ def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
             yield
         finally:
             _let_go(stream.fileno())
+
+
+def _opened(file: Path) -> BinaryIO:
+    """Open the lock without following a link and without changing the file: its writer may be somebody else."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        handle = os.open(file, flags, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise OSError(error.errno, f"is no regular file, as a lock is; remove it: rm -r {file}", str(file)) from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, f"is no regular file, as a lock is; remove it: rm {file}", str(file))
+    return os.fdopen(handle, "r+b")
 
 
 def _take(handle: int) -> bool:
@@ -51,6 +72,8 @@ def _take(handle: int) -> bool:
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
             return False
+        if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP):
+            error.strerror = "this file system has no locks; choose a folder on another one, such as a local disk"
         raise
     return True
 

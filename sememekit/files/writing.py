@@ -10,8 +10,10 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
+_BINARY: Final = getattr(os, "O_BINARY", 0)
+"""Windows alone tells text from bytes here."""
 _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
 """What systems answer that do not sync folders: Windows, and file systems over a network."""
 
@@ -36,7 +38,7 @@ def sync_to_disk(path: Path) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file and wait until it is on the disk. Raises OSError with the name of the file, also where the disk is full."""
-    with naming(path), path.open("wb") as stream:
+    with naming(path), new_file(path) as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
@@ -51,6 +53,14 @@ def naming(path: Path) -> Iterator[None]:
         if error.filename is None:
             error.filename = str(path)
         raise
+
+
+def new_file(path: Path) -> BinaryIO:
+    """Open a file that did not exist before, for writing. What stands in its place is removed first and never followed: in a
+    folder of somebody else it may be a link to any file of the user. Raises OSError with the name of the file."""
+    with suppress(FileNotFoundError):
+        path.unlink()
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), "wb")
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -90,7 +100,7 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
 def _write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> str:
     """Write a file as ``write_bytes`` does, and give back its SHA-256."""
     digest = hashlib.sha256()
-    with naming(path), path.open("wb") as stream:
+    with naming(path), new_file(path) as stream:
         for piece in pieces:
             digest.update(piece)
             stream.write(piece)
