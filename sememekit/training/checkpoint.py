@@ -20,6 +20,7 @@ The pointer names a snapshot before it is written and until it is removed; a fol
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -167,8 +168,13 @@ class RunFolder:
         return self.path / name
 
     def kept(self) -> dict[str, bytes]:
-        """name -> content of those files of ``manifest.KEPT`` that exist."""
-        return {name: self.file(name).read_bytes() for name in KEPT if self.file(name).exists()}
+        """name -> content of those files of ``manifest.KEPT`` that exist. Raises CheckpointError: one is a link or a folder,
+        and a link may lead to any file of the user."""
+        present = [self.file(name) for name in KEPT if os.path.lexists(self.file(name))]
+        for path in present:
+            if path.is_symlink() or not path.is_file():
+                raise CheckpointError(f"{path} is no regular file; put the file itself in its place")
+        return {path.name: path.read_bytes() for path in present}
 
     def data_signature(self) -> Signature:
         """The signature of the run's data. Raises CheckpointError when the copy in the run folder cannot be read."""

@@ -283,3 +283,16 @@ def test_the_commands(run: Path, tmp_path: Path) -> None:
     pulled = called("pull", str(tmp_path / "shared"), "--out", str(tmp_path / "pulled"))
     assert pulled.exit_code == 0, pulled.stderr
     assert Run.open(tmp_path / "pulled").plan.decoder is not None
+
+
+def test_a_link_in_a_run_is_not_passed_on(run: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a private key", encoding="utf-8")
+    for name in ("lexicon.txt", "augment.jsonl"):
+        copy = tmp_path / f"copy-{name}"
+        shutil.copytree(run, copy)
+        (copy / "manifest.json").unlink()
+        (copy / name).symlink_to(secret)
+        with pytest.raises(CheckpointError, match=r"no regular file|manifest\.json is missing"):
+            push(copy, str(tmp_path / f"shared-{name}"))
+        assert not (tmp_path / f"shared-{name}").exists()
