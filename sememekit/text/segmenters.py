@@ -163,14 +163,16 @@ def open_segmenter(
 
 @cache
 def _usual_jieba() -> Any:
-    """jieba with its own dictionary, which takes a second to load; nothing changes it."""
+    """jieba with the dictionary of its package, which takes a second to load. The cache that it keeps in the shared temporary
+    folder is not read: it would decide how a text is cut, and any program can write it."""
     import logging
 
     import jieba
 
     jieba.setLogLevel(logging.WARNING)  # it writes to stderr when it loads its dictionary
     tokenizer = jieba.Tokenizer()
-    tokenizer.initialize()
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
     return tokenizer
 
 

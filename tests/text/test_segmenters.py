@@ -243,3 +243,27 @@ def test_a_segmenter_says_what_it_lacks(name: str, message: str) -> None:
 
 def test_a_segmenter_of_your_own_can_be_named() -> None:
     assert open_segmenter("sememekit.text.segmenters:WhiteSpace").segment("a b") == ["a", "b"]
+
+
+def test_jieba_reads_no_cache_of_the_shared_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever writes it first would decide how everybody's text is cut, under the same description."""
+    import marshal
+    import tempfile
+
+    import jieba
+
+    from sememekit.text.segmenters import _usual_jieba
+
+    def forget() -> None:
+        _usual_jieba.cache_clear()
+        jieba.dt.initialized, jieba.dt.FREQ = False, {}
+
+    forget()
+    expected = JiebaSegmenter().segment("我来到北京清华大学")
+    frequencies, total = _usual_jieba().FREQ, _usual_jieba().total
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with (tmp_path / "jieba.cache").open("wb") as stream:
+        marshal.dump(({**frequencies, "我来到北京": 10**6, "我来到": 1, "我来到北": 0}, total), stream)
+    forget()
+    assert JiebaSegmenter().segment("我来到北京清华大学") == expected
+    forget()
