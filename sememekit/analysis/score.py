@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, tee
+from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +14,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.stream_nats import stream_nats, with_context
-from sememekit.runs.uncut import warn_uncut
+from sememekit.runs.uncut import refuse_uncut, warn_uncut
 from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
@@ -101,9 +101,9 @@ def score(
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
     segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
     if declares(task, TextWriter):
-        return _score_pairs(Writer(loaded, task, segmenter), lines, name)
+        return _score_pairs(Writer(loaded, task, segmenter), _cut(lines, loaded, segmenter, name), name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
-    read = _read(lines, loaded.vocabulary, segmenter, end, loaded.form(), name)
+    read = _read(_cut(lines, loaded, segmenter, name), loaded.vocabulary, segmenter, end, loaded.form(), name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
 
 
@@ -142,6 +142,17 @@ class OverlaySums:
         """What a person reads of them."""
         told = f"log-probability of all words: {-self.before:.4f} as trained, {-self.after:.4f} with {overlay}"
         return f"{told} ({self.before - self.after:+.4f})"
+
+
+def _cut(lines: Iterable[str], run: Run, segmenter: Segmenter | None, name: str) -> Iterator[str]:
+    """The lines; DataError where the first of them are raw Chinese that nothing cuts."""
+    rest = iter(lines)
+    first = list(islice(rest, _LINES_AT_ONCE))
+    if segmenter is None:
+        form, known = run.form(), run.vocabulary
+        unknown = [[word for word in line.split() if form.word(word) not in known] for line in first if line.strip()]
+        refuse_uncut(unknown, name.removesuffix(", line"), HOW_TO_CUT)
+    return chain(first, rest)
 
 
 def _read(

@@ -329,9 +329,10 @@ def _of_lattices(*, embeddings: bool = False) -> None:
 
 
 def _lines(method: str, text: Lines) -> list[str]:
-    """The lines of a text. Raises TypeError: it is none, such as a number, bytes or the path of a file."""
+    """The lines of a text, which LF ends as in files. Raises TypeError: it is none, such as a number, bytes or the path of a
+    file."""
     if isinstance(text, str):
-        return text.splitlines()
+        return text.removeprefix("\ufeff").removesuffix("\n").split("\n") if text else []
     lines = list(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else [text]
     _check_texts(method, "a string with a sentence a line, or a list of strings", *lines)
     return lines

@@ -51,10 +51,24 @@ def test_words_are_numbered_and_read_as_the_model_knows_them(place: Place, tmp_p
 def test_lines_without_blanks_are_told(place: Place, tmp_path: Path) -> None:
     narrow = Place(tmp_path / "narrow", max_vocabulary=6)
     train(narrow.table(schedule__epochs=1), tmp_path / "run")
-    for text, told in (("我 吃 海豚 。\n", False), ("我吃海豚买苹果。\n", True)):
+    for text, told in (
+        ("我 吃 海豚 。\n", False),
+        ("我吃海豚买苹果。\n", True),
+        ("我 吃 。\n" * 9 + "我吃海豚买苹果。\n", True),
+    ):
         (tmp_path / "lines.txt").write_text(text, encoding="utf-8")
         found = CliRunner().invoke(app, ["score", str(tmp_path / "run"), str(tmp_path / "lines.txt"), "--device", "cpu"])
-        assert found.exit_code == 0
+        refused = told and text.count("\n") == 1
+        assert found.exit_code == int(refused)
+        assert (found.stdout == "") is refused, "no figure of a text that was not read"
+        if refused:
+            assert "lines.txt: 1 of the first 1 texts hold Chinese without blanks, such as '我吃海豚买苹果'" in found.stderr
+            assert "add --segment, or cut the lines with: sememekit segment FILE" in found.stderr
+            cut = CliRunner().invoke(
+                app, ["score", str(tmp_path / "run"), str(tmp_path / "lines.txt"), "--device", "cpu", "--segment"]
+            )
+            assert cut.exit_code == 0 or "segmenter" in cut.stderr, cut.stderr
+            continue
         assert ("'我吃海豚买苹果'; add --segment, or cut the lines with: sememekit segment FILE" in found.stderr) is told
         written = CliRunner().invoke(app, ["generate", str(tmp_path / "run"), text.strip(), "--device", "cpu"])
         assert written.exit_code == 0

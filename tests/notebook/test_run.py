@@ -17,6 +17,7 @@ from sememekit import Run, load_run
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.score import score, score_overlay
+from sememekit.commands._input import lines_of
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
@@ -96,15 +97,17 @@ def test_chinese_that_is_read_as_unknown_is_told_as_the_commands_tell_it(run: Ru
     for asked, advice in (
         (lambda: run.generate(raw, num_tokens=2), "cut it first: sememekit segment"),
         (lambda: run.explain(f"我 {raw}"), "cut it first: sememekit segment"),
-        (lambda: run.score(f"我 {raw}", segment=False), "add --segment, or cut the lines"),
+        (lambda: run.score("\n".join([*["我 。"] * 9, f"我 {raw}"]), segment=False), "add --segment, or cut the lines"),
         (lambda: writer.generate(raw), "cut it first: sememekit segment"),
         (lambda: writer.explain(raw), "cut it first: sememekit segment"),
     ):
         with pytest.warns(RunWarning, match=f"{told}{advice}"):
             asked()
     for pair in (f"{raw}\t我", f"我\t{raw}"):
-        with pytest.warns(RunWarning, match=told):
+        with pytest.raises(DataError, match="1 of the first 1 texts hold Chinese without blanks"):
             writer.score(pair, segment=False, carry=False)
+    with pytest.raises(DataError, match="add --segment"):
+        run.score(raw, segment=False)
     with pytest.warns(
         RunWarning, match="words of the prompt that the model does not know, read as <unk>: 飞船; Chinese is cut"
     ):
@@ -295,3 +298,13 @@ def test_tables_are_sequences_that_show_themselves() -> None:
     assert '<td style="text-align:right">0.5</td>' in table._repr_html_()
     with pytest.raises(KeyError, match="no column 'q'; there are word, p"):
         table.column("q")
+
+
+def test_a_text_has_the_lines_that_a_file_has(run: Run, folders: Path, tmp_path: Path) -> None:
+    """LF alone ends a line; a byte-order mark is no part of the first word."""
+    odd = "\ufeff我 吃 苹果\u2028 。\r\n人\x0c 买\x85 电脑 。\n\n我 吃 梨 。"
+    (tmp_path / "odd.txt").write_bytes(odd.encode())
+    written = list(score(folders / "sdlm", lines_of(tmp_path / "odd.txt", "strict"), device="cpu"))
+    in_python = run.score(odd, segment=False)
+    assert [(row["word"], row["nats"]) for row in in_python] == [(row.token, row.nats) for row in written]
+    assert {row.sentence for row in written} == {1, 2, 4}

@@ -142,7 +142,7 @@ def explanation_scores(
 def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:
     """What a trained lattice model finds in characters: a picture, some sentences, and F1 where the words are known."""
     gold, run = out / "text" / "gold.txt", out / name
-    lines = gold.read_text(encoding="utf-8").splitlines()
+    lines = gold.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     known = any(" " in line for line in lines)
     rows: tuple[SegmentationRow, ...] = ()
     if known:

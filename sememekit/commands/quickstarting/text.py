@@ -182,7 +182,7 @@ def text_summary(text: Path, data: PreparedData, graph: SememeGraph) -> TextSumm
 
 def sentences(text: Path, segmenter: str) -> Iterator[list[str]]:
     """The sentences of a text as words; a raw one is one word. For characters: normalised as to width and nothing else."""
-    for line in text.read_text(encoding="utf-8").splitlines():
+    for line in text.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"):
         if is_tagged(text):
             for words in split_sentences(join_names(parse_tagged(line))):
                 yield [to_half_width(word) for word in words]
