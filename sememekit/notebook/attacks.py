@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from sememekit.attack import Example, ExampleResult, read_attack_plan
+from sememekit.attack import Example, ExampleResult, choose_examples, read_attack_plan
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
 from sememekit.config import merge_tables, trusting_code
@@ -117,7 +117,7 @@ def attack(
             ``predict_proba`` and ``classes_``, as scikit-learn has; a pipeline of transformers, or ``hf:PATH``, the folder of a
             sequence classifier; a model wrapper of TextAttack; a run of a classifier, or its folder.
         texts: strings, or tuples of strings for examples of several texts.
-        labels: the true label of each, by name or by the number of its column.
+        labels: the true label of each, all by name or all by the number of its column.
         names: of the C columns, in their order; the labels or ``classes_`` that the victim has unless given.
         sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
         search, goal, candidates: as the flags; the search is greedy unless given, which is quick, and the command's genetic.
@@ -147,12 +147,12 @@ def attack(
     fields = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
     known = named.victim.labels
     examples = [
-        Example(index, text, _label(label, known, index))
-        for index, (text, label) in enumerate(zip(fields, labels, strict=True))
+        Example(index, text, label) for index, (text, label) in enumerate(zip(fields, _labels(labels, known), strict=True))
     ]
     titles = tuple(f"text {number}" for number in range(1, len(fields[0]) + 1)) if len(fields[0]) > 1 else ("text",)
     digest = hashlib.sha256(json.dumps([[*map(list, fields)], [example.label for example in examples]]).encode()).hexdigest()
-    parts = attack_parts(plan, named, None, AttackedData(_TEXTS, digest, titles), examples, examples, progress)
+    chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+    parts = attack_parts(plan, named, None, AttackedData(_TEXTS, digest, titles), examples, chosen, progress)
     with TemporaryDirectory() as temporary:
         folder = AttackFolder.create(Path(out) if out is not None else Path(temporary) / "attack", parts.identity)
         begun = OpenAttack(folder, parts)
@@ -184,14 +184,19 @@ def _named(
     return wrap(adapted(victim, logits=logits), [str(name) for name in names], name=title, remedy="names=[...]", **given)
 
 
-def _label(label: Any, known: Sequence[str], index: int) -> str:
-    """The name of a label; a number that is no name is that of a column.
+def _labels(labels: Sequence[Any], known: Sequence[str]) -> list[str]:
+    """The names of all labels: either all of them are names, or all are numbers of columns.
 
     Raises:
-        DataError: neither.
+        DataError: a label is neither, or some are names alone and others columns alone.
     """
-    if str(label) in known:
-        return str(label)
-    if isinstance(label, int | np.integer) and 0 <= label < len(known):
-        return known[int(label)]
-    raise DataError(f"attack: text {index} (from 0) has the label {label!r}; the victim's labels are {', '.join(known)}")
+    if all(str(label) in known for label in labels):
+        return [str(label) for label in labels]
+    is_column = [isinstance(label, int | np.integer) and 0 <= label < len(known) for label in labels]
+    if all(is_column):
+        return [known[int(label)] for label in labels]
+    index = is_column.index(False)
+    raise DataError(
+        f"attack: text {index} (from 0) has the label {labels[index]!r}; the victim's labels are {', '.join(known)}; give each "
+        f"text its name, or each the number of its column, 0 to {len(known) - 1}"
+    )

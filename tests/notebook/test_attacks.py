@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from sememekit import attack
+from sememekit.attack import Example, choose_examples
 from sememekit.commands.attack import attack as attack_command
 from sememekit.commands.attack import compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.notebook.attacks import _labels
 from tests.attack.toys import LABELS, TEXTS, predict
 
 WORDS = [text for text, _ in TEXTS]
@@ -128,3 +130,51 @@ for first in ("", "import sememekit.attack", "from sememekit.runs.attacks.victim
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ})
     assert found.stdout == "True sememekit.notebook.attacks Victim Attack\n" * 3, found.stderr
+
+
+def test_limit_and_sample_choose_examples_as_they_are_signed(table: dict[str, Any]) -> None:
+    for sample in ("first", "random"):
+        chosen = {"limit": 3, "sample": sample, "seed": 4}
+        found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings={**table, "attack": chosen})
+        expected = choose_examples([Example(index, (text,), "") for index, text in enumerate(WORDS)], 3, sample, 4)
+        assert [result.index for result in found.results] == [example.index for example in expected]
+
+
+@pytest.mark.parametrize(
+    ("labels", "known", "expected"),
+    [
+        ([0, 1, 2], ("1", "2", "3"), ["1", "2", "3"]),
+        ([1, 2, 3], ("1", "2", "3"), ["1", "2", "3"]),
+        (["no", "yes"], ("no", "yes"), ["no", "yes"]),
+        ([np.int64(1), 0], ("no", "yes"), ["yes", "no"]),
+    ],
+)
+def test_numbers_are_names_for_all_or_columns_for_all(labels: list[Any], known: tuple[str, ...], expected: list[str]) -> None:
+    assert _labels(labels, known) == expected
+
+
+@pytest.mark.parametrize("labels", [[0, 3], ["no", 0], [0, 0.5], [0, None], [-1, 0]])
+def test_labels_of_two_kinds_are_refused(labels: list[Any]) -> None:
+    with pytest.raises(DataError, match="give each text its name, or each the number of its column, 0 to 2"):
+        _labels(labels, ("1", "2", "no"))
+
+
+def test_a_victim_whose_answers_depend_on_company_or_chance_is_refused(table: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"names": LABELS, "candidates": "table", "settings": table}
+
+    def in_company(texts: list[str]) -> np.ndarray:
+        answers = predict(texts)
+        return answers if len(texts) == 1 else answers * 0.9 + 0.05
+
+    with pytest.raises(DataError, match=r"gives '.*' other probabilities when it is asked again among other texts"):
+        attack(in_company, WORDS, GOLD, **given)
+    chance = np.random.default_rng(1)
+
+    def noisy(texts: list[str]) -> np.ndarray:
+        moved = np.clip(predict(texts)[:, 1] + chance.normal(0, 0.1, len(texts)), 0, 1)
+        return np.stack([1 - moved, moved], axis=1)
+
+    with pytest.raises(DataError, match=r"evaluation mode"):
+        attack(noisy, WORDS, GOLD, **given)
+    quiet = attack(predict, WORDS, GOLD, **given).report
+    assert quiet.texts_asked <= quiet.queries + len(WORDS), "the questions before the attack are not counted"

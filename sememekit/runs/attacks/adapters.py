@@ -155,7 +155,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
                 local_files_only=True,
                 use_safetensors=True,
                 trust_remote_code=False,
-                dtype=torch.float32,
+                dtype=torch.float64,
                 output_loading_info=True,
             )
     except Exception as error:
@@ -188,6 +188,7 @@ class _Classifier:
     """A sequence classifier as a function of texts."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
+        tokenizer.padding_side = "right"  # on the left, padding moves absolute positions, and answers depend on the batch
         self._model, self._tokenizer = model, tokenizer
         self._longest = _longest(model, tokenizer)
         self._at_once = _AT_ONCE if tokenizer.pad_token is not None else 1

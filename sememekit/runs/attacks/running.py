@@ -37,13 +37,14 @@ from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.attacks.run_cutter import LatticeCutter
 from sememekit.runs.attacks.victims import NamedVictim
+from sememekit.runs.uncut import UNCUT_SHARE
 
 ASKED_AGAIN = 3
 """Finished examples whose original texts a resumed attack asks the victim again."""
+IN_COMPANY = 8
+"""Texts that are asked alone and together before an attack."""
 SAME = 1e-4
 """How far a probability of the same victim may move between two calls: with other texts in the batch, on another machine."""
-UNCUT_SHARE = 0.2
-"""Share of examples with a stretch too long for one word from which an attack stops: it would take sentences for words."""
 
 
 def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
@@ -167,8 +168,28 @@ class OpenAttack:
                 "or start anew with another --out"
             )
 
+    def check_company(self) -> None:
+        """Ask for some texts alone and together. Raise DataError where an answer depends on the other texts of its batch, or
+        changes from call to call: success would then be chance. These questions are not counted."""
+        victim = self.parts.named.victim
+        texts = list(dict.fromkeys(example.fields for example in self.left()))[:IN_COMPANY]
+        counted = victim.calls, victim.texts_asked
+        alone = [victim.ask([[text]])[0][0] for text in texts]
+        together = [answer for [answer] in victim.ask([[text] for text in texts])]
+        victim.calls, victim.texts_asked = counted
+        for text, one, other in zip(texts, alone, together, strict=True):
+            if isinstance(one, str) or isinstance(other, str):
+                continue  # told with the example
+            if (gap := float(abs(one - other).max())) > SAME:
+                raise DataError(
+                    f"the victim {victim.name} gives {text[-1][:40]!r} other probabilities when it is asked again among other "
+                    f"texts (they move by {gap:.4f}, at most {SAME} is allowed); put a model of torch into evaluation mode "
+                    "(model.eval()), fix its random numbers, and pad on the right, or mask what pads"
+                )
+
     def run(self, should_stop: Callable[[], bool], progress: Progress) -> bool:
-        """Attack what is not finished yet; whether a signal came in between."""
+        """Attack what is not finished yet; whether a signal came in between. Raises DataError as ``check_company``."""
+        self.check_company()
         left = self.left()
         finished, total = len(self.parts.chosen) - len(left), len(self.parts.chosen)
         progress("examples", finished, total)
