@@ -20,7 +20,7 @@ from sememekit.attack import (
     words_of,
 )
 from sememekit.attack.constraints import STANDARD
-from sememekit.attack.constraints.protected import is_number
+from sememekit.attack.constraints.protected import is_negation, is_number
 from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import built_in_opposites, read_pairs
 from sememekit.config import resources_folder
@@ -124,6 +124,12 @@ def test_marks_numbers_and_negations_stay_by_default() -> None:
     kept = narrowed(text, table, protected={"numbers": False})
     assert "two" in kept
     assert "three" in kept["film"]
+    for word in "无法 不再 不得 尚未 毫无 从不 不必 没法 无从 毫不 别无选择 从未 ca wo Sha ai cannot 别".split():  # noqa: SIM905
+        assert is_negation(word.lower()), word
+    assert not [word for word in ("特别", "别人", "非常", "电影", "ago", "没精打采的") if is_negation(word)]
+    assert narrowed("film ca n't 无法", dict.fromkeys(("film", "ca", "无法"), ("wo", "不得", "thing")), "standard") == {
+        "film": ("thing",)
+    }
     assert [is_number(word) for word in ("one", "half-hour", "B2B", "二十", "一个")] == [True, False, True, True, False]
 
 

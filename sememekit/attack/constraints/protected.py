@@ -11,9 +11,13 @@ NEGATIONS: Final = frozenset(
     """
     no not n't never none nobody nothing nowhere neither nor without hardly scarcely barely cannot
     don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't haven't hasn't hadn't ain't
-    不 没 没有 无 未 非 别 勿 莫 毋 不是 不会 不能 不要 并非 从未 绝不
+    ca wo sha ai
+    莫 毋 勿 非 别 并非 绝非 决非 别无选择
     """.split()  # noqa: SIM905
 )
+"""Negations in lower case; ``ca``, ``wo``, ``sha`` and ``ai`` are what tokenizers leave of can't, won't, shan't and ain't."""
+_NEGATING: Final = frozenset("不没未无")
+"""Chinese negations that also begin or end words of at most three characters: 不再, 没法, 尚未, 无从, 毫不."""
 NUMBERS: Final = frozenset(
     """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -47,8 +51,13 @@ class Protected(Constraint):
         return (
             (settings.marks and not any(map(str.isalnum, word)))
             or (settings.numbers and is_number(lower))
-            or (settings.negations and lower in NEGATIONS)
+            or (settings.negations and is_negation(lower))
         )
+
+
+def is_negation(word: str) -> bool:
+    """Whether a word in lower case is a negation, or a short Chinese word that begins or ends with one."""
+    return word in NEGATIONS or (0 < len(word) <= 3 and not _NEGATING.isdisjoint((word[0], word[-1])))
 
 
 def is_number(word: str) -> bool:
