@@ -277,7 +277,10 @@ def _style(salt: str = "sememekit") -> Iterator[None]:
 
     there = set(fontManager.get_font_names())
     fonts = {"font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)]}
-    with style.context(["default", {**_STYLE, **fonts, "svg.hashsalt": salt}]), warnings.catch_warnings():
+    with (
+        style.context(["default", {**_STYLE, **fonts, "svg.hashsalt": salt, "text.parse_math": False}]),
+        warnings.catch_warnings(),
+    ):
         warnings.filterwarnings("ignore", "Glyph")
         yield
 

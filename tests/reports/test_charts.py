@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import struct
 import warnings
@@ -105,6 +106,12 @@ def test_a_chart_in_a_page_has_the_colours_of_the_page_and_no_names_twice() -> N
 
 def test_equal_charts_are_equal_bytes() -> None:
     assert chart(CURVES) == chart(CURVES)
+
+
+@pytest.mark.parametrize("name", ["$$", "$x_$", "a $5 and $6", r"\\frac{"])
+def test_a_name_is_drawn_as_it_is_and_read_as_no_formula(name: str) -> None:
+    drawn = chart(replace(CURVES, lines=(replace(CURVES.lines[0], name=name), *CURVES.lines[1:])))
+    assert name in html.unescape(str(drawn))
 
 
 def test_a_style_of_the_user_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
