@@ -6,7 +6,7 @@ references, and that an unknown word matches nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -95,10 +95,16 @@ def rouge(
     ``<unk>`` and ``UNK``, standing alone in a hypothesis, count as a word (or a character) that matches nothing: a model gets
     no credit for an unknown word that was masked in the reference, nor for the part of a mark that ``byte_cap`` leaves.
     ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to score, texts and references in different
-    numbers, or a text without any reference. Raises ConfigError: settings that contradict each other.
+    numbers, a text without a reference, or a tokenizer that drops most letters of the references. Raises ConfigError: settings
+    that contradict each other.
     """
     settings = settings or RougeSettings()
     _check_numbers(hypotheses, references)
+    if not sees(settings, (text for own in references for text in own)):
+        raise DataError(
+            "ROUGE by words of rouge-score keeps ASCII letters and digits alone, and most letters of these references are "
+            "others; score them by characters (lcsts-characters), or by words of jieba (lcsts-words)"
+        )
     score = _scorer(settings)
     rows = [_example(hypothesis, own, settings, score) for hypothesis, own in zip(hypotheses, references, strict=True)]
     table = np.array(rows, dtype=np.float64).reshape(len(rows), len(METRICS))
@@ -107,6 +113,18 @@ def rouge(
         name: ratio_interval(column, np.ones(len(column)), resamples=resamples, seed=seed) for name, column in columns.items()
     }
     return RougeReport(**estimates, per_example=columns, examples=len(rows), signature=rouge_signature(settings, references))
+
+
+def sees(settings: RougeSettings, texts: Iterable[str]) -> bool:
+    """Whether a tokenizer keeps at least half of the letters of some texts. That of rouge-score drops all but ASCII: Chinese
+    and Russian texts would be scored by their digits."""
+    if settings.unit == "character" or settings.tokenizer != "rouge-score":
+        return True
+    letters = kept = 0
+    for text in texts:
+        letters += sum(map(str.isalpha, text))
+        kept += sum(letter.isascii() and letter.isalpha() for letter in text)
+    return 2 * kept >= letters
 
 
 def rouge_signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> str:

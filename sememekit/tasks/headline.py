@@ -10,7 +10,7 @@ from torch import nn
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
-from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeSettings, rouge
+from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeSettings, rouge, sees
 from sememekit.tasks.base import PrimaryMetric
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.tasks.writing import hypothesis_words, originals_of
@@ -62,12 +62,14 @@ class HeadlineWriter(SequenceToSequence):
 def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:
     """Names and settings of the ROUGE that these data are usually scored by, the main one first.
 
-    Other data are scored by characters where most words of the vocabulary are Chinese, otherwise by words.
+    Other data are scored by characters where most words of the vocabulary are Chinese, otherwise by words: those of
+    rouge-score, or between blanks where its tokenizer drops most letters. So are texts that the usual ROUGE cannot see.
     """
     names = PRESETS_OF_DATASETS.get(data.signature.dataset, ())
-    if names:
+    visible = sees(RougeSettings(), data.vocabulary.tokens)
+    if names and (visible or sees(PRESETS[names[0]], data.vocabulary.tokens)):
         return [(name, PRESETS[name]) for name in names]
     chinese = sum(HAN.search(word) is not None for word in data.vocabulary.tokens)
     if 2 * chinese > len(data.vocabulary):
         return [("characters", RougeSettings(unit="character"))]
-    return [("words", RougeSettings())]
+    return [("words", RougeSettings(tokenizer="rouge-score" if visible else "white space"))]

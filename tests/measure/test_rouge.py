@@ -14,7 +14,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.bleu import dialogue_bleu
 from sememekit.measure.references import digest_of
-from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge
+from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge, sees
 from sememekit.measure.score_differences import score_differences
 
 CHARACTERS = PRESETS["lcsts-characters"]
@@ -127,7 +127,7 @@ def test_differences_are_paired() -> None:
     assert found.low > 0, "the first is better in every example that has a match"
     assert found.high - found.low < first.rouge1.high - first.rouge1.low
     with pytest.raises(DataError, match="cannot be compared"):
-        score_differences(first, rouge(chinese(1), references, WORDS))
+        score_differences(first, rouge(chinese(1), references, RougeSettings(tokenizer="white space")))
 
 
 def test_the_signature_names_everything() -> None:
@@ -167,3 +167,19 @@ def test_what_cannot_be_scored() -> None:
         rouge(["a"], ["a"])
     with pytest.raises(ConfigError, match="stemming"):
         rouge(["a"], [["a"]], RougeSettings(unit="character", stemming=True))
+
+
+@pytest.mark.parametrize("text", ["中国 队 赢得 2008 年 金牌", "сборная выиграла 3 медали"])
+def test_a_language_that_the_tokenizer_cannot_see_is_refused(text: str) -> None:
+    """Digits alone would be compared: 0.00 for equal texts without any."""
+    for preset in ("gigaword", "duc"):
+        with pytest.raises(DataError, match=r"keeps ASCII letters and digits alone.*lcsts-characters"):
+            rouge([text], [[text]], PRESETS[preset])
+    assert rouge([text], [[text]], PRESETS["lcsts-characters"]).rouge1.value == 1.0
+    assert rouge([text], [[text]], RougeSettings(tokenizer="white space")).rouge1.value == 1.0
+    assert not sees(RougeSettings(), [text])
+
+
+def test_a_language_of_ascii_letters_with_some_others_is_seen() -> None:
+    assert sees(RougeSettings(), ["l'équipe a gagné à Zürich", "北京 beijing won the medal"])
+    assert sees(RougeSettings(), ["2008", "12 : 3"]), "there is no letter to lose"
