@@ -48,7 +48,7 @@ def command(
 ) -> None:
     """Assign the words of a trained model to its clusters anew from its training text (E-step), and train it on (M-step).
 
-    Without --epochs no weight changes, and the perplexity gets worse: the vectors have not followed. Without --out the
+    Without --epochs no weight changes, and the perplexity usually gets worse: the vectors have not followed. Without --out the
     checkpoint is replaced, atomically. train --resume goes on from either, and with an M-step that was stopped.
     """
     from sememekit.training import StepReport
@@ -180,7 +180,7 @@ def cluster_update(
     objectives = {"objective_before": done.objective_before, "objective_after": done.objective_after}
     values = {**asdict(done.change), **after.model_dump(), **objectives}
     record = {"kind": CLUSTER_UPDATE, "split": split, "statistics": statistics, "values": values}
-    where, name = keep_clusters(loaded, task, state, record, out)
+    where, name = keep_clusters(loaded, task, state, record, out, target_epochs if epochs else 0)
     report = ClusterUpdateReport(
         run=str(run),
         checkpoint=loaded.snapshot,

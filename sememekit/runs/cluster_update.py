@@ -211,11 +211,13 @@ def training_state(
 
 
 def keep_clusters(
-    loaded: Run, task: Predictor, state: dict[str, Any], record: dict[str, Any], out: Path | None
+    loaded: Run, task: Predictor, state: dict[str, Any], record: dict[str, Any], out: Path | None, epochs: int = 0
 ) -> tuple[Path, str]:
     """Write the changed model with a state of training, in its run or as a run of its own; the folder and the snapshot.
 
     A run of its own is built in a hidden folder beside ``out`` and appears by one rename, so that no part of it is ever there.
+    Its schedule ends after ``epochs``, unless that is 0: where the M-step is killed before its first step, ``train --resume``
+    must go on to the same end.
     """
     source, step = loaded.folder, step_of(loaded.snapshot)
     if out is None:
@@ -227,7 +229,10 @@ def keep_clusters(
     if hidden.exists():
         shutil.rmtree(hidden)
     files = source.kept()
-    copy = RunFolder.create(hidden, source.plan, source.versions, files)
+    plan = source.plan
+    if epochs:
+        plan = {**plan, "schedule": {**plan["schedule"], "epochs": epochs}}
+    copy = RunFolder.create(hidden, plan, source.versions, files)
     for line in source.metrics():
         if line["step"] <= step:
             copy.append_metrics(line)

@@ -167,7 +167,7 @@ def scenes(commands: Commands, folder: Path, only: Iterable[str] = ()) -> Iterat
 
 
 def _train(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:
-    world = make_world(commands, folder, "softmax", task__chunk_length=60)
+    world = make_world(commands, folder, "softmax", task__chunk_length=60, encoder__dropout=0.3, task__output_dropout=0.2)
     out = folder / "work" / "run"
     command: list[object] = [*world.train, *settings(run__checkpoint_every=1), "--out", out]
     resume: list[object] = ["train", "--out", out, "--resume", "-q"]
@@ -229,6 +229,8 @@ def _clusters(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:
     command: list[object] = ["cluster-update", world.run, "--out", out, "-q"]
     resume: list[object] = ["train", "--out", out, "--resume", "-q"]
     yield Scene(f"{name} --out", work, out, folder / "nothing", command, [command, resume], run_state, once=True)
+    trained = [*command, "--epochs", 2]
+    yield Scene(f"{name} --out --epochs", work, out, folder / "nothing", trained, [resume, trained], run_state)
 
 
 def write_attack(world: World) -> list[object]:
