@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import exp
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final, NamedTuple
 from sememekit.config import Settings
 from sememekit.figures import percent
 from sememekit.files import typed
+from sememekit.reports.run import training_figure
 from sememekit.runs.plan import Plan, Slot
 from sememekit.runs.run import Run, Which
 from sememekit.runs.sharing import without_folders
@@ -31,9 +33,15 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
     last, as they were validated. The licence is left to the owner. Raises CheckpointError: as ``Run.open``.
     """
     opened = Run.open(run, device="cpu")
-    title = name or opened.path.resolve().name
+    title = " ".join((name or opened.path.resolve().name).split())
     found = _validated(opened, which)
-    parts = [_metadata(opened, title, found), _opening(opened, title), _figures(found), _data(opened), _sememes(opened)]
+    parts = [
+        _metadata(opened, title, found),
+        _opening(opened, title),
+        _figures(found, opened.plan),
+        _data(opened),
+        _sememes(opened),
+    ]
     parts += [_settings(opened.plan), _versions(opened), _use(opened, title), _licence(opened)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -80,7 +88,7 @@ def _metadata(run: Run, title: str, found: _Validated) -> str:
         lines += [f"      type: {json.dumps(run.signature.dataset)}", "      split: valid", "    metrics:"]
         for metric, value in found.valid.items():
             if metric not in _COUNTS:
-                lines += [f"    - type: {metric}", f"      value: {value:.6g}"]
+                lines += [f"    - type: {json.dumps(metric)}", f"      value: {value:.6g}"]
     return "\n".join([*lines, "---"])
 
 
@@ -88,13 +96,18 @@ def _opening(run: Run, title: str) -> str:
     plan = run.plan
     parts = [f"task {plan.task.name}", f"encoder {plan.encoder.name}"]
     parts += [f"output layer {plan.decoder.name}"] if plan.decoder is not None else []
-    return f"# {title}\n\nA model of [sememekit](#use): {', '.join(parts)}; {len(run.vocabulary):,} words."
+    return f"# {_plain(title)}\n\nA model of [sememekit](#use): {', '.join(parts)}; {len(run.vocabulary):,} words."
 
 
-def _figures(found: _Validated) -> str:
+def _plain(text: str) -> str:
+    """A text of somebody else as one line of Markdown that is only text: no heading, link, table, code or HTML."""
+    return re.sub(r"([\\`\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+def _figures(found: _Validated, plan: Plan) -> str:
     rows: list[Sequence[object]] = []
     if "perplexity" in found.valid and found.train_nats is not None:
-        rows.append(("training perplexity of the epoch, as it was trained", f"{exp(min(found.train_nats, 700.0)):,.2f}"))
+        rows.append((f"perplexity of the epoch: {training_figure(plan.table())}", f"{exp(min(found.train_nats, 700.0)):,.2f}"))
     for metric, value in found.valid.items():
         counted = metric in ("tokens", "examples")
         rows.append((f"validation {metric.replace('_', ' ')}", f"{value:,.0f}" if counted else f"{value:,.4f}"))
@@ -117,13 +130,13 @@ def _data(run: Run) -> str:
         for split, size in signature.splits.items()
     ]
     facts = [
-        f"Data set: {signature.dataset}",
-        f"segmenter: {signature.segmenter}",
-        f"normalisation: {signature.normalisation}",
+        f"Data set: {_plain(signature.dataset)}",
+        f"segmenter: {_plain(signature.segmenter)}",
+        f"normalisation: {_plain(signature.normalisation)}",
         f"sentences end with a word of their own: {'yes' if signature.end_of_sentence else 'no'}",
         f"vocabulary: {signature.vocabulary_size:,} words, fingerprint `{signature.vocabulary}`",
     ]
-    labels = f" Labels: {', '.join(run.labels)}." if run.labels else ""
+    labels = f" Labels: {_plain(', '.join(run.labels))}." if run.labels else ""
     table = _table(("split", "tokens", "types", "unknown", "sentences", "SHA-256 of the ids"), rows)
     return f"## Data\n\n{'; '.join(facts)}.{labels}\n\n{table}"
 

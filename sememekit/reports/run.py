@@ -82,7 +82,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
         "run",
         name=name,
         summary=_summary(plan, epochs, best, best_step),
-        learning=[chart(one) for one in _learning(epochs, _drops(plan))],
+        learning=[chart(one) for one in _learning(epochs, plan)],
         clusters=[(title, chart(one)) for title, one in _clusters(epochs, changes)] if clustered else None,
         orphaned=max(
             (int(record["values"].get("orphaned_words", record["values"].get("homeless_words", 0))) for record in changes),
@@ -99,7 +99,7 @@ def charts(plan: Mapping[str, Any], records: Sequence[Entry]) -> list[Curves]:
     """All charts of a run, for a file: the learning curve, and those of its clusters where it has some."""
     epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", CLUSTER_UPDATE)
     clusters = _clusters(epochs, changes) if "cluster_perplexity" in epochs[-1]["valid"] else []
-    return [*_learning(epochs, _drops(plan)), *(one for _, one in clusters)]
+    return [*_learning(epochs, plan), *(one for _, one in clusters)]
 
 
 def _of_kind(records: Sequence[Entry], *kinds: str) -> list[Entry]:
@@ -169,15 +169,21 @@ def _drops(table: Mapping[str, Any]) -> bool:
     )
 
 
-def _learning(epochs: Sequence[Entry], drops: bool) -> list[Curves]:
+def training_figure(plan: Mapping[str, Any]) -> str:
+    """Say what a figure of training is of: a thinned model, or an estimate from sampled words, which is too low on average."""
+    samples = plan.get("decoder", {}).get("samples", 0)
+    estimate = [f"estimated from {samples:,} sampled words"] if samples else []
+    return ", ".join(["training", *(["dropout on"] if _drops(plan) else []), *estimate])
+
+
+def _learning(epochs: Sequence[Entry], plan: Mapping[str, Any]) -> list[Curves]:
     valid = epochs[-1]["valid"]
     metric = "perplexity" if "perplexity" in valid else next(iter(valid))
     lines = [_line(f"validation {metric}".replace("_", " "), epochs, lambda record: record["valid"].get(metric))]
     if metric == "accuracy":
         return [Curves("Learning curve", _STEP, metric, (line,), "percent", show=".1%") for line in lines if line is not None]
     if metric == "perplexity":
-        name = "training, dropout on" if drops else "training"
-        lines.append(_line(name, epochs, lambda record: exp(min(700.0, record["train_nats"]))))
+        lines.append(_line(training_figure(plan), epochs, lambda record: exp(min(700.0, record["train_nats"]))))
     return _curves(lines, "Learning curve", f"{metric} (log scale)".replace("_", " "))
 
 

@@ -296,3 +296,24 @@ def test_a_link_in_a_run_is_not_passed_on(run: Path, tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match=r"no regular file|manifest\.json is missing"):
             push(copy, str(tmp_path / f"shared-{name}"))
         assert not (tmp_path / f"shared-{name}").exists()
+
+
+def test_no_name_becomes_markup_or_metadata_of_the_card(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    lines = (copy / "metrics.jsonl").read_text(encoding="utf-8")
+    (copy / "metrics.jsonl").write_text(lines.replace('"perplexity"', '"x\\nlicense: mit"'), encoding="utf-8")
+    card = model_card(copy, "a\n# [b](c) <script>")
+    metadata = card.split("---\n")[1]
+    assert [line for line in metadata.splitlines() if line.startswith("license:")] == [metadata.splitlines()[0]]
+    assert "# a # \\[b\\](c) \\<script\\>\n" in card
+    assert "\n# [b]" not in card
+
+
+def test_training_with_sampled_words_is_called_an_estimate(place: Place, tmp_path: Path) -> None:
+    train(place.table("softmax", decoder__samples=3, schedule__epochs=1), tmp_path / "run")
+    told = "training, estimated from 3 sampled words"
+    assert told in model_card(tmp_path / "run")
+    assert told in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    train(place.table("softmax", schedule__epochs=1), tmp_path / "exact")
+    assert "estimated from" not in model_card(tmp_path / "exact") + (tmp_path / "exact" / "report.html").read_text()
