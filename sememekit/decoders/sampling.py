@@ -7,10 +7,11 @@ replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i),
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import log
-from typing import Final, Literal, final
+from typing import ClassVar, Final, Literal, final
 
 import torch
 from pydantic import Field
@@ -26,6 +27,11 @@ from sememekit.text.vocabulary import Vocabulary
 
 class SamplingSettings(config.Settings):
     """Settings of output layers that can be trained with sampled words."""
+
+    only_with: ClassVar[Mapping[str, config.OnlyWith]] = {
+        "samples_power": config.OnlyWith("samples", other_than=(0,)),
+        "samples_until": config.OnlyWith("samples", other_than=(0,)),
+    }
 
     samples: int = Field(default=0, ge=0)
     """S, words drawn for each training batch to estimate the normaliser; 0 trains with the exact one."""

@@ -226,7 +226,19 @@ def remarks_on(plan: Plan) -> tuple[str, ...]:
     sentences: list[str] = []
     for slot, chosen in _chosen(plan):
         sentences += unread(chosen.settings, slot)
+    sentences += unread(plan.optimizer, "optimizer")
+    if (late := [epoch for epoch in plan.schedule.milestones if epoch >= plan.schedule.epochs]) and plan.schedule.epochs:
+        sentences.append(
+            f"schedule.milestones: nothing is trained after epoch {late[0]}, since schedule.epochs is {plan.schedule.epochs}"
+        )
     parts = [(variant(slot, chosen.name), chosen.settings) for slot, chosen in _chosen(plan)]
+    settings = plan.decoder.settings if plan.decoder is not None else None
+    draws = getattr(settings, "samples", 0) and getattr(settings, "samples_until", "") == "first-cut"
+    if draws and plan.schedule.factor == 1.0:
+        sentences.append(
+            "decoder.samples_until = first-cut changes nothing: schedule.factor is 1 and never cuts the rate, so that training "
+            "stays an estimate to its end; set schedule.factor, or train on: sememekit train --from RUN --set decoder.samples=0"
+        )
     if plan.graph.path and not any("graph" in kind.needs(settings) for kind, settings in parts):
         names = " and ".join(f"{slot} {chosen.name!r}" for slot, chosen in _chosen(plan))
         sentences.append(

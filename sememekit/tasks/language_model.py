@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Self, final
@@ -12,6 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from sememekit.config import OnlyWith
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder, shard_vectors
@@ -50,6 +51,9 @@ class LanguageModel(WordPredictor):
 
     class Settings(StartSettings):
         unit_lengths: ClassVar[dict[str, float]] = {"adam": 0.33}
+        only_with: ClassVar[Mapping[str, OnlyWith]] = dict.fromkeys(
+            ("length_halving", "length_spread", "length_excess", "shortest_chunk"), OnlyWith("random_lengths", values=(True,))
+        )
 
         embedding_size: int = Field(default=650, ge=1)
         """E, the size of the word vectors."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from sememekit.config import Seed, Settings
+from sememekit.config import OnlyWith, Seed, Settings
 
 USUAL_RATES: Final = {"sgd": 20.0, "adam": 0.001, "adagrad": 0.01}
 """Learning rate by optimiser where none is given: that of the papers' SGD, and torch's own for the others."""
@@ -18,6 +18,8 @@ MOST_THREADS: Final = 1024
 
 class OptimizerSettings(Settings):
     """The optimiser: how a gradient becomes a step."""
+
+    only_with: ClassVar[Mapping[str, OnlyWith]] = {"trigger": OnlyWith("averaging", values=("triggered",))}
 
     name: Literal["sgd", "adam", "adagrad"] = "sgd"
     """Plain stochastic gradient descent (most word language models of the papers), Adam, or Adagrad (text8, Shen et al.). Tasks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -127,3 +128,28 @@ def test_what_a_plan_has_is_left_alone() -> None:
     table = {"encoder": {"name": "bilstm", "shared_sememes": True}, "task": {"name": "nli"}}
     assert completed(table) == table
     assert completed({"encoder": {"name": "lstm"}}) == {"encoder": {"name": "lstm"}}
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ({"decoder": {"name": "softmax", "samples_until": "first-cut"}}, "decoder.samples_until"),
+        ({"decoder": {"name": "softmax", "samples_power": 0.5}}, "decoder.samples_power"),
+        ({"decoder": {"name": "softmax", "samples": 9, "samples_until": "first-cut"}, "schedule": {"factor": 1}}, "first-cut"),
+        ({"task": {"shortest_chunk": 9}}, "task.shortest_chunk"),
+        ({"task": {"length_halving": 0.5}}, "task.length_halving"),
+        ({"optimizer": {"trigger": 9}}, "optimizer.trigger"),
+        ({"schedule": {"epochs": 1, "milestones": [5]}}, "schedule.milestones"),
+    ],
+)
+def test_settings_that_change_nothing_are_remarked_on(table: dict[str, Any], told: str) -> None:
+    (remark,) = remarks_on(read_plan(table, "test"))
+    assert told in remark
+
+
+def test_the_same_settings_are_not_where_they_are_read() -> None:
+    draws = {"name": "softmax", "samples": 9, "samples_until": "first-cut", "samples_power": 0.5}
+    task = {"random_lengths": True, "length_halving": 0.5, "shortest_chunk": 9}
+    optimizer = {"averaging": "triggered", "trigger": 9}
+    schedule = {"epochs": 6, "milestones": [5], "factor": 0.5}
+    assert remarks_on(read_plan({"decoder": draws, "task": task, "optimizer": optimizer, "schedule": schedule}, "test")) == ()
