@@ -36,8 +36,9 @@ def refuse_uncut(texts: Iterable[Sequence[str]], where: str, advice: str) -> Non
     uncut = [run for run in found if run]
     if uncut and len(uncut) >= UNCUT_SHARE * len(found):
         raise DataError(
-            f"{where}: {len(uncut):,} of the first {len(found):,} texts hold Chinese without blanks, such as {uncut[0][:12]!r}, "
-            f"which would be read as one {UNKNOWN}; {advice}"
+            f"{where}: {len(uncut):,} of the first {len(found):,} texts hold Chinese without blanks, such as "
+            f"{uncut[0][:12]!r}, which "
+            f"would be read as one {UNKNOWN}; {advice}"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.child import Commands, Outcome
-from tests.faults.runs import World, make_world, put, settings, shown
+from tests.faults.folders import make_folder
+from tests.faults.runs import KINDS, World, make_world, put, settings, shown
 
 REFUSED, UNNAMED, RIGHT, SILENT, BUG = (
     "refused, the file named",
@@ -20,7 +22,8 @@ REFUSED, UNNAMED, RIGHT, SILENT, BUG = (
     '"this is a bug"',
 )
 MUST_BE_ZERO = (SILENT, BUG)
-PARTS = ("data", "graph", "run")
+ODD = ("a pipe", "a link to nothing", "a folder", "a link to itself")
+"""What may stand in the place of a file of a folder that a stranger packed."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,14 @@ def faults_of(world: World, foreign: dict[str, Path]) -> Iterator[Fault]:
         foreign: name of a file -> a whole file of the same kind with other content.
     """
     files = world.files()
-    for file in [file for file in files if file.parts[0] in PARTS and "tensorboard" not in file.parts]:
+    for file in [file for file in files if "tensorboard" not in file.parts]:
         data = (world.folder / file).read_bytes()
         source = random.Random(f"{world.kind}/{_plain(file)}")
         for kind, number, damaged in _damages(data, source):
             yield Fault(file, kind, number, _write(file, damaged))
         yield Fault(file, "removed", 0, lambda folder, file=file: (folder / file).unlink())  # type: ignore[misc]
+        for kind in ODD:
+            yield Fault(file, kind, 0, _replace(file, kind))
         for other in files:
             same_kind = other.parent == file.parent or other.name == file.name
             if file < other and _suffixes(file) == _suffixes(other) and same_kind and file.parts[0] == other.parts[0]:
@@ -113,6 +118,20 @@ def _write(file: Path, data: bytes) -> Callable[[Path], None]:
     return write
 
 
+def _replace(file: Path, kind: str) -> Callable[[Path], None]:
+    def replace(folder: Path) -> None:
+        path = folder / file
+        path.unlink()
+        if kind == "a pipe":
+            os.mkfifo(path)
+        elif kind == "a folder":
+            path.mkdir()
+        else:
+            path.symlink_to(path.name if kind == "a link to itself" else "nothing")
+
+    return replace
+
+
 def _swap(one: Path, other: Path) -> Callable[[Path], None]:
     def swap(folder: Path) -> None:
         (folder / one).rename(folder / "swapping")
@@ -135,33 +154,36 @@ class Damage:
 
     def __init__(self, commands: Commands, folder: Path, kind: str) -> None:
         self.commands = commands
-        self.world = make_world(commands, folder / "world", kind)
+        self.world = (make_world if kind in KINDS else make_folder)(commands, folder / "world", kind)
         self.whole = folder / "whole"
-        for part in PARTS:
+        for part in self.world.parts:
             put(self.world.folder / part, self._kept(part))
         self.fresh = folder / "fresh"
-        extended = ["train", "--out", str(self.world.run), "--resume", *settings(schedule__epochs=3), "-q", "--json"]
-        self.command_lines = {
-            **self.world.readers,
-            "--resume": extended,
-            "train": [*self.world.train, "--out", str(self.fresh)],
-        }
+        self.command_lines = dict(self.world.readers)
+        if kind in KINDS:
+            extended = ["train", "--out", str(self.world.run), "--resume", *settings(schedule__epochs=3), "-q", "--json"]
+            self.command_lines |= {"--resume": extended, "train": [*self.world.train, "--out", str(self.fresh)]}
         self.foreign: dict[str, Path] = {}
         if kind == "sdlm":
             dropped = folder / "graph.json"
             source = ["--source", f"hownet2000:{self.world.folder / 'lexicon.tsv'}", "--data", self.world.data]
             commands.do("build-sememe-graph", *source, "--out", dropped, "--drop-edges", "0.5")
             self.foreign = {"graph.json": dropped}
-        self.expected = {name: self.result(name)[1] for name in self.command_lines}
-        self.restore()
+        self.expected: dict[str, str] = {}
+        for name in self.command_lines:
+            done, self.expected[name] = self.result(name)
+            assert done.code == 0, f"{kind}: {name} fails on whole files, and would try nothing: {done.err}"
+            self.restore()
 
     def _kept(self, part: str) -> Path:
         return self.whole.parent / f"whole-{part}"
 
     def restore(self) -> None:
-        """Make the world whole."""
-        for part in PARTS:
+        """Make the world whole; what a command wrote goes."""
+        for part in self.world.parts:
             put(self._kept(part), self.world.folder / part)
+        for scrap in ("out", "page.html"):
+            put(self.whole, self.world.folder / scrap)
 
     def result(self, name: str) -> tuple[Outcome, str]:
         """Run a command; its outcome and what must be equal: what it prints, and for training the weights, too."""

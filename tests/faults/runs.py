@@ -1,4 +1,7 @@
-"""Worlds to put faults into: prepared data, a graph and a run of each of six kinds, made by the command line."""
+"""Worlds to put faults into: prepared data, a graph and a run of each of six kinds, made by the command line.
+
+The folders that commands make of runs (attacks, seeds, sweeps, what is pushed) are in ``folders.py``.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +59,16 @@ class World:
         folder: where everything lies.
         train: the command that made the run.
         readers: name -> a command that reads data or run and prints a figure or a text.
+        parts: what is damaged, relative to the folder.
+        depth: folders below a part whose files are damaged; the runs inside a folder have worlds of their own.
     """
 
     kind: str
     folder: Path
     train: list[str]
     readers: dict[str, list[str]] = field(default_factory=dict)
+    parts: tuple[str, ...] = ("data", "graph", "run")
+    depth: int = 99
 
     @property
     def data(self) -> Path:
@@ -74,7 +81,7 @@ class World:
     def files(self) -> list[Path]:
         """Every file of data, graph and run, relative to the folder, sorted; pages for people left out."""
         found = [path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".html"]
-        return sorted(path for path in found if len(path.parts) > 1 or path.name == "graph")
+        return sorted(path for path in found if path.parts[0] in self.parts and len(path.parts) <= self.depth + 1)
 
 
 def write_lexicon(path: Path) -> Path:
@@ -141,23 +148,30 @@ def make_world(commands: Commands, folder: Path, kind: str, **changes: object) -
 def _readers(kind: str, folder: Path) -> dict[str, list[str]]:
     """The commands that read a world of this kind."""
     run, lines = str(folder / "run"), str(folder / "lines.txt")
+    found = {"card": ["card", run], "report": ["report", run, "--html", str(folder / "page.html"), "--json"]}
+    found["push"] = ["push", run, str(folder / "out"), "--json"]
     if kind == "nli":
-        return {"eval": ["eval", run, "--json"], "predict": ["predict", run, lines, "--json"]}
-    if kind == "headline":
-        found = {
+        found |= {
+            "eval": ["eval", run, "--json"],
+            "predict": ["predict", run, lines, "--json"],
+            "compare": ["compare", run, run, "--json"],
+        }
+    elif kind == "headline":
+        found |= {
             "eval": ["eval", run, "--json"],
             "generate": ["generate", run, "--input", lines, "--json"],
             "explain": ["explain", run, "我 吃 苹果 。 人 吃 梨 。", "--json"],
         }
     elif kind == "lattice":
-        found = {
+        found |= {
             "evaluate-ppl": ["evaluate-ppl", run, "--json"],
             "explain": ["explain", run, "我 吃 苹果 。", "--json"],
-            "score": ["score", run, lines],
+            "segment": ["segment", lines, "--model", run],
         }
     else:
-        found = {
+        found |= {
             "evaluate-ppl": ["evaluate-ppl", run, "--json"],
+            "compare": ["compare", run, run, "--json"],
             "explain": ["explain", run, "我 吃", "--json"],
             "score": ["score", run, lines],
             "generate": ["generate", run, "我", "--num-tokens", "5", "--seed", "3", "--json"],

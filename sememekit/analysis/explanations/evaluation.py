@@ -53,8 +53,8 @@ class ExplanationScores(OfRun):
         unit: what a sentence is in this text.
         num_sememes: K, the sememes that are ranked.
         rankings: of all positions, each ranking with each k.
-        words: by running words of the gold word in training.
-        sememes: by running words of the gold sememe in training.
+        words: by the count of the gold word in the vocabulary (docs/data.md says which splits it counts).
+        sememes: by tokens of the vocabulary's count that have the gold sememe.
     """
 
     decoder: str
