@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from sememekit import attack
+from sememekit.attack import Example, choose_examples
 from sememekit.commands.attack import attack as attack_command
 from sememekit.commands.attack import compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
@@ -112,6 +113,63 @@ def test_wrong_calls_are_told(table: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"an error on every example: .*; see {tmp_path / 'kept'}$"):
         attack(failing, WORDS, GOLD, names=LABELS, out=tmp_path / "kept", **given)
     assert (tmp_path / "kept" / "report.json").is_file()
+
+
+def test_limit_and_sample_choose_the_texts(table: dict[str, Any]) -> None:
+    settings = {**table, "attack": {"limit": 3, "sample": "random"}}
+    found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=settings)
+    examples = [Example(index, (text,), label) for index, (text, label) in enumerate(zip(WORDS, GOLD, strict=True))]
+    assert [result.index for result in found.results] == [one.index for one in choose_examples(examples, 3, "random", 1)]
+    assert "examples:3-random-1" in found.report.signature
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        ([0, 1, 2, 3, 1, 2, 3, 0], "label 0 is no name, and other names are numbers; the victim's labels are 1, 2, 3, 4"),
+        (["1", 2, "x", 3, 1, 2, 3, 4], r"text 2 \(from 0\) has the label 'x'"),
+    ],
+)
+def test_numbers_are_all_names_or_all_columns(table: dict[str, Any], labels: list[Any], told: str) -> None:
+    four = lambda texts: np.full((len(texts), 4), 0.25)  # noqa: E731
+    with pytest.raises(DataError, match=told):
+        attack(four, WORDS, labels, names=["1", "2", "3", "4"], candidates="table", settings=table)
+    with pytest.raises(DataError, match=r"has the label 1; .* all labels by name, or all as columns 0 to 1"):
+        attack(predict, WORDS, ["no", 1, *GOLD[2:]], names=LABELS, candidates="table", settings=table)
+
+
+def test_own_names_in_another_order_are_refused(table: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="its columns are no, yes in this order, given yes, no; leave names out"):
+        attack(Model(), WORDS, GOLD, names=LABELS[::-1], candidates="table", settings=table)
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ([WORDS[0], float("nan")], r"text 1 \(from 0\) is nan \(float\); texts are strings, or tuples of strings"),
+        ([None, WORDS[0]], r"text 0 \(from 0\) is None \(NoneType\)"),
+        ([3, WORDS[0]], r"text 0 \(from 0\) is 3 \(int\)"),
+        ([(WORDS[0], "b"), WORDS[0]], r"text 1 \(from 0\) has 1 strings, and text 0 has 2"),
+        ([()], r"text 0 \(from 0\) is empty"),
+        ([], "no texts; give at least one example"),
+        ("a film", "texts must be a list with an item for each example, given str"),
+    ],
+)
+def test_texts_that_are_none_are_told(table: dict[str, Any], texts: Any, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        attack(predict, texts, GOLD[:2], names=LABELS, candidates="table", settings=table)
+
+
+def test_generators_are_taken(table: dict[str, Any]) -> None:
+    found = attack(predict, iter(WORDS), iter(GOLD), names=LABELS, candidates="table", settings=table)
+    assert found.results == attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table).results
+
+
+def test_errors_name_arguments_in_place_of_options(table: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match='add segmenter="jieba", or segmenter="fmm" lexicon="FORMAT:PATH"; the victim'):
+        attack(predict, ["我吃苹果我吃苹果"] * 2, ["no", "yes"], names=LABELS, candidates="table", settings=table)
+    with pytest.raises(ConfigError, match='language_model="RUN"'):
+        attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings={**table, "constraints": {"perplexity": {}}})
 
 
 def test_the_function_and_the_package_of_one_name() -> None:
