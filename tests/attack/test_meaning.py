@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from sememekit.attack import (
     words_of,
 )
 from sememekit.attack.constraints import STANDARD
-from sememekit.attack.constraints.protected import is_number
+from sememekit.attack.constraints.protected import NEGATIONS, is_number
 from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import built_in_opposites, read_pairs
 from sememekit.config import resources_folder
@@ -125,6 +126,29 @@ def test_marks_numbers_and_negations_stay_by_default() -> None:
     assert "two" in kept
     assert "three" in kept["film"]
     assert [is_number(word) for word in ("one", "half-hour", "B2B", "二十", "一个")] == [True, False, True, True, False]
+
+
+def test_stems_of_negations_and_dates_stay() -> None:
+    words = ["ca", "Wo", "sha", "ai", "无法", "不再", "不得", "尚未", "毫无", "从不", "不必", "没法", "无从", "别无选择"]
+    dates = ["Monday", "January", "三月", "周二", "星期三", "正月"]
+    open_words = ["film", "日", "月", "周", "may", "march", "电影", "岁月", "周围"]
+    table = dict.fromkeys([*words, *dates, *open_words], ("thing", "不必", "周一", "january", "wo"))
+    text = " ".join([*words, *dates, *open_words])
+    assert set(narrowed(text, table, protected={})) == set(open_words)
+    assert narrowed(text, table, protected={})["film"] == ("thing",)
+    assert set(narrowed(text, table, protected={"numbers": False})) == {*dates, *open_words}
+
+
+def test_no_negation_of_hownet_is_open() -> None:
+    path = Path(os.environ.get("SEMEMEKIT_DATA", "../shared/data"), "hownet/hownet2000/glossary.dat")
+    if not path.is_file():
+        pytest.skip(f"no HowNet 2000 at {path}; set SEMEMEKIT_DATA to the folder of data")
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    marked = ("neg|否", "BeUnable|无能", "modality|语气")
+    found = {line.split()[0] for line in lines if any(sememe in line for sememe in marked)}
+    negations = {word for word in found if set(word) & set("不没无未勿毋莫非别弗甭")}
+    assert len(negations) > 60
+    assert sorted(negations - NEGATIONS) == []
 
 
 def test_the_preset_is_named_in_the_plan_and_can_be_taken_off() -> None:
