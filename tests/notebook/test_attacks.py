@@ -59,9 +59,13 @@ def test_a_function_is_attacked_as_by_the_command(table: dict[str, Any], tmp_pat
     assert found.report.signature != report.signature, "a list of texts has no file, whose hash the command takes"
     compared = compare(tmp_path / "mine", tmp_path / "theirs")
     assert (compared.common, compared.only_one) == (len(TEXTS), 0)
-    for name, texts, gold in (("order", WORDS[::-1], GOLD[::-1]), ("labels", WORDS, GOLD[::-1])):
-        attack(predict, texts, gold, names=LABELS, candidates="table", settings=table, out=tmp_path / name)
-        with pytest.raises(DataError, match="attacked different data"):
+    for name, texts, gold, names, told in (
+        ("order", WORDS[::-1], GOLD[::-1], LABELS, "attacked different data"),
+        ("labels", WORDS, GOLD[::-1], LABELS, "same texts, other true labels"),
+        ("names", WORDS, [str(LABELS.index(label)) for label in GOLD], ["0", "1"], "other label names: 0, 1 against no, yes"),
+    ):
+        attack(predict, texts, gold, names=names, candidates="table", settings=table, out=tmp_path / name)
+        with pytest.raises(DataError, match=told):
             compare(tmp_path / name, tmp_path / "theirs")
     with pytest.raises(CheckpointError, match="exists already"):
         attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
