@@ -156,7 +156,8 @@ def attack(
         check_parts(plan, language_model=language_model is not None)
         cut = (plan.attack.segmenter, plan.attack.lexicon)
         named = _named(victim, names, plan.attack.batch_size, *cut, logits=logits, trust_code=trust_code)
-        nats = AttackLanguageModel(language_model) if language_model is not None else None
+        with trusting_code(trust_code):
+            nats = AttackLanguageModel(language_model) if language_model is not None else None
         pairs = zip(fields, _label_names(given, named.victim.labels), strict=True)
         examples = [Example(index, text, label) for index, (text, label) in enumerate(pairs)]
         chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)

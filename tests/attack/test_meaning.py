@@ -26,6 +26,7 @@ from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import built_in_opposites, read_pairs
 from sememekit.config import resources_folder
 from sememekit.errors import ConfigError, DataError
+from sememekit.runs.attacks.remarks import _part_of_speech
 from sememekit.sememes.wordnet import read_wordnet
 from tests.attack.toys import EXAMPLES, RESOURCES, make_attack
 
@@ -149,6 +150,21 @@ def test_no_negation_of_hownet_is_open() -> None:
     negations = {word for word in found if set(word) & set("不没无未勿毋莫非别弗甭")}
     assert len(negations) > 60
     assert sorted(negations - NEGATIONS) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        (("noun", "noun"), "part of speech kept by the candidates (sememe)"),
+        (("noun", ""), "part of speech kept by the candidates (sememe) for the 50.0 % of senses that have one"),
+        (("", ""), "part of speech not checked: none of the 2 senses of the candidates' lexicon has one"),
+    ],
+)
+def test_the_share_of_senses_with_a_part_of_speech_is_told(tmp_path: Path, parts: tuple[str, str], told: str) -> None:
+    rows = "".join(f"{word}\t{part}\tanimal\n" for word, part in zip(("cat", "dog"), parts, strict=True))
+    (tmp_path / "table.tsv").write_text(f"word\tpos\tsememes\n{rows}", encoding="utf-8")
+    candidates = {"name": "sememe", "sources": [f"table:{tmp_path / 'table.tsv'}"]}
+    assert _part_of_speech(read_attack_plan({"candidates": candidates}, "a test")) == told
 
 
 def test_the_preset_is_named_in_the_plan_and_can_be_taken_off() -> None:
