@@ -28,6 +28,11 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
     sides = [folder.results() for folder in folders]
     hashes = [folder.identity["data"]["sha256"] for folder in folders]
     if hashes[0] != hashes[1] and not _same_examples(*sides):  # texts of a list have another hash than those of a file
+        both = sides[0].keys() & sides[1].keys()
+        if both and all(sides[0][one].fields == sides[1][one].fields for one in both):
+            labels = [", ".join(sorted({side[one].label for one in both})) for side in sides]
+            told = f"other label names: {labels[0]} against {labels[1]}" if labels[0] != labels[1] else "other true labels"
+            raise DataError(f"{first} and {second}: same texts, {told}; attack again with one set of labels (names=, --labels)")
         names = " and ".join(str(folder.identity["data"]["path"]) for folder in folders)
         raise DataError(f"{first} and {second} attacked different data ({names}); pairs need the same examples")
     common = [

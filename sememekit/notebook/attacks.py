@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, final
 
 import numpy as np
 
-from sememekit.attack import Example, ExampleResult, choose_examples, read_attack_plan
+from sememekit.attack import Example, ExampleResult, check_parts, choose_examples, read_attack_plan
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
 from sememekit.config import merge_tables, trusting_code
-from sememekit.errors import DataError
+from sememekit.errors import ConfigError, DataError
 from sememekit.notebook.shown import Table, framed
 from sememekit.progress import Progress, silent
 from sememekit.runs.attacks.adapters import adapted
+from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_only_errors
 from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
 
 _TEXTS: Final = "texts"
 """What reports call examples that are no file."""
+
+_OPTION: Final = re.compile(r"--(segmenter|lexicon|lm|source|labels) ([^\s;,]+(?:,[^\s;]+)?)")
+_ARGUMENTS: Final = {"lm": "language_model", "source": "sources"}
 
 Victim = Callable[[list[Any]], Any]
 
@@ -88,8 +94,8 @@ class AttackResult:
 
 def attack(
     victim: Victim | Run | Path | str | Any,
-    texts: Sequence[str | Sequence[str]],
-    labels: Sequence[str | int],
+    texts: Iterable[str | Sequence[str]],
+    labels: Iterable[str | int],
     *,
     names: Sequence[str] = (),
     sources: str | Sequence[str] = (),
@@ -98,6 +104,7 @@ def attack(
     candidates: str = "sememe",
     segmenter: str = "",
     lexicon: str = "",
+    language_model: Run | Path | str | None = None,
     logits: bool = False,
     trust_code: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -116,12 +123,13 @@ def attack(
         victim: a function from a list of texts (strings, or tuples of strings) to (N, C) probabilities; an object with
             ``predict_proba`` and ``classes_``, as scikit-learn has; a pipeline of transformers, or ``hf:PATH``, the folder of a
             sequence classifier; a model wrapper of TextAttack; a run of a classifier, or its folder.
-        texts: strings, or tuples of strings for examples of several texts.
-        labels: the true label of each, all by name or all by the number of its column.
-        names: of the C columns, in their order; the labels or ``classes_`` that the victim has unless given.
+        texts: strings, or tuples of strings for examples of several texts; a column of pandas will do.
+        labels: the true label of each: all by name, or all by the number of the column.
+        names: of the C columns, in their order; default: the victim's own ``labels`` or ``classes_``.
         sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
         search, goal, candidates: as the flags; the search is greedy unless given, which is quick, and the command's genetic.
         segmenter, lexicon: what cuts Chinese texts of a function; it is given them without blanks all the same.
+        language_model: a run for the constraints that ask one, and for the perplexity of the changed texts (``--lm``).
         logits: the victim gives logits, which a softmax makes probabilities.
         trust_code: read a file of joblib or pickle, which runs what its maker put in.
         settings: tables of a recipe on top, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
@@ -132,27 +140,32 @@ def attack(
 
     Raises:
         ConfigError: no names for the columns, or a part that is unknown or does not fit.
-        DataError: not one label for each text, Chinese that would be taken for one word, or a victim that fails on every text.
+        DataError: a text or label that cannot be used, Chinese that would be taken for one word, or a victim that fails on
+            every text.
         CheckpointError: ``out`` exists already, or the run cannot be read.
     """
-    if len(texts) != len(labels) or not len(texts):
-        raise DataError(f"attack: {len(texts)} texts and {len(labels)} labels; give one label for each text")
-    table: dict[str, Any] = {"goal": {"name": goal}, "search": {"name": search}, "candidates": {"name": candidates}}
-    if sources:
-        table["candidates"]["sources"] = [sources] if isinstance(sources, str) else list(sources)
-    table["attack"] = {"segmenter": segmenter, "lexicon": lexicon}
-    plan = read_attack_plan(merge_tables(table, settings or {}), "attack")
-    cut = (plan.attack.segmenter, plan.attack.lexicon)
-    named = _named(victim, names, plan.attack.batch_size, *cut, logits=logits, trust_code=trust_code)
-    fields = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
-    known = named.victim.labels
-    examples = [
-        Example(index, text, label) for index, (text, label) in enumerate(zip(fields, _labels(labels, known), strict=True))
-    ]
-    titles = tuple(f"text {number}" for number in range(1, len(fields[0]) + 1)) if len(fields[0]) > 1 else ("text",)
-    digest = hashlib.sha256(json.dumps([[*map(list, fields)], [example.label for example in examples]]).encode()).hexdigest()
-    chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
-    parts = attack_parts(plan, named, None, AttackedData(_TEXTS, digest, titles), examples, chosen, progress)
+    fields, given = _fields(texts), _listed(labels, "labels")
+    if len(fields) != len(given):
+        raise DataError(f"attack: {len(fields)} texts and {len(given)} labels; give one label for each text")
+    with _told_for_python():
+        table: dict[str, Any] = {"goal": {"name": goal}, "search": {"name": search}, "candidates": {"name": candidates}}
+        if sources:
+            table["candidates"]["sources"] = [sources] if isinstance(sources, str) else list(sources)
+        table["attack"] = {"segmenter": segmenter, "lexicon": lexicon}
+        plan = read_attack_plan(merge_tables(table, settings or {}), "attack")
+        check_parts(plan, language_model=language_model is not None)
+        cut = (plan.attack.segmenter, plan.attack.lexicon)
+        named = _named(victim, names, plan.attack.batch_size, *cut, logits=logits, trust_code=trust_code)
+        with trusting_code(trust_code):
+            nats = AttackLanguageModel(language_model) if language_model is not None else None
+        pairs = zip(fields, _label_names(given, named.victim.labels), strict=True)
+        examples = [Example(index, text, label) for index, (text, label) in enumerate(pairs)]
+        chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
+        titles = tuple(f"text {number}" for number in range(1, len(fields[0]) + 1)) if len(fields[0]) > 1 else ("text",)
+        digest = hashlib.sha256(
+            json.dumps([[*map(list, fields)], [example.label for example in examples]]).encode()
+        ).hexdigest()
+        parts = attack_parts(plan, named, nats, AttackedData(_TEXTS, digest, titles), examples, chosen, progress)
     with TemporaryDirectory() as temporary:
         folder = AttackFolder.create(Path(out) if out is not None else Path(temporary) / "attack", parts.identity)
         begun = OpenAttack(folder, parts)
@@ -184,19 +197,60 @@ def _named(
     return wrap(adapted(victim, logits=logits), [str(name) for name in names], name=title, remedy="names=[...]", **given)
 
 
-def _labels(labels: Sequence[Any], known: Sequence[str]) -> list[str]:
-    """The names of all labels: either all of them are names, or all are numbers of columns.
+@contextmanager
+def _told_for_python() -> Iterator[None]:
+    """Inside, errors name the arguments of ``attack`` in place of the command's options."""
+
+    def argument(found: re.Match[str]) -> str:
+        if found[1] == "labels":
+            return f"names={found[2].split(',')}"
+        return f'{_ARGUMENTS.get(found[1], found[1])}="{found[2]}"'
+
+    try:
+        yield
+    except (ConfigError, DataError) as error:
+        raise type(error)(_OPTION.sub(argument, str(error))) from error
+
+
+def _listed(values: Any, what: str) -> list[Any]:
+    """The texts or labels of a call as a list. Raises DataError: no list, or an empty one."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise DataError(f"attack: {what} must be a list with an item for each example, given {type(values).__name__}")
+    if not (found := list(values)):
+        raise DataError(f"attack: no {what}; give at least one example")
+    return found
+
+
+def _fields(texts: Any) -> list[tuple[str, ...]]:
+    """The texts of each example. Raises DataError: an item that is no text, or not of as many texts as the first."""
+    found: list[tuple[str, ...]] = []
+    for index, item in enumerate(_listed(texts, "texts")):
+        text = (item,) if isinstance(item, str) or not isinstance(item, Iterable) else tuple(item)
+        wrong = [one for one in text if not isinstance(one, str)]
+        if wrong or not text:
+            told = f"{wrong[0]!r} ({type(wrong[0]).__name__})" if wrong else "empty"
+            raise DataError(f"attack: text {index} (from 0) is {told}; texts are strings, or tuples of strings; leave it out")
+        if found and len(text) != len(found[0]):
+            raise DataError(f"attack: text {index} (from 0) has {len(text)} strings, and text 0 has {len(found[0])}")
+        found.append(tuple(map(str, text)))
+    return found
+
+
+def _label_names(labels: Sequence[Any], known: Sequence[str]) -> list[str]:
+    """The name of each label: all are names, or all are numbers of columns.
 
     Raises:
-        DataError: a label is neither, or some are names alone and others columns alone.
+        DataError: a label that is neither, or names and numbers together.
     """
     if all(str(label) in known for label in labels):
         return [str(label) for label in labels]
-    is_column = [isinstance(label, int | np.integer) and 0 <= label < len(known) for label in labels]
-    if all(is_column):
+    numbers = [isinstance(label, int | np.integer) and 0 <= label < len(known) for label in labels]
+    if all(numbers) and not any(name.lstrip("-").isdecimal() for name in known):
         return [known[int(label)] for label in labels]
-    index = is_column.index(False)
-    raise DataError(
-        f"attack: text {index} (from 0) has the label {labels[index]!r}; the victim's labels are {', '.join(known)}; give each "
-        f"text its name, or each the number of its column, 0 to {len(known) - 1}"
-    )
+    allowed = f"the victim's labels are {', '.join(known)}; give all labels by name, or all as columns 0 to {len(known) - 1}"
+    if all(numbers):  # names are numbers, too
+        stranger = next(label for label in labels if str(label) not in known)
+        raise DataError(f"attack: the label {stranger!r} is no name, and other names are numbers; {allowed} with other names=")
+    strange = [index for index, label in enumerate(labels) if not numbers[index] and str(label) not in known]
+    index = [*strange, *(place for place, label in enumerate(labels) if str(label) not in known)][0]
+    raise DataError(f"attack: text {index} (from 0) has the label {labels[index]!r}; {allowed}")

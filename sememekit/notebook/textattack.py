@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +121,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
             return ["search", "seed"]
 
     made = SememekitSearch()
-    made.search, made.seed = name, seed
+    made.search, made.seed, made.refused = name, seed, 0
     return made
 
 
@@ -129,7 +130,15 @@ def _perform(method: Any, search: Search, seed: int, initial: Any, succeeded: An
     original = initial.attacked_text
     single = method.get_transformations(original, original_text=original)
     space = _space(original, single)
-    if not len(space.positions) or search.refusal(space):
+    if not len(space.positions):
+        return initial
+    if refusal := search.refusal(space):
+        method.refused += 1
+        warn(
+            f"search {method.search}: {refusal}; TextAttack counts this text as failed though it was not searched "
+            f"({method.refused} so far); raise limit in settings, or allow fewer changes",
+            stacklevel=2,
+        )
         return initial
     last = single[0].attack_attrs.get("last_transformation")
     start, best = float(initial.score), initial

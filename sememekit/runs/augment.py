@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,9 @@ FILE = "augment.jsonl"
 """The copy in the run folder, for ``--resume``."""
 
 
-def augmented(data: PreparedData, path: Path, share: float, seed: int) -> PreparedData:
+def augmented(
+    data: PreparedData, path: Path, share: float, seed: int, on_remark: Callable[[str], None] = lambda text: None
+) -> PreparedData:
     """The data with further training examples.
 
     Args:
@@ -28,6 +30,7 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
             and labels, read by the rules by which the data were prepared.
         share: of the training examples: so many are added at most, drawn at random where there are more (the sememe RNN paper
             adds a tenth of the training set).
+        on_remark: called with how many were added.
 
     Raises:
         DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is of
@@ -68,6 +71,7 @@ def augmented(data: PreparedData, path: Path, share: float, seed: int) -> Prepar
     chosen = np.arange(len(found))
     if len(found) > most:
         chosen = np.sort(np.random.default_rng([seed, 2]).choice(len(found), size=most, replace=False))
+    on_remark(f"augment: {len(chosen):,} of {len(found):,} added to {len(train):,} training examples (augment_share {share:g})")
     texts = [text for number in chosen for text in found[number]]
     extra = Examples(
         tokens=np.array([index for text in texts for index in text], dtype=token_type(len(data.vocabulary))),

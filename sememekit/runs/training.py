@@ -113,7 +113,7 @@ def open_training(
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
         data, labels = sources.data, labels_of(sources.data.signature)
         if plan.data.augment:
-            data = augmented(data, extra, plan.data.augment_share, plan.run.seed)
+            data = augmented(data, extra, plan.data.augment_share, plan.run.seed, on_remark)
         task = build_task(plan, sources.vocabulary, sources.graph, sources.clusters, labels, sources.chunks, sources.kept)
         begun = folder is not None and bool(folder.pointer())
         if not begun:

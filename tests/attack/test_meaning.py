@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import built_in_opposites, read_pairs
 from sememekit.config import resources_folder
 from sememekit.errors import ConfigError, DataError
+from sememekit.runs.attacks.remarks import _part_of_speech
 from sememekit.sememes.wordnet import read_wordnet
 from tests.attack.toys import EXAMPLES, RESOURCES, make_attack
 
@@ -124,13 +126,46 @@ def test_marks_numbers_and_negations_stay_by_default() -> None:
     kept = narrowed(text, table, protected={"numbers": False})
     assert "two" in kept
     assert "three" in kept["film"]
-    for word in "无法 不再 不得 尚未 毫无 从不 不必 没法 无从 毫不 别无选择 从未 ca wo Sha ai cannot 别".split():  # noqa: SIM905
-        assert is_negation(word.lower()), word
-    assert not [word for word in ("特别", "别人", "非常", "电影", "ago", "没精打采的") if is_negation(word)]
-    assert narrowed("film ca n't 无法", dict.fromkeys(("film", "ca", "无法"), ("wo", "不得", "thing")), "standard") == {
-        "film": ("thing",)
-    }
     assert [is_number(word) for word in ("one", "half-hour", "B2B", "二十", "一个")] == [True, False, True, True, False]
+
+
+def test_stems_of_negations_and_dates_stay() -> None:
+    words = ["ca", "Wo", "sha", "ai", "无法", "不再", "不得", "尚未", "毫无", "从不", "不必", "没法", "无从", "别无选择"]
+    dates = ["Monday", "January", "三月", "周二", "星期三", "正月"]
+    open_words = ["film", "日", "月", "周", "may", "march", "电影", "岁月", "周围"]
+    table = dict.fromkeys([*words, *dates, *open_words], ("thing", "不必", "周一", "january", "wo"))
+    text = " ".join([*words, *dates, *open_words])
+    assert set(narrowed(text, table, protected={})) == set(open_words)
+    assert narrowed(text, table, protected={})["film"] == ("thing",)
+    assert set(narrowed(text, table, protected={"numbers": False})) == {*dates, *open_words}
+
+
+def test_no_negation_of_hownet_is_open() -> None:
+    path = Path(os.environ.get("SEMEMEKIT_DATA", "../shared/data"), "hownet/hownet2000/glossary.dat")
+    if not path.is_file():
+        pytest.skip(f"no HowNet 2000 at {path}; set SEMEMEKIT_DATA to the folder of data")
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    marked = ("neg|否", "BeUnable|无能", "modality|语气")
+    found = {line.split()[0] for line in lines if any(sememe in line for sememe in marked)}
+    negations = {word for word in found if len(word) < 4 and set(word) & set("不没无未勿毋莫非别弗甭")}  # idioms are longer
+    assert len(negations) > 60
+    assert [word for word in sorted(negations) if not is_negation(word)] == []
+    assert not [word for word in ("特别", "别人", "非常", "电影", "ago", "没精打采的") if is_negation(word)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        (("noun", "noun"), "part of speech kept by the candidates (sememe)"),
+        (("noun", ""), "part of speech kept by the candidates (sememe) for the 50.0 % of senses that have one"),
+        (("", ""), "part of speech not checked: none of the 2 senses of the candidates' lexicon has one"),
+    ],
+)
+def test_the_share_of_senses_with_a_part_of_speech_is_told(tmp_path: Path, parts: tuple[str, str], told: str) -> None:
+    rows = "".join(f"{word}\t{part}\tanimal\n" for word, part in zip(("cat", "dog"), parts, strict=True))
+    (tmp_path / "table.tsv").write_text(f"word\tpos\tsememes\n{rows}", encoding="utf-8")
+    candidates = {"name": "sememe", "sources": [f"table:{tmp_path / 'table.tsv'}"]}
+    assert _part_of_speech(read_attack_plan({"candidates": candidates}, "a test")) == told
 
 
 def test_the_preset_is_named_in_the_plan_and_can_be_taken_off() -> None:

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from sememekit import __version__
+from sememekit import __version__, load_run
+from sememekit import attack as attack_texts
 from sememekit.attack.folder import AttackFolder
 from sememekit.commands.attack import attack
 from sememekit.commands.preprocess import preprocess
@@ -122,3 +124,21 @@ def test_a_language_model_cuts_the_words_of_an_attack_as_its_own_text(folder: Pa
     assert len(whole) == len(other) >= 5, "a prediction a character"
     assert whole[:3] == pytest.approx(other[:3])
     assert whole[3] != pytest.approx(other[3]), "no word is unknown that the characters make"
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["folder", "run"])
+def test_python_takes_a_language_model(folder: Path, opened: bool) -> None:
+    judge = folder / "characters"
+    predict = lambda texts: np.array([[0.9, 0.1] if "工人" in text else [0.2, 0.8] for text in texts])  # noqa: E731
+    found = attack_texts(
+        predict,
+        ["今天 工人 看 电影 。"],
+        ["yes"],
+        names=["yes", "no"],
+        sources="open",
+        language_model=load_run(judge, device="cpu") if opened else judge,
+        settings={"constraints": {"perplexity": {"most": 1e9}}},
+    )
+    assert found.report.rates.outcomes["success"] == 1
+    assert found.report.perplexity_before is not None
+    assert any(note.startswith("perplexity: at most 1e+09 times") for note in found.report.notes)

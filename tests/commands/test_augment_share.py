@@ -12,16 +12,20 @@ from sememekit.training import EpochReport, Report
 from tests.small_examples import ExamplePlace
 
 
-@pytest.mark.parametrize(("share", "added"), [(0.05, 3), (0.1, 6), (1.0, 12)])
+@pytest.mark.parametrize(("share", "added"), [(0.001, 1), (0.05, 3), (0.1, 6), (1.0, 12)])
 def test_a_run_learns_from_the_share_that_was_asked_for(tmp_path: Path, share: float, added: int) -> None:
     place = ExamplePlace(tmp_path / "place")
     rows = [f"a man stands by wall {number} .\ta man runs .\tneutral\n" for number in range(12)]
     (tmp_path / "more.tsv").write_text("".join(rows), encoding="utf-8")
     table = place.table(schedule__epochs=1, data__augment=str(tmp_path / "more.tsv"), data__augment_share=share)
     reports: list[Report] = []
-    train(table, tmp_path / "run", on_report=reports.append)
+    remarks: list[str] = []
+    train(table, tmp_path / "run", on_report=reports.append, on_remark=remarks.append)
     (epoch,) = [report for report in reports if isinstance(report, EpochReport)]
     assert round(epoch.seconds * epoch.tokens_per_second) == len(place.pairs.examples("train")) + added
+    [told] = [remark for remark in remarks if remark.startswith("augment: ")]
+    assert told.startswith(f"augment: {added} of 12 added to ")
+    assert told.endswith(f"(augment_share {share:g})")
 
 
 def test_a_folder_of_an_attack_is_told_which_file_of_it_is_learned_from(tmp_path: Path) -> None:

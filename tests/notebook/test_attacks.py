@@ -17,7 +17,6 @@ from sememekit.attack import Example, choose_examples
 from sememekit.commands.attack import attack as attack_command
 from sememekit.commands.attack import compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.notebook.attacks import _labels
 from tests.attack.toys import LABELS, TEXTS, predict
 
 WORDS = [text for text, _ in TEXTS]
@@ -60,9 +59,13 @@ def test_a_function_is_attacked_as_by_the_command(table: dict[str, Any], tmp_pat
     assert found.report.signature != report.signature, "a list of texts has no file, whose hash the command takes"
     compared = compare(tmp_path / "mine", tmp_path / "theirs")
     assert (compared.common, compared.only_one) == (len(TEXTS), 0)
-    for name, texts, gold in (("order", WORDS[::-1], GOLD[::-1]), ("labels", WORDS, GOLD[::-1])):
-        attack(predict, texts, gold, names=LABELS, candidates="table", settings=table, out=tmp_path / name)
-        with pytest.raises(DataError, match="attacked different data"):
+    for name, texts, gold, names, told in (
+        ("order", WORDS[::-1], GOLD[::-1], LABELS, "attacked different data"),
+        ("labels", WORDS, GOLD[::-1], LABELS, "same texts, other true labels"),
+        ("names", WORDS, [str(LABELS.index(label)) for label in GOLD], ["0", "1"], "other label names: 0, 1 against no, yes"),
+    ):
+        attack(predict, texts, gold, names=names, candidates="table", settings=table, out=tmp_path / name)
+        with pytest.raises(DataError, match=told):
             compare(tmp_path / name, tmp_path / "theirs")
     with pytest.raises(CheckpointError, match="exists already"):
         attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
@@ -116,6 +119,63 @@ def test_wrong_calls_are_told(table: dict[str, Any], tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "report.json").is_file()
 
 
+def test_limit_and_sample_choose_the_texts(table: dict[str, Any]) -> None:
+    settings = {**table, "attack": {"limit": 3, "sample": "random"}}
+    found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=settings)
+    examples = [Example(index, (text,), label) for index, (text, label) in enumerate(zip(WORDS, GOLD, strict=True))]
+    assert [result.index for result in found.results] == [one.index for one in choose_examples(examples, 3, "random", 1)]
+    assert "examples:3-random-1" in found.report.signature
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        ([0, 1, 2, 3, 1, 2, 3, 0], "label 0 is no name, and other names are numbers; the victim's labels are 1, 2, 3, 4"),
+        (["1", 2, "x", 3, 1, 2, 3, 4], r"text 2 \(from 0\) has the label 'x'"),
+    ],
+)
+def test_numbers_are_all_names_or_all_columns(table: dict[str, Any], labels: list[Any], told: str) -> None:
+    four = lambda texts: np.full((len(texts), 4), 0.25)  # noqa: E731
+    with pytest.raises(DataError, match=told):
+        attack(four, WORDS, labels, names=["1", "2", "3", "4"], candidates="table", settings=table)
+    with pytest.raises(DataError, match=r"has the label 1; .* all labels by name, or all as columns 0 to 1"):
+        attack(predict, WORDS, ["no", 1, *GOLD[2:]], names=LABELS, candidates="table", settings=table)
+
+
+def test_own_names_in_another_order_are_refused(table: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="its columns are no, yes in this order, given yes, no; leave names out"):
+        attack(Model(), WORDS, GOLD, names=LABELS[::-1], candidates="table", settings=table)
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ([WORDS[0], float("nan")], r"text 1 \(from 0\) is nan \(float\); texts are strings, or tuples of strings"),
+        ([None, WORDS[0]], r"text 0 \(from 0\) is None \(NoneType\)"),
+        ([3, WORDS[0]], r"text 0 \(from 0\) is 3 \(int\)"),
+        ([(WORDS[0], "b"), WORDS[0]], r"text 1 \(from 0\) has 1 strings, and text 0 has 2"),
+        ([()], r"text 0 \(from 0\) is empty"),
+        ([], "no texts; give at least one example"),
+        ("a film", "texts must be a list with an item for each example, given str"),
+    ],
+)
+def test_texts_that_are_none_are_told(table: dict[str, Any], texts: Any, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        attack(predict, texts, GOLD[:2], names=LABELS, candidates="table", settings=table)
+
+
+def test_generators_are_taken(table: dict[str, Any]) -> None:
+    found = attack(predict, iter(WORDS), iter(GOLD), names=LABELS, candidates="table", settings=table)
+    assert found.results == attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table).results
+
+
+def test_errors_name_arguments_in_place_of_options(table: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match='add segmenter="jieba", or segmenter="fmm" lexicon="FORMAT:PATH"; the victim'):
+        attack(predict, ["我吃苹果我吃苹果"] * 2, ["no", "yes"], names=LABELS, candidates="table", settings=table)
+    with pytest.raises(ConfigError, match='language_model="RUN"'):
+        attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings={**table, "constraints": {"perplexity": {}}})
+
+
 def test_the_function_and_the_package_of_one_name() -> None:
     """Whatever is imported first, ``sememekit.attack`` is the function and the package can be imported from."""
     code = """
@@ -138,25 +198,6 @@ def test_limit_and_sample_choose_examples_as_they_are_signed(table: dict[str, An
         found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings={**table, "attack": chosen})
         expected = choose_examples([Example(index, (text,), "") for index, text in enumerate(WORDS)], 3, sample, 4)
         assert [result.index for result in found.results] == [example.index for example in expected]
-
-
-@pytest.mark.parametrize(
-    ("labels", "known", "expected"),
-    [
-        ([0, 1, 2], ("1", "2", "3"), ["1", "2", "3"]),
-        ([1, 2, 3], ("1", "2", "3"), ["1", "2", "3"]),
-        (["no", "yes"], ("no", "yes"), ["no", "yes"]),
-        ([np.int64(1), 0], ("no", "yes"), ["yes", "no"]),
-    ],
-)
-def test_numbers_are_names_for_all_or_columns_for_all(labels: list[Any], known: tuple[str, ...], expected: list[str]) -> None:
-    assert _labels(labels, known) == expected
-
-
-@pytest.mark.parametrize("labels", [[0, 3], ["no", 0], [0, 0.5], [0, None], [-1, 0]])
-def test_labels_of_two_kinds_are_refused(labels: list[Any]) -> None:
-    with pytest.raises(DataError, match="give each text its name, or each the number of its column, 0 to 2"):
-        _labels(labels, ("1", "2", "no"))
 
 
 def test_a_victim_whose_answers_depend_on_company_or_chance_is_refused(table: dict[str, Any]) -> None:

@@ -211,6 +211,15 @@ def _never(asked: Any) -> Any:
     return results
 
 
+def test_a_text_that_the_search_refuses_is_warned_of(package: None, table: str) -> None:
+    method = ours.search_method("exhaustive", settings={"limit": 1})
+    harness = Harness(ours.word_swap("table", settings={"path": table}), method, "yes")
+    for number in (1, 2):
+        with pytest.warns(UserWarning, match=rf"search.limit 1 .* counts this text as failed .*\({number} so far\)"):
+            harness.run("nothing good film good film")
+    assert method.refused == 2
+
+
 def test_texts_without_anything_to_change_come_back(package: None, table: str) -> None:
     harness = Harness(ours.word_swap("table", settings={"path": table}), ours.search_method(), LABELS[0])
     assert harness.run("qqq qqq").attacked_text.text == "qqq qqq"

@@ -85,7 +85,7 @@ class Perplexity(TextConstraint):
 
     @property
     def told(self) -> str:
-        return f"perplexity: at most {self.settings.most:g} times that of the text before, under the model of --lm"
+        return f"perplexity: at most {self.settings.most:g} times that of the text before, under the language model"
 
     def check(self, space: Space) -> Check:
         words = space.document.words

@@ -9,15 +9,15 @@ from sememekit.attack.space import Space
 
 NEGATIONS: Final = frozenset(
     """
-    no not n't never none nobody nothing nowhere neither nor without hardly scarcely barely cannot
+    no not n't ca wo sha ai never none nobody nothing nowhere neither nor without hardly scarcely barely cannot
     don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't haven't hasn't hadn't ain't
-    ca wo sha ai
-    莫 毋 勿 非 别 并非 绝非 决非 别无选择
+    非 别 勿 莫 毋 弗 甭 否 否则 休想 并非 绝非 决非 非但 非得 请勿 切勿 切莫 毋庸 莫如 难免 难于 别无选择 别无他法 爱莫能助
+    无可奈何 束手无策 无言以对 走投无路 力不从心 毋庸置疑 不由自主 迫不得已 并没有
     """.split()  # noqa: SIM905
 )
 """Negations in lower case; ``ca``, ``wo``, ``sha`` and ``ai`` are what tokenizers leave of can't, won't, shan't and ain't."""
-_NEGATING: Final = frozenset("不没未无")
-"""Chinese negations that also begin or end words of at most three characters: 不再, 没法, 尚未, 无从, 毫不."""
+_NEGATING: Final = frozenset("没未无")
+"""Chinese negations that also begin or end words of at most three characters: 没法, 尚未, 无从."""
 NUMBERS: Final = frozenset(
     """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -26,6 +26,15 @@ NUMBERS: Final = frozenset(
     hundreds thousands millions billions dozens
     """.split()  # noqa: SIM905
 )
+DATES: Final = frozenset(
+    """
+    january february april june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday
+    mondays tuesdays wednesdays thursdays fridays saturdays sundays
+    正月 元月 腊月 周日 周末 星期日 星期天 礼拜日 礼拜天
+    """.split()  # noqa: SIM905
+)
+"""Months and days of the week but march and may, which are also a verb and an auxiliary."""
 _CHINESE_DIGITS: Final = frozenset("零〇一二两三四五六七八九十百千万亿半几第")
 
 
@@ -37,7 +46,7 @@ class Protected(Constraint):
         marks: bool = True
         """Words without a letter or digit."""
         numbers: bool = True
-        """Words with a digit, and numerals in English and Chinese."""
+        """Words with a digit, numerals, months and days of the week in English and Chinese."""
         negations: bool = True
         """English and Chinese negations."""
 
@@ -50,14 +59,20 @@ class Protected(Constraint):
         settings, lower = self.settings, word.lower().replace("’", "'")
         return (
             (settings.marks and not any(map(str.isalnum, word)))
-            or (settings.numbers and is_number(lower))
+            or (settings.numbers and (is_number(lower) or lower in DATES or _is_chinese_date(word)))
             or (settings.negations and is_negation(lower))
         )
 
 
+def _is_chinese_date(word: str) -> bool:
+    """Whether a word is a numeral with the month, the day or the week: 三月, 二十日, 周二."""
+    bare = word.removeprefix("星期").removeprefix("礼拜").removeprefix("周").removesuffix("月").removesuffix("日")
+    return 0 < len(bare) < len(word) and set(bare) <= _CHINESE_DIGITS
+
+
 def is_negation(word: str) -> bool:
-    """Whether a word in lower case is a negation, or a short Chinese word that begins or ends with one."""
-    return word in NEGATIONS or (0 < len(word) <= 3 and not _NEGATING.isdisjoint((word[0], word[-1])))
+    """Whether a word in lower case is a negation, or a Chinese word with one in it: with 不 anywhere, as in 毫不 and 办不到."""
+    return word in NEGATIONS or "不" in word or (0 < len(word) <= 3 and not _NEGATING.isdisjoint((word[0], word[-1])))
 
 
 def is_number(word: str) -> bool:

@@ -21,8 +21,9 @@ class AttackLanguageModel:
     Raises ConfigError: a run that predicts no words, or whose text is of SentencePiece pieces.
     """
 
-    def __init__(self, run: Path | str, device: str = "auto") -> None:
-        loaded = Run.open(Path(run), device=device)
+    def __init__(self, run: Run | Path | str, device: str = "auto") -> None:
+        loaded = run if isinstance(run, Run) else Run.open(Path(run), device=device)
+        run = loaded.path if isinstance(run, Run) else run
         self._task = require(loaded.task, WordPredictor, "attack --lm")
         self._end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
         self._vocabulary, self._form = loaded.vocabulary, loaded.form()

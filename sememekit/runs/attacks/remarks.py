@@ -10,6 +10,7 @@ from sememekit.figures import percent
 from sememekit.measure.attack_coverage import Coverage
 from sememekit.measure.intervals import Interval
 from sememekit.runs.attacks.victims import NamedVictim
+from sememekit.sememes import open_lexicons
 
 
 def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
@@ -83,8 +84,16 @@ def _part_of_speech(plan: AttackPlan) -> str:
     settings = [part.settings for part in plan.constraints if part.name == "part_of_speech"]
     if any(getattr(found, "sources", ()) for found in settings):
         return ""
-    if plan.candidates.name in ("sememe", "wordnet"):
-        return f"part of speech kept by the candidates ({plan.candidates.name})"
+    if plan.candidates.name == "wordnet":
+        return "part of speech kept by the candidates (wordnet)"
+    if plan.candidates.name == "sememe":
+        lexicons = open_lexicons(getattr(plan.candidates.settings, "sources", ()))
+        senses = [sense for lexicon in lexicons for word in lexicon.words for sense in lexicon.senses(word)]
+        known = sum(bool(sense.part_of_speech) for sense in senses)
+        if not known:
+            return f"part of speech not checked: none of the {len(senses):,} senses of the candidates' lexicon has one"
+        share = "" if known == len(senses) else f" for the {percent(known / len(senses))} of senses that have one"
+        return f"part of speech kept by the candidates (sememe){share}"
     return "part of speech not checked: no lexicon was given; add --source FORMAT:PATH"
 
 

@@ -123,7 +123,12 @@ def wrap(
 ) -> NamedVictim:
     """A victim that is a function, with ``labels`` in place of its own; ``remedy`` says how they are named. Raises ConfigError:
     fewer than two labels, labels or words that are no strings, or a segmenter that changes text."""
-    names = _strings(labels or found.labels, name, "labels")
+    names, own = (_strings(labels or found.labels, name, "labels"), _strings(found.labels, name, "labels"))
+    if names != own and sorted(names) == sorted(own):
+        raise ConfigError(
+            f"victim {name!r}: its columns are {', '.join(own)} in this order, given {', '.join(names)}; leave "
+            f"{remedy.split()[0].partition('=')[0]} out"
+        )
     if len(set(names)) < 2:
         raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in {remedy}")
     known = None if found.words is None else _strings(found.words, name, "words")
