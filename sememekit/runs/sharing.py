@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -25,13 +26,13 @@ import safetensors.torch
 
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.files import object_of, read_bytes, read_object, to_json, write_folder
+from sememekit.files import object_of, read_bytes, read_object, to_json, typed, write_folder
 from sememekit.runs.build import build_task
 from sememekit.runs.run import Run, Which, load_weights
 from sememekit.text.huggingface import needed
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import PUSHED
-from sememekit.training.manifest import KEPT
+from sememekit.training.manifest import KEPT, MANIFEST
 from sememekit.training.snapshots import NAME, split_shared, step_of
 
 HUB: Final = "hf://"
@@ -39,6 +40,8 @@ HUB: Final = "hf://"
 CARD: Final = "README.md"
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
+_FOLDERS: Final = re.compile(r"""(?<![^\s'"=:])(?:~|\.\.?)?/(?:[^\s'"/]+/)*(?=[^\s'"/])""")
+"""The folders of an absolute path, or of one from home or above, wherever it stands in a text: after a blank, = or FORMAT:."""
 _WEIGHTS: Final = "model.safetensors"
 _OWN: Final = (PUSHED, _WEIGHTS, "metrics.jsonl")
 _AGAIN: Final = "fetch or copy the folder again, or ask who made it"
@@ -117,9 +120,15 @@ def pull_run(source: str, out: Path) -> ShareReport:
 
 def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
     """The files but for the card, and the name of the snapshot."""
+    if not (run.path / MANIFEST).is_file():
+        raise CheckpointError(
+            f"{run.path} has no manifest, so that nobody knows which files are its own; write one first: "
+            f"{typed('sememekit', 'train', '--out', run.path, '--resume')}"
+        )
     snapshot = run.folder.load(which, with_trainer=False)
     weights, aliases = split_shared(snapshot.weights)
     about = {"format": FORMAT, "snapshot": snapshot.name, "which": which, "aliases": aliases}
+    run.folder.check_metrics()
     lines = [record for record in run.metrics() if record["kind"] != "StepReport"]
     versions = {key: value for key, value in run.folder.versions.items() if key not in ("format", "manifest")}
     return {
@@ -133,12 +142,13 @@ def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
 
 
 def without_folders(value: Any) -> Any:
-    """A plan in which an absolute path is its last part alone: where files lay on a machine is nobody else's business."""
+    """A plan in which a path with folders is its last part alone, also inside a command: where files lay on a machine, and
+    under whose name, is nobody else's business."""
     if isinstance(value, Mapping):
         return {key: without_folders(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [without_folders(one) for one in value]
-    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+    return _FOLDERS.sub("", value) if isinstance(value, str) else value
 
 
 def _remarks(run: Run) -> Iterator[str]:
