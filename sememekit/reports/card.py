@@ -58,6 +58,7 @@ class _Validated(NamedTuple):
 def _validated(run: Run, which: Which) -> _Validated:
     """Of the best weights or of the last, out of the line of ``metrics.jsonl`` that has their step: of the end of their epoch,
     or of the change of their clusters since."""
+    run.folder.check_metrics()
     name = run.folder.pointer().get(which)
     if name is None or not run.epochs():
         return _Validated({}, None, "No epoch of training was finished.")

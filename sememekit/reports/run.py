@@ -47,6 +47,7 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
     records = folder.metrics()
     if not (folder.path / "metrics.jsonl").exists() and folder.pointer():
         raise CheckpointError(f"{run}/metrics.jsonl, the reports of training, is missing; copy it from where it was trained")
+    folder.check_metrics()
     if not _of_kind(records, "EpochReport"):
         raise CheckpointError(
             f"{run} has no finished epoch to report yet; finish one: {typed('sememekit', 'train', '--out', run, '--resume')}"

@@ -19,6 +19,7 @@ The pointer names a snapshot before it is written and until it is removed; a fol
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
@@ -52,6 +53,7 @@ from sememekit.training.snapshots import (
     read_pointer,
     read_snapshot,
     remove_snapshots,
+    run_of,
     snapshots_in,
     step_of,
     whole_snapshots,
@@ -100,7 +102,9 @@ class RunFolder:
                 "choose another --out, or an empty folder"
             )
         path.mkdir(parents=True, exist_ok=True)
-        stamped = {**versions, "format": FORMAT, "manifest": 1}
+        fixed = hashes({**files, "plan.json": to_json(plan)})
+        own = hashlib.sha256(to_json(fixed)).hexdigest()  # of a copy it is that of the run that was copied
+        stamped = {"run": own, **versions, "format": FORMAT, "manifest": 1}
         with sole_writer(path / _LOCK, lambda holder: _is_busy(path, holder)):
             if (path / "plan.json").exists():
                 raise CheckpointError(taken)
@@ -109,7 +113,7 @@ class RunFolder:
             write_bytes(path / "versions.json", to_json(stamped))
             (path / "checkpoints").mkdir(exist_ok=True)
             replace_file(path / "checkpoints" / "pointer.json", to_json({}))
-            write_manifest(path, hashes({**files, "versions.json": to_json(stamped), "plan.json": to_json(plan)}))
+            write_manifest(path, {**fixed, **hashes({"versions.json": to_json(stamped)})})
             # The plan comes last: a folder without one was never a run.
             replace_file(path / "plan.json", to_json(plan))
         return cls(path, dict(plan), stamped)
@@ -282,7 +286,10 @@ class RunFolder:
         """Write a snapshot that the pointer names as the next one."""
         name = free_name(self._checkpoints, step)
         write_pointer(self._checkpoints / "pointer.json", pointer, next=[name])
-        write_snapshot(self._checkpoints / name, model, trainer, ranks)
+        metrics = metrics_file.digest(self.path / "metrics.jsonl")
+        write_snapshot(
+            self._checkpoints / name, model, trainer, ranks, {"id": self.versions.get("run", ""), "metrics": metrics}
+        )
         return name
 
     def load(self, which: Literal["last", "best"], *, with_trainer: bool, rows: RowsOf | None = None) -> Snapshot:
@@ -296,7 +303,13 @@ class RunFolder:
                     + typed("sememekit", "train", "--out", self.path, "--resume")
                 )
             try:
-                return read_snapshot(self._checkpoints / name, with_trainer=with_trainer, rows=rows)
+                found = read_snapshot(self._checkpoints / name, with_trainer=with_trainer, rows=rows)
+                if run_of(self._checkpoints / name).get("id", "") != self.versions.get("run", ""):
+                    raise CheckpointError(
+                        f"{self._checkpoints / name} is a snapshot of another run than {self.path}; copy the folder again from "
+                        "where it came from"
+                    )
+                return found
             except CheckpointError:
                 # A run that goes on may have moved the pointer and removed the snapshot while it was read.
                 if self.pointer().get(which) == name:
@@ -321,6 +334,17 @@ class RunFolder:
         """All lines of metrics.jsonl; a last line cut short by a kill is left out. Raises CheckpointError: a line that is no
         report."""
         return metrics_file.read(self.path / "metrics.jsonl")
+
+    def check_metrics(self) -> None:
+        """Compare metrics.jsonl with what the last snapshot recorded of it. Raises CheckpointError: a line of it was changed or
+        lost, or it is the file of another run; figures of validation come out of it."""
+        name = self.pointer().get("last")
+        stated = run_of(self._checkpoints / name).get("metrics") if name is not None else None
+        if stated and not metrics_file.begins_with(self.path / "metrics.jsonl", stated):
+            raise CheckpointError(
+                f"{self.path / 'metrics.jsonl'} is not the file that the checkpoint {name} was written beside; it was changed, "
+                "damaged or taken from another run; copy it again from where it was trained"
+            )
 
     def epochs(self) -> list[dict[str, Any]]:
         """The lines of finished epochs in metrics.jsonl alone. Raises CheckpointError: as ``metrics``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
@@ -50,6 +51,19 @@ def read(path: Path) -> list[dict[str, Any]]:
         if line := line.strip(b"\0"):
             records.append(_record(path, number, line))
     return records
+
+
+def digest(path: Path) -> dict[str, Any]:
+    """The size and the SHA-256 of the lines so far."""
+    raw = read_bytes(path, CheckpointError) if path.exists() else b""
+    return {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+
+
+def begins_with(path: Path, stated: Mapping[str, Any]) -> bool:
+    """Whether the file begins with the lines whose ``digest`` is given; lines that came later are not compared."""
+    raw = read_bytes(path, CheckpointError) if path.exists() else b""
+    size = int(stated["bytes"])
+    return len(raw) >= size and hashlib.sha256(raw[:size]).hexdigest() == stated["sha256"]
 
 
 def epochs(path: Path) -> list[dict[str, Any]]:

@@ -79,8 +79,11 @@ def free_name(checkpoints: Path, step: int) -> str:
     return free
 
 
-def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any], ranks: Ranks = ALONE) -> None:
-    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it.
+def write_snapshot(
+    folder: Path, model: nn.Module, trainer: Mapping[str, Any], ranks: Ranks = ALONE, run: Mapping[str, Any] | None = None
+) -> None:
+    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it. ``run`` says
+    whose snapshot it is.
 
     Of several ranks with tables in shards the first one writes the whole tables, while the others ``send_rows``.
     """
@@ -88,7 +91,7 @@ def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any], r
     contents: dict[str, bytes | Iterable[bytes | memoryview]] = {
         "weights.safetensors": tensor_pieces(weights, ranks),
         "trainer.safetensors": tensor_pieces(tensors, ranks),
-        "trainer.json": to_json(document),
+        "trainer.json": to_json({**document, "run": dict(run or {})}),
     }
     write_folder(folder, contents, _MANIFEST)
 
@@ -141,6 +144,12 @@ def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = Non
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{folder / 'trainer.json'} is not what sememekit wrote ({error!r:.200}); {_AGAIN}") from None
     return Snapshot(folder.name, weights, trainer, weights_sha256)
+
+
+def run_of(folder: Path) -> dict[str, Any]:
+    """What a snapshot says of its run. Raises CheckpointError: its file is missing or torn."""
+    found = read_json(folder / "trainer.json").get("run")
+    return found if isinstance(found, dict) else {}
 
 
 def check_snapshot(folder: Path, *, with_trainer: bool) -> str:

@@ -67,8 +67,11 @@ def test_a_run_without_clusters_has_its_learning_curve(softmax: Path, tmp_path: 
         report(softmax, html=tmp_path / "absent" / "page.html")
 
 
-def test_an_epoch_without_a_metric_that_others_have_is_shown(softmax: Path, tmp_path: Path) -> None:
-    """As a damaged line of metrics.jsonl may be, in the name of a metric; no weight depends on it."""
+def test_an_epoch_without_a_metric_that_others_have_is_shown(
+    softmax: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a line of a task of somebody's own may be."""
+    monkeypatch.setattr(RunFolder, "check_metrics", lambda folder: None)
     run = tmp_path / "run"
     shutil.copytree(softmax, run)
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)

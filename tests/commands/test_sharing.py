@@ -24,6 +24,7 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.reports.card import model_card
 from sememekit.runs.run import Run
 from sememekit.runs.sharing import pull_run, without_folders
+from sememekit.training import RunFolder
 from sememekit.training.snapshots import step_of
 from tests.small_run import Place
 
@@ -230,8 +231,15 @@ def test_the_figures_of_a_card_are_those_of_the_weights_that_were_chosen(run: Pa
     push(folder, str(tmp_path / "pushed"), which="last")
     pull_run(str(tmp_path / "pushed"), tmp_path / "pulled")
     assert "| validation perplexity | 99.0000 |" in model_card(tmp_path / "pulled"), "the only weights that it has"
-    (folder / "metrics.jsonl").write_text("", encoding="utf-8")
-    assert "No epoch of training was finished." in model_card(folder)
+    whole = (folder / "metrics.jsonl").read_text(encoding="utf-8")
+    digit = whole.replace(f'"perplexity": {chosen["valid"]["perplexity"]}', '"perplexity": 1.5')
+    assert digit != whole
+    for damaged in ("", digit, whole[:-9], whole.replace("\n", "\n\n", 1)):
+        (folder / "metrics.jsonl").write_text(damaged, encoding="utf-8")
+        for published in (lambda: model_card(folder), lambda: push(folder, str(tmp_path / "again"))):
+            with pytest.raises(CheckpointError, match=r"metrics\.jsonl is not the file that the checkpoint"):
+                published()
+    assert not (tmp_path / "again").exists()
 
 
 def test_weights_that_nobody_validated_have_no_figures(run: Path, tmp_path: Path) -> None:
@@ -298,7 +306,8 @@ def test_a_link_in_a_run_is_not_passed_on(run: Path, tmp_path: Path) -> None:
         assert not (tmp_path / f"shared-{name}").exists()
 
 
-def test_no_name_becomes_markup_or_metadata_of_the_card(run: Path, tmp_path: Path) -> None:
+def test_no_name_becomes_markup_or_metadata_of_the_card(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunFolder, "check_metrics", lambda folder: None)
     copy = tmp_path / "copy"
     shutil.copytree(run, copy)
     lines = (copy / "metrics.jsonl").read_text(encoding="utf-8")
@@ -317,3 +326,32 @@ def test_training_with_sampled_words_is_called_an_estimate(place: Place, tmp_pat
     assert told in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     train(place.table("softmax", schedule__epochs=1), tmp_path / "exact")
     assert "estimated from" not in model_card(tmp_path / "exact") + (tmp_path / "exact" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/home/me/data/pd", "pd"),
+        ("sememekit preprocess plain /home/me/x --out ../project-x/data", "sememekit preprocess plain x --out data"),
+        (
+            "--source hownet2000:/home/me/glossary.dat --lemmas=~/forms.txt",
+            "--source hownet2000:glossary.dat --lemmas=forms.txt",
+        ),
+        ("data/pd", "data/pd"),
+        ("one half is 1/2, and/or more", "one half is 1/2, and/or more"),
+    ],
+)
+def test_folders_go_out_of_commands_as_out_of_paths(text: str, expected: str) -> None:
+    assert without_folders({"a": [text]}) == {"a": [expected]}
+
+
+def test_the_checkpoints_of_another_seed_are_refused(run: Path, place: Place, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    train(place.table("sdlm", run__seed=8), other)
+    shutil.rmtree(other / "checkpoints")
+    shutil.copytree(run / "checkpoints", other / "checkpoints")
+    with pytest.raises(CheckpointError, match="is a snapshot of another run than"):
+        Run.open(other, device="cpu").load()
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    Run.open(copy, device="cpu").load()

@@ -318,11 +318,17 @@ def test_a_checkpoint_that_is_pointed_to_and_gone_is_named(copy: Path) -> None:
         Run.open(copy, device="cpu").load()
 
 
-def test_the_snapshot_of_another_model_does_not_fit(place: Place, copy: Path, tmp_path: Path) -> None:
+def test_the_snapshot_of_another_model_does_not_fit(
+    place: Place, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     train(place.table("sdlm", schedule__epochs=1, encoder__num_layers=1), tmp_path / "other")
     target = snapshot_of(copy)
     shutil.rmtree(target)
     shutil.copytree(snapshot_of(tmp_path / "other"), target)
+    with pytest.raises(CheckpointError, match="is a snapshot of another run than"):
+        Run.open(copy, device="cpu").load()
+    own = {"id": RunFolder.open(copy).versions["run"]}
+    monkeypatch.setattr("sememekit.training.checkpoint.run_of", lambda folder: own)
     with pytest.raises(CheckpointError, match=r"weights do not fit the plan.*encoder\.stack\.1"):
         Run.open(copy, device="cpu").load()
 

@@ -293,7 +293,10 @@ def test_lost_and_damaged_metrics_are_told(copy: Path) -> None:
     lines = metrics.read_bytes().splitlines(keepends=True)
     metrics.write_bytes(b"".join(line for line in lines if b'"EpochReport", "epoch": 1' not in line))
     assert len(RunFolder.open(copy).metrics()) == len(lines) - 1
-    with pytest.warns(RunWarning, match="has lost its line of epoch 1, though the checkpoint is after epoch 2"):
+    with (
+        pytest.warns(RunWarning, match="has lost its line of epoch 1, though the checkpoint is after epoch 2"),
+        pytest.raises(CheckpointError, match="is not the file that the checkpoint"),
+    ):
         train({}, copy, resume=True)
     metrics.write_bytes(b"".join(lines) + b"\0" * 40 + b"\n")
     with pytest.warns(RunWarning, match="NUL bytes"):

@@ -11,8 +11,8 @@ NEGATIONS: Final = frozenset(
     """
     no not n't ca wo sha ai never none nobody nothing nowhere neither nor without hardly scarcely barely cannot
     don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't haven't hasn't hadn't ain't
-    非 别 勿 莫 毋 弗 甭 否 否则 休想 并非 绝非 决非 非但 非得 请勿 切勿 切莫 毋庸 莫如 莫若 难免 难于 别无选择 别无他法 爱莫能助
-    无可奈何 束手无策 无言以对 走投无路 力不从心 毋庸置疑 不由自主 迫不得已 并没有
+    非 别 勿 莫 毋 弗 甭 否 否则 休想 并非 绝非 决非 非但 非得 请勿 切勿 切莫 毋庸 莫如 莫若 难免 难于 别无选择 别无他法
+    爱莫能助 无可奈何 束手无策 无言以对 走投无路 力不从心 毋庸置疑 不由自主 迫不得已 并没有
     """.split()  # noqa: SIM905
 )
 """Negations in lower case; ``ca``, ``wo``, ``sha`` and ``ai`` are what tokenizers leave of can't, won't, shan't and ain't."""
