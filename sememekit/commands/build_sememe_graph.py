@@ -118,6 +118,11 @@ def build_sememe_graph(
     graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas))
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
+    if not any(entry.is_from_lexicon for entry in graph.entries()):
+        raise GraphError(
+            f"no word of {data} is in {' or '.join(sources)}, so that the graph would be empty; give a lexicon of the language "
+            "of the text, and cut the text into its words (sememekit segment)"
+        )
     if out.exists() and out.stat().st_size:
         try:
             before = SememeGraph.load(out).lexicons

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sememekit.config import load_variant, read_settings
 from sememekit.errors import ConfigError
+from sememekit.files import typed
 from sememekit.sememes.building import build_graph
 from sememekit.sememes.format_guess import likely_format
 from sememekit.sememes.graph import SememeGraph
@@ -38,6 +39,8 @@ LEXICON_FORMATS: dict[str, str] = {
     "hownet": "sememekit.sememes.formats.records:HowNetReader",
     "hownet2000": "sememekit.sememes.formats.records:HowNet2000Reader",
     "list": "sememekit.sememes.formats.records:WordListReader",
+    "words": "sememekit.sememes.formats.records:WordsReader",
+    "se-wrl": "sememekit.sememes.formats.records:SenseFileReader",
     "table": "sememekit.sememes.formats.records:TableReader",
     "openhownet": "sememekit.sememes.formats.openhownet:OpenHowNetReader",
     "function-words": "sememekit.sememes.formats.open_lexicon:FunctionWordsReader",
@@ -57,32 +60,52 @@ def _format(name: str) -> type[LexiconReader]:
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
     needed."""
-    name, mark, rest = spec.partition(":")
-    if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
-        like = f"{likely_format(Path(spec).expanduser())}:{spec}"
+    name, _, rest = spec.partition(":")
+    if rest.startswith("//"):
+        raise ConfigError(
+            f"lexicon {spec!r}: an address is not read; download it (curl -O {typed(spec)}), then give FORMAT:FILE"
+        )
+    drive = len(name) == 1 and rest.startswith(("\\", "/"))
+    if drive or (name not in LEXICON_FORMATS and _home(spec).exists()):
+        like = f"{likely_format(_home(spec))}:{spec}"
         raise ConfigError(f"lexicon {spec!r}: say its format, as in {like}; allowed: {', '.join(LEXICON_FORMATS)}")
     reader = _format(name)
     path = rest or reader.default_path()
     if path is None:
         raise ConfigError(f"lexicon {spec!r}: give a path, as in {name}:PATH")
-    return reader, Path(path).expanduser()
+    return reader, _home(path)
+
+
+def _home(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ConfigError(f"lexicon {path!r}: no such user; write the path without ~, or with ~/ for your own folder") from None
+
+
+def _read(spec: str, options: Mapping[str, object]) -> Lexicon:
+    reader, path = lexicon_reader(spec)
+    return reader(path, read_settings(reader.Settings, options, f"lexicon {spec}")).read()
 
 
 def open_lexicon(spec: str, **options: object) -> Lexicon:
-    """Read a lexicon ``FORMAT:PATH``, with a format of ``LEXICON_FORMATS``.
+    """Read a lexicon ``FORMAT:PATH``, with a format of ``LEXICON_FORMATS`` that has sememes.
 
     ``open`` alone is the lexicon that ships with sememekit, and ``openhownet`` alone the folder into which that package
     downloads. ``options`` are settings of the format: ``side`` for hownet and openhownet, ``yes_download`` for openhownet.
     Raises ConfigError: an unknown format or option, or no path where the format needs one. Raises DataError: the file is absent
     or is not what the format says.
     """
-    reader, path = lexicon_reader(spec)
-    return reader(path, read_settings(reader.Settings, options, f"lexicon {spec}")).read()
+    if not lexicon_reader(spec)[0].has_sememes:
+        raise ConfigError(
+            f"lexicon {spec!r}: words have no sememes; use it for a segmenter: --segmenter fmm --lexicon {typed(spec)}"
+        )
+    return _read(spec, options)
 
 
 def words_of_lexicons(specs: str | Sequence[str]) -> frozenset[str]:
     """All words of one lexicon, ``FORMAT:PATH``, or of several together; errors as ``open_lexicon``."""
-    return frozenset(word for spec in ([specs] if isinstance(specs, str) else specs) for word in open_lexicon(spec).words)
+    return frozenset(word for spec in ([specs] if isinstance(specs, str) else specs) for word in _read(spec, {}).words)
 
 
 def open_lexicons(

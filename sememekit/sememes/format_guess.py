@@ -2,17 +2,79 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Final
+
+from sememekit.files import typed
+
+_LOOKED_AT: Final = 40
+_FEWEST_RECORDS: Final = 4
+_CILIN: Final = re.compile(r"[A-L][a-z]\d\d[A-Z]\d\d[=#@]\s.*")
+WORD_LINE: Final = re.compile(r"(\S+)(?:\s+\d+(?:\.\d+)?)?(?:\s+[a-z][A-Za-z]*\d*)?")
+"""A word, then possibly its count and its part of speech, as user dictionaries of jieba have them."""
+_NAMES: Final = {
+    "hownet": "HowNet's records",
+    "se-wrl": "a sense file of SE-WRL (word, number of senses, then the number of sememes and the sememes of each)",
+    "cilin": "Cilin (a code, then words)",
+    "words": "a list of words without sememes",
+    "list": "a list of words and sememes in alternating lines",
+    "table": "a table",
+}
+
+
+def sense_file_row(line: str) -> tuple[str, list[tuple[str, ...]]] | None:
+    """Return the word and the sememes of each sense of a line ``word n {k sememe ...}``, or None for another line."""
+    word, *rest = line.split() or [""]
+    senses, place = list[tuple[str, ...]](), 1
+    while place < len(rest) and rest[place].isdecimal():
+        end = place + 1 + int(rest[place])
+        senses.append(tuple(rest[place + 1 : end]))
+        place = end
+    return (word, senses) if rest and place == len(rest) and rest[0] == str(len(senses)) and senses else None
+
+
+def seems(lines: Sequence[str]) -> str:
+    """Return the form that lines surely have: a key of the names above, or nothing where it is not plain."""
+    some = [line.strip() for line in islice((line for line in lines if line.strip()), _LOOKED_AT)]
+    if not some or "NO." in some[0][:3]:
+        return "hownet" if some else ""
+    tests = {"se-wrl": sense_file_row, "cilin": _CILIN.fullmatch}
+    for name, test in tests.items():
+        if 2 * sum(test(line) is not None for line in some) > len(some):
+            return name
+    counted = [line for line in some if WORD_LINE.fullmatch(line) and len(line.split()) > 1 and line.split()[1].isdecimal()]
+    return "words" if 2 * len(counted) > len(some) or _only_words(lines) else ""
+
+
+def _only_words(lines: Sequence[str]) -> bool:
+    """Whether no line has several names, and hardly one comes twice: sememes are shared by words, and words are not."""
+    kept = [line.strip() for line in lines if line.strip()]
+    several = sum(len(line.split()) > 1 for line in kept)
+    second = kept[1::2]
+    return len(second) >= _FEWEST_RECORDS and 10 * several < len(kept) and 10 * len(set(second)) > 9 * len(second)
+
+
+def other_form(path: Path, form: str) -> str:
+    """Say what form a file seems to have, and what to type for it."""
+    if form == "cilin":
+        script = '{for (i = 2; i <= NF; i++) print $i "\\t" $1}'
+        use = f"make a table of it, {typed('awk', script, path)} > cilin.tsv, and use table:cilin.tsv"
+    else:
+        use = ("for --lexicon use " if form == "words" else "use ") + typed(f"{form}:{path}")
+    return f"{path}: seems to be {_NAMES[form]}; {use}"
 
 
 def likely_format(path: Path) -> str:
-    """The format to name as an example for a file, by its first two lines; the reader of it says what else it seems to be."""
+    """Return the format to name as an example for a file, by its first lines; its reader says what else it seems to be."""
     try:
         with path.open("rb") as stream:
-            first, second = (stream.readline(4096).removeprefix(b"\xef\xbb\xbf") for _ in range(2))
+            lines = [line.decode(errors="replace").removeprefix("\ufeff") for line in islice(stream, 400)]
     except OSError:  # such as a folder
         return "table"
-    if first.startswith(b"NO."):
-        return "hownet"
-    word = first if first.strip() else second  # released lists begin with a blank line
-    return "list" if word.strip() and b"\t" not in word else "table"
+    if (form := seems(lines)) and form != "cilin":
+        return form
+    words = [line for line in lines[:2] if line.strip()]  # released lists begin with a blank line
+    return "list" if form != "cilin" and words and "\t" not in words[0] else "table"

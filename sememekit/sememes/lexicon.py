@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -156,6 +156,8 @@ class LexiconReader(ABC):
         """Options of the format; most have none."""
 
     format_name: str
+    has_sememes: ClassVar[bool] = True
+    """False of a list of words alone, which only segmenters take."""
 
     @classmethod
     def default_path(cls) -> str | None:

@@ -94,3 +94,13 @@ def test_wrong_calls(prepared: Path, sources: list[str], tmp_path: Path) -> None
     with pytest.raises(ConfigError, match=r"absent does not exist; type: mkdir -p"):
         build_sememe_graph(sources, prepared, tmp_path / "absent" / "graph.json")
     assert not (tmp_path / "graph.json").exists()
+
+
+def test_a_lexicon_without_a_word_of_the_data_leaves_the_old_graph(prepared: Path, sources: list[str], tmp_path: Path) -> None:
+    out, other = tmp_path / "graph.json", tmp_path / "other.tsv"
+    build_sememe_graph(sources, prepared, out)
+    before = out.read_bytes()
+    other.write_text("zebra\tanimal\nyacht\tship\n", encoding="utf-8")
+    with pytest.raises(GraphError, match=r"no word of .* is in table:.*other.tsv, so that the graph would be empty"):
+        build_sememe_graph([f"table:{other}"], prepared, out)
+    assert out.read_bytes() == before

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError, SememekitError
-from sememekit.sememes import LEXICON_FORMATS, LexiconReader, build_graph, lexicon_reader, open_lexicon, open_lexicons
+from sememekit.sememes import (
+    LEXICON_FORMATS,
+    LexiconReader,
+    build_graph,
+    lexicon_reader,
+    open_lexicon,
+    open_lexicons,
+    words_of_lexicons,
+)
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_lexicons import HOWNET2000, TABLE, write
 
@@ -93,7 +101,7 @@ def test_a_lexicon_without_its_format_is_told_the_one_that_it_seems_to_have(tmp_
         open_lexicon(str(path))
 
 
-@pytest.mark.parametrize("name", sorted(LEXICON_FORMATS))
+@pytest.mark.parametrize("name", sorted(LEXICON_FORMATS.keys() - {"words"}))
 def test_absent_empty_binary_and_folder(name: str, tmp_path: Path) -> None:
     bad = [tmp_path / "absent", write(tmp_path / "empty", ""), write(tmp_path / "zeros", b"a\tb\tc\n\0\0"), tmp_path]
     for path in bad:
@@ -138,9 +146,13 @@ def test_hownet_chinese_side(tmp_path: Path) -> None:
     assert lexicon.senses("为了")[0].sememes == ()
     assert lexicon.senses("没有") == ()
     report = lexicon.report
-    assert (report.records, report.words, report.senses, report.empty_bags) == (5, 2, 3, 1)
-    assert report.skipped == {"record without a word on the chinese side": 1, "record without a DEF": 1}
-    assert report.examples[0].endswith("HowNet.txt:11: record without a word on the chinese side")
+    assert (report.records, report.words, report.senses, report.empty_bags) == (6, 2, 3, 1)
+    assert report.skipped == {
+        "record without a word on the chinese side": 1,
+        "record without a DEF": 1,
+        "further DEF of a record": 1,
+    }
+    assert any(one.endswith("HowNet.txt:11: record without a word on the chinese side") for one in report.examples)
 
 
 def test_options_that_no_source_has_are_refused() -> None:
@@ -165,7 +177,7 @@ def test_a_cut_hownet_file(tmp_path: Path) -> None:
     path = write(tmp_path / "HowNet.txt", HOWNET[: HOWNET.rindex("DEF=")])
     with pytest.raises(DataError, match=r"HowNet.txt:22: the last record has no DEF="):
         open_lexicon(f"hownet:{path}")
-    with pytest.raises(DataError, match=r"HowNet.txt:1: found .* 'NO.='"):
+    with pytest.raises(DataError, match=r"HowNet.txt:1: found .* 'NO.='|HowNet.txt: seems to be a list of words"):
         open_lexicon(f"hownet:{write(path, HOWNET[11:])}")
 
 
@@ -259,3 +271,65 @@ def test_a_broken_open_lexicon(tmp_path: Path, words: str, message: str) -> None
     write(tmp_path / "words.tsv", words)
     with pytest.raises(DataError, match=message):
         open_lexicon(f"open:{tmp_path}")
+
+
+WORDS = "今天\n老师\n吃\n苹果\n学生\n电脑\n看\n电影\n"
+COUNTED = "今天 12 t\n老师 3 n\n吃 9\n苹果 2 n\n"
+SENSES = "苹果 2 2 水果 吃 1 电脑\n老师 1 3 人 教 教育\n吃 1 1 吃\n"
+CILIN = "Aa01A01= 人 士 人物\nAa01A02= 人类 生人\nAa01A03@ 人手\n"
+
+
+def test_a_list_of_words_is_no_list_of_words_and_sememes(tmp_path: Path) -> None:
+    """Every second word was lost, and read as a sememe of the one before."""
+    for text in (WORDS, COUNTED):
+        path = write(tmp_path / "words.txt", text)
+        told = rf"words.txt: seems to be a list of words without sememes; for --lexicon use words:{path}"
+        with pytest.raises(DataError, match=told):
+            open_lexicon(f"list:{path}")
+        assert words_of_lexicons(f"words:{path}") == {line.split()[0] for line in text.splitlines()}
+        with pytest.raises(ConfigError, match=r"words have no sememes; use it for a segmenter: --segmenter fmm --lexicon"):
+            open_lexicon(f"words:{path}")
+        with pytest.raises(ConfigError, match=rf"say its format, as in words:{path}"):
+            lexicon_reader(str(path))
+
+
+def test_the_sense_file_of_se_wrl_is_read_and_recognised(tmp_path: Path) -> None:
+    path = write(tmp_path / "senses.txt", SENSES)
+    lexicon = open_lexicon(f"se-wrl:{path}")
+    assert [sense.sememes for sense in lexicon.senses("苹果")] == [("吃", "水果"), ("电脑",)]
+    assert list(lexicon.words) == ["苹果", "老师", "吃"]
+    for name in ("list", "table"):
+        with pytest.raises(DataError, match=rf"seems to be a sense file of SE-WRL .*; use se-wrl:{path}"):
+            open_lexicon(f"{name}:{path}")
+    write(path, SENSES + "电影 2 1 看 3 人\n")
+    with pytest.raises(DataError, match=r"senses.txt:4: '电影 2 1 看 3 人' is not word, number of senses"):
+        open_lexicon(f"se-wrl:{path}")
+
+
+def test_cilin_is_told_what_to_type(tmp_path: Path) -> None:
+    path = write(tmp_path / "cilin.txt", CILIN)
+    with pytest.raises(DataError, match=r"seems to be Cilin .*table:cilin.tsv"):
+        open_lexicon(f"list:{path}")
+
+
+def test_a_definition_goes_on_in_the_next_line(tmp_path: Path) -> None:
+    whole = "NO.=1\nW_C=老师\nG_C=N\nW_E=teacher\nG_E=N\nDEF={human|人:domain={education|教育},{teach|教:agent={~}}}\n\n"
+    broken = whole.replace(":domain", ":\ndomain")
+    expected = open_lexicon(f"hownet:{write(tmp_path / 'whole', whole)}").senses("老师")
+    assert open_lexicon(f"hownet:{write(tmp_path / 'broken', broken)}").senses("老师") == expected
+    assert expected[0].sememes == ("人", "教", "教育")
+    with pytest.raises(DataError, match="the brackets of the last DEF do not close"):
+        open_lexicon(f"hownet:{write(tmp_path / 'open', whole.replace('}}}', '}'))}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("list:~nobody-of-this-name/x", "no such user; write the path without ~"),
+        ("https://example.org/hownet.txt", "an address is not read; download it"),
+        ("C:\\lexicons\\hownet.txt", "say its format, as in table:C:"),
+    ],
+)
+def test_places_that_are_no_paths_are_told(spec: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        lexicon_reader(spec)

@@ -1,4 +1,4 @@
-"""Formats that are one text file of records: tables, word lists, HowNet 2000 and HowNet."""
+"""Formats that are one text file of records: tables, lists, words, sense files of SE-WRL, HowNet 2000 and HowNet."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from sememekit.errors import DataError
 from sememekit.files import RunWarning, typed
+from sememekit.sememes.format_guess import WORD_LINE, likely_format, other_form, seems, sense_file_row
 from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
 
@@ -21,12 +22,17 @@ class RecordReader(LexiconReader):
 
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
     """Tried in this order."""
+    forms: ClassVar[tuple[str, ...]] = ()
+    """Forms of ``format_guess`` that a file of this format may seem to have."""
     names_by_hand: ClassVar[bool] = False
     """Whether people write the sememes of a sense beside each other, so that a doubtful one is told; else they come out of a
     definition, which may have none."""
 
     def read(self) -> Lexicon:
         source = read_lexicon_text(self.path, self.encodings)
+        form = seems(source.lines())
+        if form not in ("", self.format_name, *self.forms):
+            raise DataError(other_form(self.path, form))
         builder, doubts, joined = LexiconBuilder(self.path), list[tuple[int, str]](), _Joined()
         for line, record in self.records(source):
             if isinstance(record, Sense):
@@ -130,7 +136,7 @@ class TableReader(RecordReader):
             if named and number > first:
                 yield number, _sense(line.split("\t"), header, source.place(number))
             elif not named:
-                yield from ((number, sense) for sense in _senses(line, source.place(number)))
+                yield from ((number, sense) for sense in _senses(line, source, number))
 
 
 _COLUMNS = frozenset({"word", "words", "sememe", "sememes", "pos", "gloss", "def", "definition"})
@@ -178,12 +184,14 @@ def _sense(columns: list[str], header: list[str], where: str) -> Sense | str:
     return Sense(word, tuple(row["sememes"].split()), row.get("pos", ""), row.get("gloss", ""), row.get("def", ""))
 
 
-def _senses(line: str, where: str) -> list[Sense | str]:
+def _senses(line: str, source: LexiconText, number: int) -> list[Sense | str]:
     word, tab, rest = line.partition("\t")
     if not tab:
+        form = likely_format(source.path)
+        other = f"; {other_form(source.path, form)}" if form != "table" else ""
         raise DataError(
-            f"{where}: no tab in {line[:40]!r}; a table has word TAB sememes of a sense TAB sememes of the next sense; for a "
-            "word line followed by a sememe line use list:PATH"
+            f"{source.place(number)}: no tab in {line[:40]!r}; a table has word TAB sememes of a sense TAB sememes of the next "
+            f"sense{other}"
         )
     if not word.strip():
         return ["line without a word"]
@@ -243,6 +251,38 @@ def _odd(source: LexiconText, lines: list[str]) -> str:
         f"{source.place(found + 1)}: what looks like sememes where a word must be, {lines[found].strip()[:40]!r}, and so from "
         f"here on; {form}: between lines {max(first, 1)} and {found + 1} one is missing or too many, or {last}"
     )
+
+
+class WordsReader(RecordReader):
+    """Words without sememes, for segmenters: a word a line, possibly with its count and part of speech behind blanks."""
+
+    format_name = "words"
+    encodings = ("utf-8-sig", "gb18030")
+    has_sememes = False
+
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+        for number, line in source.entries():
+            if (match := WORD_LINE.fullmatch(line.strip())) is None:
+                raise DataError(
+                    f"{source.place(number)}: {line.strip()[:40]!r} is no word with possibly a count and a part of speech; "
+                    "write one word a line"
+                )
+            yield number, Sense(match[1], ())
+
+
+class SenseFileReader(RecordReader):
+    """A sense file of SE-WRL: ``word n``, then for each of the n senses ``k`` and its k sememes, all between blanks."""
+
+    format_name = "se-wrl"
+
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+        for number, line in source.entries():
+            if (row := sense_file_row(line)) is None:
+                raise DataError(
+                    f"{source.place(number)}: {line.strip()[:40]!r} is not word, number of senses, then for each sense the "
+                    "number of its sememes and the sememes; the file may be cut off here"
+                )
+            yield from ((number, Sense(row[0], sememes)) for sememes in row[1])
 
 
 _ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z-]*")
@@ -315,8 +355,15 @@ class HowNetReader(RecordReader):
             word, definition = fields.get(f"W_{own}", ""), fields.get("DEF", "")
             if not definition and fields is records[-1][1]:
                 raise DataError(f"{source.place(number)}: the last record has no DEF= line; the file is cut off; copy it again")
+            is_open = definition.count("{") != definition.count("}")
+            if is_open and fields is records[-1][1]:
+                raise DataError(f"{source.place(number)}: the brackets of the last DEF do not close; the file is cut off")
+            if "second DEF" in fields:
+                yield number, "further DEF of a record"
             if not word:
                 yield number, f"record without a word on the {side} side"
+            elif is_open:
+                yield number, "record with a DEF whose brackets do not close"
             elif not definition:
                 yield number, "record without a DEF"
             else:
@@ -325,18 +372,25 @@ class HowNetReader(RecordReader):
                 yield number, Sense(word, bag_of_definition(definition, side), part_of_speech, gloss, definition)
 
 
+_FIELD = re.compile(r"(NO\.|[A-Z]+(?:_[A-Z]+)?)\s*=\s*(.*)")
+
+
 def _fields(source: LexiconText) -> list[tuple[int, dict[str, str]]]:
-    """(line where it opens, first value of each key) of every record."""
-    records: list[tuple[int, dict[str, str]]] = []
+    """(line where it opens, first value of each key) of every record; a line without a key continues the one before."""
+    records, key = list[tuple[int, dict[str, str]]](), ""
     for number, line in source.entries():
-        key, equals, value = line.strip().partition("=")
-        if key.startswith("NO."):
+        match = _FIELD.fullmatch(line.strip())
+        if line.strip().startswith("NO."):
             records.append((number, {}))
-        elif equals and records:
-            records[-1][1].setdefault(key.strip(), value.strip())
+            key = ""
         elif not records:
             raise DataError(
                 f"{source.place(number)}: found {line.strip()[:40]!r} where the first record should open with 'NO.='; "
-                "for word TAB part of speech TAB DEF use hownet2000:PATH"
+                f"the format may be another: {likely_format(source.path)}:{source.path}"
             )
+        elif match is not None:
+            key = match[1] if match[1] not in records[-1][1] else f"second {match[1]}"
+            records[-1][1].setdefault(key, match[2])
+        elif key:
+            records[-1][1][key] += line.strip()
     return records
