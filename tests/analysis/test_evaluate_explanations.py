@@ -133,6 +133,9 @@ def test_every_figure_agrees_with_a_loop_over_positions(place: Place) -> None:
     running = sememe_counts(graph, counts)
     nats = -np.log(running / counts.sum())
     from_lexicon = [entry.is_from_lexicon for entry in graph.entries()]
+    possible = sorted(set().union(*(sememes for word, sememes in enumerate(own) if from_lexicon[word])))
+    assert report.num_sememes == len(possible) < graph.num_sememes
+    often = [sum(counts[word] for word in range(len(own)) if from_lexicon[word] and k in own[word]) for k in possible]
     sums: dict[tuple[str, int], list[float]] = {}
     shown: dict[tuple[str, int], list[list[int]]] = {}
     order = np.argsort(np.concatenate([position for position, _ in contexts_of(task, text, "test")]))
@@ -150,11 +153,12 @@ def test_every_figure_agrees_with_a_loop_over_positions(place: Place) -> None:
             "lift": mass / mean,
             "gates": given.gates_NK[0],
             "raised gates": given.gates_NK[0] - rest.gates_NK[0],
-            "frequency": torch.from_numpy(running).double(),
         }
-        for name, score in scores.items():
+        orders = {name: score[possible].argsort(descending=True, stable=True).tolist() for name, score in scores.items()}
+        orders["frequency"] = sorted(range(len(possible)), key=lambda place: -often[place])
+        for name, order_of in orders.items():
             for top in (1, 3):
-                listed = score.argsort(descending=True, stable=True)[:top].tolist()
+                listed = [possible[place] for place in order_of[:top]]
                 hit = own[word] & set(listed)
                 row = sums.setdefault((name, top), [0.0] * 5)
                 row[0] += bool(hit)
@@ -218,15 +222,31 @@ def test_bands_add_up_to_the_whole() -> None:
 def test_random_is_the_mean_over_every_draw(top: int) -> None:
     graph = small_graph()
     gold = Gold.of(graph, np.full(graph.num_words, 7))
-    words = np.arange(graph.num_words)
+    words = np.array([number for number, entry in enumerate(graph.entries()) if entry.is_from_lexicon])
     found = expected_of_random(gold, words, top, gold_by_band(gold, words))
-    draws = [set(draw) for draw in combinations(range(graph.num_sememes), min(top, graph.num_sememes))]
-    for word, own in enumerate(held_by()):
+    possible = set().union(*(held_by()[word] for word in words))
+    draws = [set(draw) for draw in combinations(possible, min(top, len(possible)))]
+    for place, word in enumerate(words):
+        own = held_by()[word]
         hits = [len(own & draw) for draw in draws]
-        assert found.number_P[word] == pytest.approx(sum(hits) / len(draws))
-        assert found.any_P[word] == pytest.approx(sum(hit > 0 for hit in hits) / len(draws))
+        assert found.number_P[place] == pytest.approx(sum(hits) / len(draws))
+        assert found.any_P[place] == pytest.approx(sum(hit > 0 for hit in hits) / len(draws))
         nats = [sum(gold.nats_K[k] for k in own & draw) for draw in draws]
-        assert found.nats_P[word] == pytest.approx(sum(nats) / len(draws))
+        assert found.nats_P[place] == pytest.approx(sum(nats) / len(draws))
+
+
+def test_sememes_that_only_special_words_have_are_not_ranked() -> None:
+    """``<unk>`` is the most frequent word here, and no position whose word it is counts: its sememe can never be right."""
+    graph = small_graph()
+    by_rule = [number for number, entry in enumerate(graph.entries()) if entry.is_annotated and not entry.is_from_lexicon]
+    counts = np.ones(graph.num_words, dtype=np.int64)
+    counts[by_rule] = 1000
+    ranked = Gold.of(graph, counts).ranked.tolist()
+    from_lexicon = [own for own, entry in zip(held_by(), graph.entries(), strict=True) if entry.is_from_lexicon]
+    assert sorted(ranked) == sorted(set().union(*from_lexicon))
+    often = [sum(k in own for own in from_lexicon) for k in ranked]
+    assert often == sorted(often, reverse=True)
+    assert not {graph.sememes.index(name) for word in by_rule for name in graph.entry(word).sememes()} <= set(ranked)
 
 
 def test_no_more_sememes_are_in_common_than_there_are() -> None:
@@ -234,9 +254,10 @@ def test_no_more_sememes_are_in_common_than_there_are() -> None:
     words = np.arange(graph.num_words)
     every = np.tile(np.arange(graph.num_sememes), (len(words), 1))
     counts, tops = np.full(graph.num_words, 7), (7, 50)
-    found = score_rankings(Gold.of(graph, counts), words, counts, words, {"all": every}, tops, seed=1)
+    gold = Gold.of(graph, counts)
+    found = score_rankings(gold, words, counts, words, {"all": every}, tops, seed=1)
     overlaps = {(score.ranking, score.top): score.overlap for score in found.whole}
-    assert overlaps == {("all", 7): 1.0, ("all", 50): 1.0, ("random", 7): 7 / graph.num_sememes, ("random", 50): 1.0}
+    assert overlaps == {("all", 7): 1.0, ("all", 50): 1.0, ("random", 7): 7 / len(gold.ranked), ("random", 50): 1.0}
 
 
 def test_common_draws_are_those_of_single_ratios() -> None:

@@ -51,7 +51,7 @@ class ExplanationScores(OfRun):
         sampled: of how many sentences the positions are, where not all were read; None where all were.
         sentences: that the bootstrap draws, those with a scored position.
         unit: what a sentence is in this text.
-        num_sememes: K, what the rankings rank.
+        num_sememes: how many the rankings rank, those that a word from a lexicon has.
         rankings: of all positions, each ranking with each k.
         words: by running words of the gold word in training.
         sememes: by running words of the gold sememe in training.
@@ -87,7 +87,8 @@ def evaluate_explanations(
 ) -> ExplanationScores:
     """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the word that came.
 
-    At each position the model has read the words before (as ``evaluate-ppl`` reads them) and ranks all K sememes of its graph.
+    At each position the model has read the words before (as ``evaluate-ppl`` reads them) and ranks the sememes of its graph
+    that some word from a lexicon has.
     Gold are the sememes of the word that came, all its senses taken together: which sense was meant is not annotated. Positions
     whose word is a special token or a mark with sememes by rule, or has no annotation, are counted and left out. For each k:
 
@@ -133,7 +134,7 @@ def evaluate_explanations(
             raise DataError(f"evaluate-explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.vocabulary.counts), SememeMasses(graph, task.device)
         over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
-        most = min(tops[-1], graph.num_sememes)
+        most = min(tops[-1], len(gold.ranked))
         ranked: dict[str, NDArray[np.int32]] = {}
         rows, done = np.cumsum(scored) - 1, 0
         for position, hidden in contexts_of(task, text, split):
@@ -141,13 +142,12 @@ def evaluate_explanations(
             place, wanted = rows[position[counted]], hidden[torch.from_numpy(counted).to(hidden.device)]
             for begin in range(0, len(wanted), _CONTEXTS_AT_ONCE):
                 part = slice(begin, begin + _CONTEXTS_AT_ONCE)
-                for ranking, first in first_sememes(task, masses, over, at_rest, wanted[part], most).items():
+                for ranking, first in first_sememes(task, masses, over, at_rest, wanted[part], gold.ranked, most).items():
                     kept = ranked.setdefault(ranking, np.zeros((int(scored.sum()), most), dtype=np.int32))
                     kept[place[part]] = first
             done += len(position)
             progress("contexts", done, len(text.words))
-    frequent = np.argsort(-gold.count_K, kind="stable")[:most].astype(np.int32)
-    ranked[FREQUENCY] = np.broadcast_to(frequent, (int(scored.sum()), most))
+    ranked[FREQUENCY] = np.broadcast_to(gold.ranked[:most], (int(scored.sum()), most))
     places = np.flatnonzero(scored)
     found = score_rankings(gold, text.words[places], loaded.vocabulary.counts, units[places], ranked, tops, seed)
     words = text.words[chosen]
@@ -165,7 +165,7 @@ def evaluate_explanations(
         sampled=None if chosen.all() else f"{len(np.unique(units[chosen])):,} of {len(np.unique(units)):,}, seed {seed}",
         sentences=len(np.unique(units[places])),
         unit=unit,
-        num_sememes=graph.num_sememes,
+        num_sememes=len(gold.ranked),
         rankings=found.whole,
         words=found.words,
         sememes=found.sememes,
@@ -173,13 +173,19 @@ def evaluate_explanations(
 
 
 def first_sememes(
-    task: Predictor, masses: SememeMasses, over: MeanMass, at_rest: SenseProbabilities, hidden_NH: Tensor, top: int
-) -> dict[str, NDArray[np.int32]]:
-    """By each ranking the first ``top`` sememes (N, top) of N contexts, best first."""
+    task: Predictor,
+    masses: SememeMasses,
+    over: MeanMass,
+    at_rest: SenseProbabilities,
+    hidden_NH: Tensor,
+    ranked: NDArray[np.int64],
+    top: int,
+) -> dict[str, NDArray[np.int64]]:
+    """By each ranking the first ``top`` (N, top) of the sememes ``ranked`` in N contexts, best first."""
     given = task.decoder.sense_probabilities(hidden_NH)
     assert given is not None
     found = rankings(masses(given.log_senses_NS), over.mean_K, given.gates_NK, at_rest.gates_NK[0])
-    return {name: scores_NK.topk(top, dim=1).indices.int().cpu().numpy() for name, scores_NK in found.items()}
+    return {name: ranked[scores_NK[:, ranked].topk(top, dim=1).indices.cpu().numpy()] for name, scores_NK in found.items()}
 
 
 def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:

@@ -78,6 +78,7 @@ class Gold:
         count_K: running words that have each sememe, by the counts of the vocabulary.
         nats_K: -log of that count as a share of the running words, 0 at least.
         nats_V: of the sememes of each word together.
+        ranked: sememes that a word from a lexicon has, the most frequent among such words first; no other can be gold.
     """
 
     keys: Integers
@@ -86,6 +87,7 @@ class Gold:
     count_K: Integers
     nats_K: Reals
     nats_V: Reals
+    ranked: Integers
 
     @classmethod
     def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
@@ -93,6 +95,8 @@ class Gold:
         words, sememes = word_sememes(graph)
         count_K = sememe_counts(graph, counts)
         nats_K = -np.log(np.maximum(count_K, 1) / max(counts.sum(), 1))
+        known = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
+        ranked = np.unique(sememes[known[words]])
         return cls(
             keys=words * graph.num_sememes + sememes,
             num_sememes=graph.num_sememes,
@@ -100,6 +104,7 @@ class Gold:
             count_K=count_K,
             nats_K=np.maximum(nats_K, 0.0),
             nats_V=np.bincount(words, np.maximum(nats_K, 0.0)[sememes], minlength=graph.num_words).astype(np.float64),
+            ranked=ranked[np.argsort(-sememe_counts(graph, np.where(known, counts, 0))[ranked], kind="stable")],
         )
 
     def hits(self, words: Integers, tops: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -130,8 +135,8 @@ def found_in(gold: Gold, words: Integers, tops: NDArray[np.integer]) -> Found:
 
 
 def expected_of_random(gold: Gold, words: Integers, top: int, sizes_PB: Reals) -> Found:
-    """What k sememes drawn at random without repeats hold on the mean: no draw is made."""
-    total, size = gold.num_sememes, gold.size_V[words].astype(np.float64)
+    """What k of ``gold.ranked`` drawn at random without repeats hold on the mean: no draw is made."""
+    total, size = len(gold.ranked), gold.size_V[words].astype(np.float64)
     top = min(top, total)
     none = np.ones(len(words))
     for drawn in range(top):
@@ -173,7 +178,7 @@ def score_rankings(
         words: (P,) the gold word of each position.
         word_counts: (V,) of the vocabulary.
         units: (P,) the sentence of each position, which the bootstrap draws.
-        ranked: for each ranking (P, k) the first sememes, best first, with k the largest of ``tops`` or K.
+        ranked: for each ranking (P, k) the first sememes, best first, with k the largest of ``tops`` or all of ``gold.ranked``.
         tops: numbers of sememes, k.
         seed: of the bootstrap.
     """
@@ -198,7 +203,7 @@ def score_rankings(
         rates = {measure: table.rate((name, top, number, measure)) for measure in ("any", "recall", "information")}
         compared = (name, top, number, "information"), (FREQUENCY, top, number, "information")
         above = None if name == FREQUENCY or FREQUENCY not in ranked else table.difference(*compared)
-        by_chance = min(top, gold.num_sememes) / gold.num_sememes
+        by_chance = min(top, len(gold.ranked)) / len(gold.ranked)
         common = by_chance if name == RANDOM else _overlap(ranked[name][:, :top])
         overlap = None if number else common
         return RankingScore(ranking=name, top=top, **rates, overlap=overlap, above_frequency=above)
