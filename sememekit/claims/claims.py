@@ -76,6 +76,10 @@ class PaperClaim(Settings):
     baseline_value: str = ""
     """The same in what the baseline's ``evaluate`` prints; empty where it is ``value``. For a baseline that is no model and
     stands beside the model in what one command measures; ``small`` names one arm twice then."""
+    over: str = ""
+    """What ``value`` is divided by, for claims that one group gains more than another; empty for nothing."""
+    note: str = ""
+    """What the verdict rests on beside the statement, such as a weak baseline; the ledger prints it."""
     better: Literal["lower", "higher", "equal"] = "lower"
     """What the paper says of the value of ``other`` against that of ``baseline``."""
     margin: float = Field(default=0.01, gt=0.0)

@@ -32,7 +32,7 @@ class ClaimResult(Record):
     """A claim with its verdict.
 
     Attributes:
-        name, statement, source, metric: of the claim.
+        name, statement, source, metric, note: of the claim.
         verdict: one of ``VERDICTS``.
         why: for "not run", the reason.
         tiny: whether the trials were tiny, which show nothing.
@@ -52,6 +52,7 @@ class ClaimResult(Record):
     statement: str
     source: str
     metric: str
+    note: str = ""
     verdict: Verdict
     why: str = ""
     tiny: bool = False
@@ -89,9 +90,8 @@ def judge(
         DataError: results of unlike data or measures, or without the value that the claim asks for.
     """
     published = claim.published and claim.published[1] / claim.published[0] - 1
-    result = ClaimResult(
-        name=name, statement=claim.statement, source=claim.source, metric=claim.metric, verdict="not run", published=published
-    )
+    said = claim.model_dump(include={"statement", "source", "metric", "note"})
+    result = ClaimResult(name=name, verdict="not run", published=published, **said)
     if claim.small is None:
         return result.model_copy(update={"why": claim.why_not})
     if not baseline or not other:
@@ -104,7 +104,8 @@ def judge(
             f"({first.signature!r} and {second.signature!r}); delete the files of the older ones, and the data and runs beside "
             f"them, and type: sememekit reproduce run {name}"
         )
-    values = [[run.value(claim.baseline_value or claim.value) for run in baseline], [run.value(claim.value) for run in other]]
+    sides = (baseline, claim.baseline_value or claim.value), (other, claim.value)
+    values = [[run.value(path) / (run.value(claim.over) if claim.over else 1.0) for run in side] for side, path in sides]
     if any(value <= 0 for side in values for value in side):
         found = " and ".join(", ".join(f"{value:g}" for value in side) for side in values)
         return result.model_copy(update={"why": f"{claim.metric} is {found}: of values that are not above 0 there is no ratio"})

@@ -132,7 +132,7 @@ Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is p
 
 _SOURCE_HELP = (
     "Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
-    "dictionary (wordnet, cedict or a file), random and single (another source) with a path. "
+    "dictionary (wordnet, cedict or a file), random, single and shuffled (another source) with a path. "
     "May be repeated: the first source that knows a word has it."
 )
 Sources = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON)]

@@ -104,8 +104,12 @@ def _body(found: Ledger, heading: str) -> str:
     lines += ["", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in rows(found.claims)]
     lines += ["", f"{heading} What each claim says", ""]
-    lines += [f"- `{claim.name}`: {claim.statement} ({claim.source}; {claim.metric})" for claim in found.claims]
+    lines += [f"- `{claim.name}`: {claim.statement} ({claim.source}; {claim.metric}){_note(claim)}" for claim in found.claims]
     return "\n".join(lines) + "\n"
+
+
+def _note(claim: ClaimResult) -> str:
+    return f" **Note:** {claim.note}" if claim.note else ""
 
 
 _SUMMARY: Final = """\
@@ -124,6 +128,6 @@ A verdict means:"""
 
 def ledger_page(found: Ledger) -> str:
     """The ledger as one HTML page."""
-    said = [(claim.name, claim.statement, f"{claim.source}; {claim.metric}") for claim in found.claims]
+    said = [(claim.name, claim.statement, f"{claim.source}; {claim.metric}", claim.note) for claim in found.claims]
     counts = [(verdict, str(found.counts[verdict]), meaning) for verdict, meaning in VERDICTS.items()]
     return pages.render("ledger", columns=COLUMNS, rows=rows(found.claims), counts=counts, said=said)

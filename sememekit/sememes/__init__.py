@@ -48,6 +48,7 @@ LEXICON_FORMATS: dict[str, str] = {
     "wordnet": "sememekit.sememes.formats.wordnet:WordNetReader",
     "random": "sememekit.sememes.formats.controls:RandomReader",
     "single": "sememekit.sememes.formats.controls:SingleReader",
+    "shuffled": "sememekit.sememes.formats.controls:ShuffledReader",
 }
 """Format of ``--source`` -> "module:Class"."""
 

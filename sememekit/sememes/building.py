@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
 
 from sememekit.errors import GraphError
 from sememekit.sememes.graph import HasTokens, SememeGraph
@@ -45,9 +49,27 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
             by_lemma += found is not None
             entry = found or entry
         entries.append(entry)
+    for name, lexicon in zip(names, lexicons, strict=True):
+        if lexicon.shuffle_seed is not None:
+            _exchange(entries, name, lexicon.shuffle_seed)
     sources = [LexiconSource(name, lexicon.sha256) for name, lexicon in zip(names, lexicons, strict=True)]
     history = [f"{by_lemma} words have the senses of their lemma ({lemmas.name}, sha256 {lemmas.sha256})"] if lemmas else []
     return SememeGraph(entries, vocabulary.fingerprint, sources, history)
+
+
+_LIKE: Final = 20
+"""Words in a row of the vocabulary, most frequent first, among which a control exchanges senses."""
+
+
+def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:
+    """Give each word from a lexicon all senses of another one of like frequency; a vocabulary is in order of counts."""
+    places = [place for place, entry in enumerate(entries) if entry.source == name]
+    generator = np.random.default_rng(seed)
+    for block in np.array_split(places, max(1, len(places) // _LIKE)):
+        order = generator.permutation(block).tolist()
+        given = [entries[place].senses for place in order]
+        for place, senses in zip(order, (*given[1:], *given[:1]), strict=True):  # a circle: nobody keeps their own
+            entries[place] = replace(entries[place], senses=senses)
 
 
 def spellings(word: str) -> Iterator[str]:

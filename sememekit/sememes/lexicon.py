@@ -69,6 +69,9 @@ class Lexicon:
     ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, used or not, if it declares any.
     """
 
+    shuffle_seed: int | None = None
+    """Seed by which words of like frequency exchange their senses in a graph; None: they keep them."""
+
     def __init__(
         self,
         name: str,

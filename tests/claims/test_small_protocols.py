@@ -12,6 +12,9 @@ from sememekit.runs.plan import Plan, read_plan
 
 CLAIMS = {name: found for name, found in load_claims().items() if found[1].small}
 
+OTHER_WIDTH = {"lattice-e2-half-below-baseline", "lattice-chinese-e2", "lstm-cell-below-large"}
+"""Claims about the width itself."""
+
 
 def plan_of(name: str, arm_name: str) -> Plan:
     arm = CLAIMS[name][0].arm[arm_name]
@@ -45,14 +48,17 @@ def test_both_arms_have_one_schedule_and_one_width(name: str) -> None:
     assert ends[0] == ends[1] or shares[0] == pytest.approx(shares[1])
     assert baseline.schedule.model_copy(update={"minimum_rate": 0.0}) == other.schedule.model_copy(update={"minimum_rate": 0.0})
     assert baseline.optimizer.name == other.optimizer.name
-    assert size_of(baseline) == size_of(other)
+    assert (size_of(baseline) == size_of(other)) is (name not in OTHER_WIDTH)
 
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_equal_time_is_judged_by_what_epochs_are_validated_by(name: str) -> None:
     file, claim = CLAIMS[name]
     measures = [file.arm[arm].evaluate for arm in claim.small or ()]
-    plain = claim.value in ("perplexity", "accuracy") and not any("--dynamic" in measure for measure in measures)
+    plain = claim.value in ("perplexity", "accuracy") and not any(
+        option in measure for option in ("--dynamic", "--cache") for measure in measures
+    )
+    plain = plain and not claim.over
     assert claim.validated is plain
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from sememekit.claims import PaperClaim, Point, RunResult, UpdateTimes, judge
 from sememekit.errors import DataError
-from sememekit.reports.ledger import rows
+from sememekit.reports.ledger import ledger, ledger_page, markdown, rows
 
 
 def run(arm: str, seed: int, value: float, cpu: float = 60.0, signature: str = "text:a", tiny: bool = False) -> RunResult:
@@ -58,6 +58,17 @@ def test_the_four_verdicts_of_a_lower_value(other: tuple[float, ...], verdict: s
     assert found.means is not None
     assert found.means[1] / found.means[0] - 1 == pytest.approx(found.effect[0]), "both columns of a row are of one thing"
     assert found.published == pytest.approx(-0.1)
+
+
+def test_a_group_can_be_judged_by_what_it_has_over_another() -> None:
+    """The perplexity of one sense is half of the whole in each result here: divided by it nothing is left of a difference."""
+    one = "groups.senses.one sense.perplexity"
+    found = judge("x", claim(over=one, note="weak"), three("a", 99.0, 100.0, 101.0), three("b", 89.0, 90.0, 91.0))
+    assert found.means == pytest.approx((2.0, 2.0))
+    assert found.effect is not None
+    assert found.effect[0] == pytest.approx(0.0)
+    assert "**Note:** weak" in markdown(ledger([found]))
+    assert "weak" in ledger_page(ledger([found]))
 
 
 def test_a_claim_of_a_higher_value_is_judged_the_other_way_round() -> None:

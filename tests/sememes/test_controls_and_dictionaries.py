@@ -106,6 +106,27 @@ def test_labels_need_a_lexicon_to_follow(table: Path) -> None:
         open_lexicon(f"random:random:table:{table}")
 
 
+# senses of another word
+
+
+def test_words_of_like_frequency_exchange_all_their_senses(tmp_path: Path) -> None:
+    file = tmp_path / "table.tsv"
+    words = [f"word{number:03d}" for number in range(90)]
+    file.write_text("".join(f"{word}\town-{word} shared\n" for word in words), encoding="utf-8")
+    spec, counts = f"shuffled:table:{file}", {word: 1000 - place for place, word in enumerate(words)} | {"<unk>": 5000, "x": 1}
+    vocabulary = Vocabulary.from_counts(counts)
+    graphs = [build_graph(vocabulary, open_lexicons([spec], seed=seed)) for seed in (3, 3, 4)]
+    given = [{word: graph.entry(vocabulary.id(word)).sememes() - {"shared"} for word in words} for graph in graphs]
+    assert given[0] == given[1] != given[2]
+    owners = [int(next(iter(given[0][word])).removeprefix("own-word")) for word in words]
+    assert sorted(owners) == list(range(90)), "each set has one word"
+    assert all(0 < abs(owner - place) < 25 for place, owner in enumerate(owners)), "of another word of like frequency"
+    assert graphs[0].entry(vocabulary.id("x")).source == "none"
+    assert graphs[0].fingerprint != graphs[2].fingerprint
+    with pytest.raises(ConfigError, match="shuffled follows a lexicon"):
+        open_lexicon(f"shuffled:{spec}")
+
+
 # definitions
 
 

@@ -1,4 +1,5 @@
-"""Controls of an experiment with sememes: the words of another lexicon with random labels, or each with a sememe of its own."""
+"""Controls of an experiment with sememes: the words of another lexicon with random labels, or each with a sememe of its own, or
+with the senses of another word."""
 
 from __future__ import annotations
 
@@ -55,6 +56,20 @@ class SingleSememes(Lexicon):
         return (Sense(word, (word,)),)
 
 
+class ShuffledSenses(Lexicon):
+    """Another lexicon, whose words exchange all their senses when a graph is built: ``building.build_graph``.
+
+    The graph keeps its sets of sememes, and how many words and about how many tokens have each sememe; random labels keep
+    neither. Only which word has which senses is lost.
+    """
+
+    def __init__(self, reference: Lexicon, seed: int) -> None:
+        digest = hashlib.sha256(f"shuffled {reference.sha256} {seed}".encode()).hexdigest()
+        senses = {word: reference.senses(word) for word in reference.words}
+        super().__init__(f"shuffled:{reference.name}", digest, senses, reference.report, reference.inventory)
+        self.shuffle_seed = seed
+
+
 class RandomReader(LexiconReader):
     """``random:FORMAT:PATH``: random labels, as many for each word as it has sememes in that lexicon.
 
@@ -94,3 +109,12 @@ class SingleReader(RandomReader):
 
     def read(self) -> Lexicon:
         return SingleSememes(self.reference())
+
+
+class ShuffledReader(RandomReader):
+    """``shuffled:FORMAT:PATH``: each word has all senses of another word of that lexicon of like frequency."""
+
+    format_name = "shuffled"
+
+    def read(self) -> Lexicon:
+        return ShuffledSenses(self.reference(), self.settings.seed)
