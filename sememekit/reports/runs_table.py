@@ -101,7 +101,7 @@ def csv_text(report: RunsComparison) -> str:
             limits = [limit for part in parts for limit in ((None, None) if part is None else (part.low, part.high))]
             writer.writerow(
                 [
-                    *(name, one.budget, side.name, " ".join(map(str, side.seeds)), " ".join(map(repr, one.values))),
+                    *(name, one.budget, _cell(side.name), " ".join(map(str, side.seeds)), " ".join(map(repr, one.values))),
                     *(one.mean, one.sd, None if found is None else found.seeds.value, *limits),
                 ]
             )
@@ -111,11 +111,14 @@ def csv_text(report: RunsComparison) -> str:
 def latex_text(report: RunsComparison) -> str:
     """A table for the package booktabs. A remark says what the interval of each measure is over: sentences and seeds where both
     are known, seeds where no text was scored, and sentences where there is one run a side."""
+    comments = [
+        f"sememekit compare {' '.join(side.name for side in report.sides)}",
+        f"signature: {report.signature}",
+        *report.remarks,
+        *(f"{title_of(report, number)}: interval over {_over(report, number)[0]}" for number in _numbers(report)),
+    ]
     lines = [
-        f"% sememekit compare {' '.join(side.name for side in report.sides)}",
-        f"% signature: {report.signature}",
-        *(f"% {remark}" for remark in report.remarks),
-        *(f"% {title_of(report, number)}: interval over {_over(report, number)[0]}" for number in _numbers(report)),
+        *(f"% {' '.join(remark.split())}" for remark in comments),  # a line end in a name would leave the comment
         r"\begin{tabular}{lrrrr}",
         r"\toprule",
         rf"model & seeds & {_escaped(columns(report)[3])} & {_escaped(columns(report)[5])} & 95\,\% interval \\",
@@ -125,6 +128,11 @@ def latex_text(report: RunsComparison) -> str:
         lines += [r"\midrule", rf"\multicolumn{{5}}{{l}}{{\emph{{{title}}}}} \\"]
         lines += [_latex_row(report, side, number) for side in report.sides]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _cell(name: str) -> str:
+    """A name as a spreadsheet takes it: one that begins like a formula is text."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
 
 
 def _numbers(report: RunsComparison) -> range:
