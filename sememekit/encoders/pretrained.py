@@ -102,6 +102,12 @@ class Pretrained(Encoder):
             self.model: Any = _asked(
                 settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
             ).base_model
+        size = self.model.get_input_embeddings().num_embeddings
+        if not all(ids and min(ids) >= 0 and max(ids) < size for ids in (kept.start or (0,), *kept.pieces)):
+            raise CheckpointError(
+                f"{_USE}: encoder.json has a word without pieces, or a piece that is not one of the {size:,} of "
+                f"{settings.path}; copy the folder again from where it came from, or give a model with its own tokenizer"
+            )
         self.model.requires_grad_(not settings.frozen)
         self.train(self.training)
 

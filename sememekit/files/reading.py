@@ -22,6 +22,11 @@ def opening(path: Path, refuse: Refuse) -> Iterator[None]:
         raise refuse(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
+def at_home(path: Path | str) -> Path:
+    """The path with ``~`` as the home directory; ``~nobody`` stays, as a shell leaves it."""
+    return Path(os.path.expanduser(path))
+
+
 def is_there(path: Path, refuse: Refuse) -> bool:
     """Whether a file exists; ``refuse`` makes the error for anything else at its place: reading a pipe may never end."""
     if path.is_file():

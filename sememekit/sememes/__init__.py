@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sememekit.config import load_variant, read_settings
 from sememekit.errors import ConfigError
+from sememekit.files import at_home
 from sememekit.sememes.building import build_graph
 from sememekit.sememes.format_guess import likely_format
 from sememekit.sememes.graph import SememeGraph
@@ -58,14 +59,14 @@ def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
     needed."""
     name, mark, rest = spec.partition(":")
-    if not mark and name not in LEXICON_FORMATS and Path(spec).expanduser().exists():
-        like = f"{likely_format(Path(spec).expanduser())}:{spec}"
+    if not mark and name not in LEXICON_FORMATS and at_home(spec).exists():
+        like = f"{likely_format(at_home(spec))}:{spec}"
         raise ConfigError(f"lexicon {spec!r}: say its format, as in {like}; allowed: {', '.join(LEXICON_FORMATS)}")
     reader = _format(name)
     path = rest or reader.default_path()
     if path is None:
         raise ConfigError(f"lexicon {spec!r}: give a path, as in {name}:PATH")
-    return reader, Path(path).expanduser()
+    return reader, at_home(path)
 
 
 def open_lexicon(spec: str, **options: object) -> Lexicon:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import read_object, refuse_odd_files
+from sememekit.files import at_home, read_object, refuse_odd_files
 from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
@@ -60,7 +60,7 @@ def local_folder(name: str, use: str) -> Path:
 
     Nothing is downloaded. Raises ConfigError: neither; ``use`` opens the message.
     """
-    folder = Path(name).expanduser()
+    folder = at_home(name)
     if folder.is_dir():
         return folder
     told = f"{use}: {name!r} is no folder"

@@ -328,5 +328,10 @@ def test_files_of_another_run_are_refused(model: Path, place: Place, pieces: Pre
     kept = Pretrained.keep(settings, place.data)
     with pytest.raises(CheckpointError, match="of different runs"):
         Pretrained(settings, EncoderResources(16, pieces.vocabulary, kept=kept))
+    table = json.loads(kept)
+    for wrong in ([-1], [10**9], []):
+        changed = json.dumps({**table, "pieces": [wrong, *table["pieces"][1:]]}).encode()
+        with pytest.raises(CheckpointError, match="a word without pieces, or a piece that is not one of the 290 of"):
+            Pretrained(settings, EncoderResources(16, place.data.vocabulary, kept=changed))
     with pytest.raises(CheckpointError, match="not what sememekit wrote"):
         Pretrained(settings, EncoderResources(16, place.data.vocabulary, kept=b"{}"))

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError, SememekitError
-from sememekit.sememes import LEXICON_FORMATS, LexiconReader, build_graph, lexicon_reader, open_lexicon, open_lexicons
+from sememekit.sememes import (
+    LEXICON_FORMATS,
+    LexiconReader,
+    build_graph,
+    lexicon_reader,
+    open_lemmas,
+    open_lexicon,
+    open_lexicons,
+)
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_lexicons import HOWNET2000, TABLE, write
 
@@ -75,6 +83,14 @@ def test_a_file_without_its_format(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write(tmp_path / "english.tsv", TABLE)
     with pytest.raises(ConfigError, match=r"'english.tsv': say its format, as in table:english.tsv; allowed: open, hownet, "):
         open_lexicon("english.tsv")
+
+
+@pytest.mark.parametrize("spec", ["list:~nobody-of-this-name/x", "dictionary:~nobody-of-this-name/x"])
+def test_the_home_of_nobody_is_a_path_that_does_not_exist(spec: str) -> None:
+    with pytest.raises((ConfigError, DataError), match="~nobody-of-this-name/x"):
+        open_lexicon(spec)
+    with pytest.raises((ConfigError, DataError), match="~nobody-of-this-name/x"):
+        open_lemmas("~nobody-of-this-name/x")
 
 
 @pytest.mark.parametrize(
