@@ -23,7 +23,7 @@ from sememekit.attack import ExampleResult
 from sememekit.attack.plan import flags_of
 from sememekit.attack.report import AttackReport
 from sememekit.errors import CheckpointError, DataError
-from sememekit.files import opening, replace_file, to_json, typed
+from sememekit.files import is_there, opening, refuse_odd_files, replace_file, to_json, typed
 
 FORMAT: Final = 3
 _READABLE: Final = (1, 2, FORMAT)
@@ -71,8 +71,9 @@ class AttackFolder:
             if not path.exists():
                 make = typed("sememekit", "attack", "VICTIM", "--data", "FILE", "--out", path)
                 raise CheckpointError(f"{path} does not exist; make one with: {make}")
-            if not file.exists():
+            if not is_there(file, CheckpointError):
                 raise CheckpointError(f"{path} has no attack.json; give a folder that 'sememekit attack --out' wrote")
+            refuse_odd_files(path, CheckpointError)
             content = file.read_bytes()
         try:
             identity = json.loads(content)

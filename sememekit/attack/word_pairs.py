@@ -10,7 +10,7 @@ from pathlib import Path
 from sememekit.attack.resources import named_apart
 from sememekit.config import resources_folder
 from sememekit.errors import DataError
-from sememekit.files import decode, read_bytes, read_text
+from sememekit.files import at_home, decode, read_bytes, read_text
 
 Pairs = frozenset[frozenset[str]]
 """Unordered pairs of two different words in lower case."""
@@ -44,7 +44,7 @@ def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
 
 def read_lists(files: Iterable[str], what: str) -> tuple[set[frozenset[str]], dict[str, str]]:
     """The pairs of several lists, and name -> SHA-256 of each, as ``named_apart`` has them."""
-    paths = [Path(file).expanduser() for file in files]
+    paths = [at_home(file) for file in files]
     read = [read_pairs(path, what) for path in paths]
     hashes = named_apart((path.name, digest) for path, (_, digest) in zip(paths, read, strict=True))
     return {pair for pairs, _ in read for pair in pairs}, hashes

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.files import read_bytes
+from sememekit.files import is_there, read_bytes
 
 
 class Point(Record):
@@ -100,7 +100,7 @@ class UpdateTimes(Record):
 
 def read_times(path: Path) -> UpdateTimes | None:
     """The times in a file; None where it is not there. Raises DataError: it cannot be read, or holds no times."""
-    return _record(UpdateTimes, path) if path.is_file() else None
+    return _record(UpdateTimes, path) if is_there(path, DataError) else None
 
 
 def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
@@ -109,7 +109,7 @@ def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
     Raises:
         DataError: a file that cannot be read, or is no result.
     """
-    return {path.stem: _record(RunResult, path) for path in paths if path.is_file()}
+    return {path.stem: _record(RunResult, path) for path in paths if is_there(path, DataError)}
 
 
 _Kind = TypeVar("_Kind", bound=Record)

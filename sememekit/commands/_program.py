@@ -308,21 +308,23 @@ def _system_message(error: OSError) -> str:
     return f"{reason[:1].lower()}{reason[1:]}: {error.filename}" if error.filename is not None else reason
 
 
+_UTF8 = "rename it (names of old Chinese archives: convmv -f gbk -t utf8 --notest NAME), and see that the locale is UTF-8"
+
+
 def _name_message(error: UnicodeEncodeError) -> str:
     """Of a file name whose bytes are not in the encoding of this machine's names: Python holds them as lone surrogates."""
     if error.reason != "surrogates not allowed":
         return _unexpected_message(error)
     rest = re.split(r'["\s/]', error.object[error.start :], maxsplit=1)[0]
-    name = os.fsencode(rest).decode(errors="backslashreplace")
-    return (
-        f"a name with {name} is not UTF-8, and cannot be written into a file; rename it (names of old Chinese archives: "
-        "convmv -f gbk -t utf8 --notest NAME), and see that the locale is UTF-8"
-    )
+    name = rest.encode("utf-8", "surrogatepass" if re.search("[\ud800-\udc7f\udd00-\udfff]", rest) else "surrogateescape")
+    return f"a name with {name.decode(errors='backslashreplace')} is not UTF-8, and cannot be written into a file; {_UTF8}"
 
 
 def _unexpected_message(error: Exception) -> str:
     if type(error).__name__ == "OutOfMemoryError":
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
+    if (lone := re.search(r"(\\ud\w{3})'.* surrogates not allowed", str(error))) is not None:
+        return f"a name or text with {lone[1]} is not UTF-8 and cannot be written as JSON; {_UTF8}"
     if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
         return _OUT_OF_MEMORY
     told = f"{type(error).__name__}: {error}"

@@ -220,11 +220,12 @@ def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
 def _remarks(folder: Path, tiny: bool) -> list[str]:
     """What the table does not count: files that cannot be read, results of other settings, as where a recipe was changed since,
     and tiny results."""
-    from sememekit.files import read_object
+    from sememekit.files import read_object, refuse_odd_files
 
     there = {file.name for file in folder.glob("*.json")}
     if not there:
         return [f"there are no results in {folder}"]
+    refuse_odd_files(folder, DataError)
     known, small = set[str](), set[str]()
     for file, claim in _claims().values():
         if claim.small:

@@ -173,6 +173,8 @@ class PreparedData:
                 f"{self.folder}: a stream of words, where examples are needed; write them with: "
                 "sememekit preprocess snli|sst2|imdb|classification|gigaword|lcsts|switchboard SOURCE --out DIR"
             )
+        if split not in summary.splits:
+            raise DataError(f"{self.folder}: {SIGNATURE} lacks the examples of the split {split!r}; {remedy(self.folder)}")
         mapped = self._mapped
         labels = np.zeros(0, dtype="<u2") if summary.labels is None else mapped[f"{split}.labels.bin"]
         originals = None

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.files import read_object, typed
+from sememekit.files import is_there, read_object, refuse_odd_files, typed
 from sememekit.text.reading import TextFaults
 
 FORMAT: Final = 1
@@ -149,8 +149,9 @@ def read_signature(folder: Path) -> Signature:
         raise DataError(
             f"{folder}: a run, where a prepared-data folder is needed; give the one that it was trained on, or {_first('DIR')}"
         )
-    if not path.is_file():
+    if not is_there(path, DataError):
         raise DataError(f"{folder}: not a prepared-data folder, it has no {SIGNATURE}; {_first('DIR')}")
+    refuse_odd_files(folder, DataError)
     table = read_object(path, lambda why: DataError(f"{why}: torn or not JSON; {remedy(folder)}"))
     version = table.get("format")
     if version != FORMAT:

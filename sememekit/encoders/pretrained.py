@@ -16,7 +16,16 @@ from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
 from sememekit.encoders.lengths import zero_padding
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import read_bytes, read_object
-from sememekit.text.huggingface import PIECES, Blanks, HuggingFacePieces, local_folder, needed, quiet_transformers
+from sememekit.text.huggingface import (
+    PIECES,
+    Blanks,
+    HuggingFacePieces,
+    check_configuration,
+    check_model_folder,
+    local_folder,
+    needed,
+    quiet_transformers,
+)
 
 FORMAT: Final = 1
 _USE: Final = "encoder 'hf'"
@@ -93,6 +102,12 @@ class Pretrained(Encoder):
             self.model: Any = _asked(
                 settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
             ).base_model
+        size = self.model.get_input_embeddings().num_embeddings
+        if not all(ids and min(ids) >= 0 and max(ids) < size for ids in (kept.start or (0,), *kept.pieces)):
+            raise CheckpointError(
+                f"{_USE}: encoder.json has a word without pieces, or a piece that is not one of the {size:,} of "
+                f"{settings.path}; copy the folder again from where it came from, or give a model with its own tokenizer"
+            )
         self.model.requires_grad_(not settings.frozen)
         self.train(self.training)
 
@@ -151,12 +166,7 @@ class Pretrained(Encoder):
         settings = self.settings
         folder = local_folder(settings.path, _USE)
         transformers = needed("transformers", _USE)
-        if not any(folder.glob("*.safetensors")):
-            raise ConfigError(
-                f"{_USE}: {folder} holds no weights as safetensors; other files of weights can run code when they are read; "
-                f'write them with: python -c "from transformers import AutoModelForCausalLM as M; '
-                f"M.from_pretrained('{folder}').save_pretrained('{folder}')\""
-            )
+        check_model_folder(folder, _USE, "AutoModelForCausalLM")
         load = transformers.AutoModelForCausalLM.from_pretrained
         with quiet_transformers(_USE):
             whole = _asked(
@@ -277,6 +287,7 @@ class _Kept(NamedTuple):
 
 def _configuration(table: dict[str, Any]) -> Any:
     """The configuration of a model; ConfigError where this transformers has no such model."""
+    check_configuration(table, _USE)
     rest = dict(table)
     kind = rest.pop("model_type", "")
     return _asked(str(kind), lambda: needed("transformers", _USE).AutoConfig.for_model(kind, **rest))

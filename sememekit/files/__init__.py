@@ -5,7 +5,17 @@ from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
 from sememekit.files.outputs import CARD, CLUSTERS, FIGURE, GRAPH, OVERLAY, PAGE, TABLE, TEXTS, Kind, check_output, write_output
 from sememekit.files.packed import PACKED, CutArchiveError, DamagedArchiveError, packing_of, unpack_blocks, unpacked_name
-from sememekit.files.reading import decode, object_of, opening, read_bytes, read_object, read_text
+from sememekit.files.reading import (
+    at_home,
+    decode,
+    is_there,
+    object_of,
+    opening,
+    read_bytes,
+    read_object,
+    read_text,
+    refuse_odd_files,
+)
 from sememekit.files.typed import typed
 from sememekit.files.writing import naming, remove_leftovers, replace_file, sync_to_disk, to_json, write_bytes, write_folder
 
@@ -28,11 +38,13 @@ __all__ = [
     "DamagedArchiveError",
     "Kind",
     "RunWarning",
+    "at_home",
     "by_its_beginning",
     "check_output",
     "decode",
     "from_gb18030",
     "has_sha256",
+    "is_there",
     "may_be_gb18030",
     "naming",
     "object_of",
@@ -41,6 +53,7 @@ __all__ = [
     "read_bytes",
     "read_object",
     "read_text",
+    "refuse_odd_files",
     "remove_leftovers",
     "replace_file",
     "sole_writer",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,28 @@ def opening(path: Path, refuse: Refuse) -> Iterator[None]:
         yield
     except OSError as error:
         raise refuse(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
+
+
+def at_home(path: Path | str) -> Path:
+    """The path with ``~`` as the home directory; ``~nobody`` stays, as a shell leaves it."""
+    return Path(os.path.expanduser(path))
+
+
+def is_there(path: Path, refuse: Refuse) -> bool:
+    """Whether a file exists; ``refuse`` makes the error for anything else at its place: reading a pipe may never end."""
+    if path.is_file():
+        return True
+    if os.path.lexists(path):
+        raise refuse(f"{path} is no regular file (a folder, pipe, device, socket or link to nothing); replace or remove it")
+    return False
+
+
+def refuse_odd_files(folder: Path, refuse: Refuse) -> None:
+    """Refuse a folder of ours with anything but files and folders, after following links; nobody reads hidden files."""
+    with opening(folder, refuse):
+        for path in folder.iterdir():
+            if not path.name.startswith(".") and not path.is_dir():
+                is_there(path, refuse)
 
 
 def read_bytes(path: Path, refuse: Refuse) -> bytes:

@@ -26,7 +26,7 @@ import safetensors.torch
 
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.files import object_of, read_bytes, read_object, to_json, typed, write_folder
+from sememekit.files import object_of, read_bytes, read_object, refuse_odd_files, to_json, typed, write_folder
 from sememekit.runs.build import build_task
 from sememekit.runs.run import Run, Which, load_weights
 from sememekit.text.huggingface import needed
@@ -209,6 +209,7 @@ def _checked(folder: Path) -> dict[str, bytes]:
     def torn(why: str) -> CheckpointError:
         return CheckpointError(f"{why}; {_AGAIN}")
 
+    refuse_odd_files(folder, torn)
     manifest = read_object(folder / _MANIFEST, torn)
     wanted = {*_OWN, "plan.json", "versions.json", "vocabulary.tsv", "data.json"}
     if not wanted <= manifest.keys() <= {*wanted, *KEPT, CARD}:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sememekit.errors import DataError
+from sememekit.files import at_home
 from sememekit.sememes.reading import read_lexicon_text
 from sememekit.sememes.wordnet import WordNetIndex, read_wordnet_index, wordnet_folder
 
@@ -41,7 +42,7 @@ class LemmaList:
 def open_lemmas(spec: str) -> Lemmas:
     """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines. Raises DataError for files
     that are absent or of another form."""
-    return wordnet_of(spec) or read_lemmas(Path(spec).expanduser())
+    return wordnet_of(spec) or read_lemmas(at_home(spec))
 
 
 def wordnet_of(spec: str) -> WordNetIndex | None:

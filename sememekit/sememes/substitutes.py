@@ -6,9 +6,9 @@ A substitute has an equal sememe set in some sense, the same part of speech and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
+from sememekit.files import at_home
 from sememekit.sememes.lemmas import read_pairs, wordnet_of
 from sememekit.sememes.lexicon import Lexicon, Sense
 
@@ -103,7 +103,7 @@ class Inflections:
         if (index := wordnet_of(spec)) is not None:
             pairs = ((base, word) for word in dict.fromkeys(words) for base in index.bases(word))
             return cls(pairs, index.bases, source=index.name, sha256=index.sha256)
-        path = Path(spec).expanduser()
+        path = at_home(spec)
         listed, sha256 = read_pairs(path)
         return cls(listed, source=path.name, sha256=sha256)
 

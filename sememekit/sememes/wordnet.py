@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import DataError
-from sememekit.files import decode, read_bytes
+from sememekit.files import at_home, decode, read_bytes
 
 FILES: Final = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.adv"}
 """Part of speech -> file. Satellite adjectives (``s``) are in ``data.adj``."""
@@ -95,7 +95,7 @@ class WordNet:
 def wordnet_folder(path: str = "") -> Path:
     """The folder with the database: ``path``, a folder ``dict`` in it, or Debian's. Raises DataError: none of them has
     ``data.noun``."""
-    given = Path(path).expanduser()
+    given = at_home(path)
     places = (given, given / "dict") if path else (DEBIAN,)
     for place in places:
         if (place / FILES["n"]).is_file():

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import read_object
+from sememekit.files import at_home, read_object, refuse_odd_files
 from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
@@ -60,7 +60,7 @@ def local_folder(name: str, use: str) -> Path:
 
     Nothing is downloaded. Raises ConfigError: neither; ``use`` opens the message.
     """
-    folder = Path(name).expanduser()
+    folder = at_home(name)
     if folder.is_dir():
         return folder
     told = f"{use}: {name!r} is no folder"
@@ -74,6 +74,41 @@ def local_folder(name: str, use: str) -> Path:
             f"{told}, and the cache of huggingface_hub has no model of that name ({type(error).__name__}); sememekit downloads "
             f"no models: run 'hf download {name}' first, or give the folder of a model"
         ) from None
+
+
+def check_model_folder(folder: Path, use: str, model: str) -> None:
+    """Raise ConfigError where a folder has no safetensors, or names other files of weights or code of the hub.
+
+    ``use`` opens the messages; ``model`` is the class of transformers in a remedy.
+    """
+    refuse_odd_files(folder, lambda why: ConfigError(f"{use}: {why}"))
+    again = (
+        f'write them with: python -c "from transformers import {model} as M; '
+        f"M.from_pretrained('{folder}').save_pretrained('{folder}')\""
+    )
+    danger = "other files of weights can run code when they are read"
+    if not any(folder.glob("*.safetensors")):
+        raise ConfigError(f"{use}: {folder} holds no weights as safetensors; {danger}; {again}")
+    table = read_object(folder / "config.json", ConfigError)
+    check_configuration(table, f"{use}: {folder / 'config.json'}")
+    names = {folder / "config.json": [table.get("transformers_weights") or "model.safetensors"]}
+    for index in folder.glob("*.safetensors.index.json"):
+        listed = read_object(index, ConfigError).get("weight_map")
+        names[index] = list(listed.values()) if isinstance(listed, dict) else [listed]
+    for file, given in names.items():
+        for name in given:
+            if Path(str(name)).name != name or not name.endswith((".safetensors", ".safetensors.index.json")):
+                raise ConfigError(
+                    f"{use}: {file} names {name!r:.80}, which is no safetensors file of its folder; {danger}; {again}"
+                )
+
+
+def check_configuration(table: Any, where: str) -> None:
+    """Raise ConfigError where a model's configuration takes attention or experts out of a repository of the hub."""
+    for key, value in table.items() if isinstance(table, dict) else ():
+        if key.endswith("_implementation") and "/" in str(value):
+            raise ConfigError(f"{where}: {key} is {value!r:.80}, which is code of the hub; delete the line: it is not run")
+        check_configuration(value, where)
 
 
 @final

@@ -24,7 +24,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -32,7 +32,7 @@ from torch import nn
 
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, replace_file, sole_writer, to_json, typed, write_bytes
+from sememekit.files import RunWarning, refuse_odd_files, replace_file, sole_writer, to_json, typed, write_bytes
 from sememekit.ranks import ALONE, Ranks
 from sememekit.training import metrics as metrics_file
 from sememekit.training.manifest import (
@@ -126,6 +126,10 @@ class RunFolder:
         newer sememekit wrote it, or when a file of it was changed.
         """
         path = Path(path)
+        if os.path.lexists(path / "plan.json"):
+            for folder in (path, *path.glob("checkpoints/"), *path.glob("checkpoints/*/")):
+                with suppress(FileNotFoundError):  # a run that continues removes snapshots meanwhile
+                    refuse_odd_files(folder, CheckpointError)
         if not (path / "plan.json").is_file():
             what = "does not exist" if not path.exists() else "is no run folder (it has no plan.json)"
             if seeds := seed_runs(path):

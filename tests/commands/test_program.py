@@ -14,9 +14,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from sememekit.commands._printing import print_json
 from sememekit.commands._program import Program, _unexpected_message, app
 from sememekit.errors import DataError
 from sememekit.figures import percent
+from sememekit.sememes.lookup import LookupReport
 
 runner = CliRunner()
 
@@ -293,6 +295,20 @@ def test_a_name_that_is_not_utf8_is_shown_escaped() -> None:
     )
     assert result.exit_code == 1
     assert r"a name with \xc4\xe3.txt is not UTF-8" in one_line(result)
+    result = runner.invoke(failing(UnicodeEncodeError("utf-8", "a\ud800", 1, 2, "surrogates not allowed")), ["work"])
+    assert r"a name with \xed\xa0\x80 is not UTF-8" in one_line(result)
+
+
+@pytest.mark.parametrize(("word", "told"), [("p\udcff", r"\udcff"), ("p\ud800", r"\ud800")])
+def test_a_name_that_is_not_utf8_is_no_json(word: str, told: str) -> None:
+    def work() -> None:
+        print_json(LookupReport.model_construct(word=word))
+
+    with pytest.raises(Exception, match="surrogates not allowed") as caught:
+        work()
+    result = runner.invoke(failing(caught.value), ["work"])
+    assert result.exit_code == 1
+    assert f"a name or text with {told} is not UTF-8 and cannot be written as JSON; rename it" in one_line(result)
 
 
 def test_an_interrupt_during_the_imports_shows_no_traceback() -> None:

@@ -50,6 +50,7 @@ def swept(place: Place, out: Path, *over: str, **more: Any) -> SweepReport:
         ("a.b=x, y", Space("a.b", ("x", "y"), False)),
         ("a.b=true,false", Space("a.b", (True, False), False)),
         ("a.b=0.1,0.3", Space("a.b", (0.1, 0.3), False)),
+        ("a .b = 2..6", Space("a.b", (2, 6), True)),
         ("a.b=2..6", Space("a.b", (2, 6), True)),
         ("a.b=0.5..40", Space("a.b", (0.5, 40), True)),
         ("a.b.c=log:1e-4..0.1", Space("a.b.c", (1e-4, 0.1), True, True)),
@@ -58,7 +59,7 @@ def swept(place: Place, out: Path, *over: str, **more: Any) -> SweepReport:
     ],
 )
 def test_what_over_says(text: str, space: Space) -> None:
-    text = text.replace("a.b", "encoder.b")
+    text = text.replace("a.b", "encoder.b").replace("a .b", "encoder .b")
     assert read_spaces([text]) == [Space(space.key.replace("a.b", "encoder.b"), space.values, space.is_range, space.log)]
 
 
@@ -250,6 +251,33 @@ def test_a_sweep_that_was_killed_counts_the_epochs_it_did_not_hear_of(place: Pla
     later._catch_up(trial)
     assert later.spent() == pytest.approx(told)
     assert later.report_of(later.study.trials[0]).epochs == 2
+
+
+def test_a_damaged_study_is_refused_by_name(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "sweep"
+    out.mkdir()
+    (space,) = read_spaces(["encoder.hidden_size=4,6"])
+    budget = {"trials": 2, "cpu_seconds": None, "pruning": False}
+    study = Study(out, place.table(), [space], seed=1, **budget)
+    trial = study._ask()
+    trial.set_user_attr("why", "a reason")
+    whole = (out / "study.db").read_bytes()
+    study.study._storage._backend.engine.dispose()
+    damages: dict[str, bytes] = {
+        "header": b"text" + whole[4:],
+        "state": whole.replace(b"RUNNING", b"RUNNINH"),
+        "attribute": whole.replace(b'"a reason"', b'"a reason\xff'),
+        "half": whole[: len(whole) // 2],
+    }
+    for name, content in damages.items():
+        assert content != whole, name
+        (out / "study.db").write_bytes(content)
+        with pytest.raises(DataError, match=r"study\.db: holds no trials that can be read .* or choose another --out"):
+            Study(out, place.table(), [space], seed=1, **budget)
+    (out / "study.db").unlink()
+    (out / "study.db").mkdir()
+    with pytest.raises(DataError, match=r"study\.db is no regular file"):
+        Study(out, place.table(), [space], seed=1, **budget)
 
 
 def test_a_wrong_key_or_value_is_found_before_anything_is_trained(place: Place, tmp_path: Path) -> None:

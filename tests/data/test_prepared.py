@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
+from tests.small_examples import write_reviews
 
 
 @pytest.fixture
@@ -109,3 +111,17 @@ def test_everything_that_is_no_whole_folder_is_refused_with_the_next_command(fol
         with pytest.raises(DataError, match=message) as caught:
             PreparedData.open(path)
         assert "sememekit preprocess" in str(caught.value)
+
+
+def test_a_split_without_its_examples_is_named(tmp_path: Path) -> None:
+    preprocess("sst2", write_reviews(tmp_path / "source"), tmp_path / "data")
+    folder = tmp_path / "data"
+    table = json.loads((folder / "signature.json").read_text())
+    del table["examples"]["splits"]["test"]
+    content = json.dumps(table).encode()
+    (folder / "signature.json").write_bytes(content)
+    (folder / "signature.sha256").write_text(f"{hashlib.sha256(content).hexdigest()}  signature.json\n")
+    data = PreparedData.open(folder)
+    assert len(data.examples("train")) > 0
+    with pytest.raises(DataError, match=r"signature\.json lacks the examples of the split 'test'; .*sememekit preprocess"):
+        data.examples("test")

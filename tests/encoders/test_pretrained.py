@@ -273,6 +273,14 @@ def test_what_cannot_be_an_encoder(model: Path, place: Place, pieces: PreparedDa
     pickled = copy("pickled")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
     fails("no weights as safetensors; other files of weights can run code", folder=pickled)
+    indexed = copy("indexed")
+    (indexed / "model.safetensors").rename(indexed / "model-1.safetensors")
+    (indexed / "model.safetensors.index.json").write_text('{"metadata": {}, "weight_map": {"wte.weight": "pytorch_model.bin"}}')
+    fails("names 'pytorch_model.bin', which is no safetensors file of its folder", folder=indexed)
+    kernel = copy("kernel")
+    described = json.loads((kernel / "config.json").read_text())
+    (kernel / "config.json").write_text(json.dumps({**described, "attn_implementation": "kernels-community/flash"}))
+    fails("which is code of the hub", folder=kernel)
     strange = copy("strange")
     described = json.loads((strange / "config.json").read_text())
     (strange / "config.json").write_text(json.dumps({**described, "model_type": "nobody"}))
@@ -280,6 +288,22 @@ def test_what_cannot_be_an_encoder(model: Path, place: Place, pieces: PreparedDa
     other = copy("other")
     (other / "tokenizer_config.json").write_text("{}")
     fails(f"cut by another tokenizer than that of {other}", data=pieces, folder=other)
+
+
+def test_code_beside_a_model_is_never_trusted(model: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    asked: list[Any] = []
+    for name in ("from_config", "from_pretrained"):
+        real = getattr(transformers.AutoModelForCausalLM, name)
+
+        def opened(*args: Any, real: Any = real, **keys: Any) -> Any:
+            asked.append(keys["trust_remote_code"])
+            return real(*args, **keys)
+
+        monkeypatch.setattr(transformers.AutoModelForCausalLM, name, opened)
+    made(model, place.data)
+    assert asked == [False, False]
 
 
 def test_a_model_that_looks_ahead_is_refused(model: Path, place: Place, tmp_path: Path) -> None:
@@ -304,5 +328,10 @@ def test_files_of_another_run_are_refused(model: Path, place: Place, pieces: Pre
     kept = Pretrained.keep(settings, place.data)
     with pytest.raises(CheckpointError, match="of different runs"):
         Pretrained(settings, EncoderResources(16, pieces.vocabulary, kept=kept))
+    table = json.loads(kept)
+    for wrong in ([-1], [10**9], []):
+        changed = json.dumps({**table, "pieces": [wrong, *table["pieces"][1:]]}).encode()
+        with pytest.raises(CheckpointError, match="a word without pieces, or a piece that is not one of the 290 of"):
+            Pretrained(settings, EncoderResources(16, place.data.vocabulary, kept=changed))
     with pytest.raises(CheckpointError, match="not what sememekit wrote"):
         Pretrained(settings, EncoderResources(16, place.data.vocabulary, kept=b"{}"))

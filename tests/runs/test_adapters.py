@@ -180,10 +180,44 @@ def test_folders_that_are_no_victims(folder: Path, tmp_path: Path) -> None:
     fails("is made for multi_label_classification", described(problem_type="multi_label_classification"))
     fails("cannot open it as a sequence classifier", described(model_type="nobody"))
     fails("no weights as safetensors", lambda changed: (changed / "model.safetensors").rename(changed / "pytorch_model.bin"))
+    for index in ("pytorch_model.bin", "../other/model.safetensors", 7):
+        fails("names .* which is no safetensors file of its folder", lambda changed, name=index: sharded(changed, name))
+    fails("names 'pytorch_model.bin'", described(transformers_weights="pytorch_model.bin"))
+    fails("names 'x/a.safetensors'", described(transformers_weights="x/a.safetensors"))
+    fails(
+        "attn_implementation is 'kernels-community/flash'.*code of the hub",
+        described(attn_implementation="kernels-community/flash"),
+    )
+    fails("code of the hub", described(text_config={"_attn_implementation": {"": "kernels-community/flash:f"}}))
+    fails("training_args.bin is no regular file", lambda changed: (changed / "training_args.bin").symlink_to("absent"))
     with pytest.raises(ConfigError, match="is no folder"):
         open_victim(f"hf:{tmp_path}/absent")
     with pytest.raises(ConfigError, match=r"--logits: the victim hf:.* gives probabilities"):
         open_victim(f"hf:{folder}", logits=True)
+
+
+def sharded(changed: Path, name: object) -> None:
+    """Put an index that names a file of weights beside the weights, which have another name than before."""
+    (changed / "model.safetensors").rename(changed / "model-1.safetensors")
+    table = {"metadata": {}, "weight_map": {"classifier.weight": name}}
+    (changed / "model.safetensors.index.json").write_text(json.dumps(table))
+
+
+def test_code_beside_a_model_is_never_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    asked: list[dict[str, Any]] = []
+    for kind in (transformers.AutoTokenizer, transformers.AutoModelForSequenceClassification):
+        real = kind.from_pretrained
+
+        def from_pretrained(*args: Any, real: Any = real, **keys: Any) -> Any:
+            asked.append(keys)
+            return real(*args, **keys)
+
+        monkeypatch.setattr(kind, "from_pretrained", from_pretrained)
+    open_victim(f"hf:{folder}")
+    assert [keys["trust_remote_code"] for keys in asked] == [False, False]
+    assert all(keys["local_files_only"] is True for keys in asked)
 
 
 def test_a_module_may_name_an_object_with_predict_proba(plan: dict[str, Any], data: Path, tmp_path: Path) -> None:

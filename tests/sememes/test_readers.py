@@ -17,6 +17,7 @@ from sememekit.sememes import (
     LexiconReader,
     build_graph,
     lexicon_reader,
+    open_lemmas,
     open_lexicon,
     open_lexicons,
     words_of_lexicons,
@@ -83,6 +84,14 @@ def test_a_file_without_its_format(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write(tmp_path / "english.tsv", TABLE)
     with pytest.raises(ConfigError, match=r"'english.tsv': say its format, as in table:english.tsv; allowed: open, hownet, "):
         open_lexicon("english.tsv")
+
+
+@pytest.mark.parametrize("spec", ["list:~nobody-of-this-name/x", "dictionary:~nobody-of-this-name/x"])
+def test_the_home_of_nobody_is_a_path_that_does_not_exist(spec: str) -> None:
+    with pytest.raises((ConfigError, DataError), match="~nobody-of-this-name/x"):
+        open_lexicon(spec)
+    with pytest.raises((ConfigError, DataError), match="~nobody-of-this-name/x"):
+        open_lemmas("~nobody-of-this-name/x")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
 from sememekit.errors import ConfigError
+from sememekit.files import at_home
 from sememekit.text.vectors import read_vectors
 
 _WORDS_AT_ONCE: Final = 256
@@ -45,7 +46,7 @@ class EmbeddingCandidates(Candidates):
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         known = self.resources.known_words
-        vectors = read_vectors(Path(self.settings.path).expanduser(), words=None if known is None else known | set(words))
+        vectors = read_vectors(at_home(self.settings.path), words=None if known is None else known | set(words))
         self.hashes = {Path(self.settings.path).name: vectors.sha256}
         matrix = vectors.matrix.astype(np.float64)
         lengths = np.linalg.norm(matrix, axis=1)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from sememekit.attack.candidates.base import Candidates
 from sememekit.errors import DataError
-from sememekit.files import read_bytes
+from sememekit.files import at_home, read_bytes
 
 
 @final
@@ -28,7 +28,7 @@ class TableCandidates(Candidates):
     settings: TableCandidates.Settings
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        path = Path(self.settings.path).expanduser()
+        path = at_home(self.settings.path)
         data = read_bytes(path, DataError)
         try:
             content = json.loads(data)

@@ -13,6 +13,7 @@ from sememekit.attack.constraints.base import Check, TextConstraint
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Rows, Space
 from sememekit.errors import ConfigError
+from sememekit.files import at_home
 from sememekit.text.vectors import read_vectors
 
 _ROUNDING: Final = 1e-9
@@ -46,7 +47,7 @@ class Similarity(TextConstraint):
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
-        path, words = Path(settings.path).expanduser(), resources.words
+        path, words = at_home(settings.path), resources.words
         wanted = None if words is None else words | {word.lower() for word in words}
         self._vectors = read_vectors(path, words=wanted)
         self.hashes = {path.name: self._vectors.sha256}

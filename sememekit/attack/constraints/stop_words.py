@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final, final
 
 from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
 from sememekit.errors import DataError
-from sememekit.files import read_text
+from sememekit.files import at_home, read_text
 
 ENGLISH: Final = frozenset(
     """
@@ -52,7 +51,7 @@ class StopWords(Constraint):
         super().__init__(settings, resources)
         self._words = ENGLISH | CHINESE
         if settings.file:
-            text = read_text(Path(settings.file).expanduser(), lambda why: DataError(f"stop words {why}"))
+            text = read_text(at_home(settings.file), lambda why: DataError(f"stop words {why}"))
             self._words = frozenset(text.lower().split())
 
     def narrow(self, space: Space) -> Space:

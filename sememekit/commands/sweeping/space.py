@@ -89,7 +89,7 @@ def combinations_of(spaces: Sequence[Space]) -> list[dict[str, Value]] | None:
 
 def _read_space(text: str) -> Space:
     key, equals, said = text.partition("=")
-    parts = [part.strip() for part in key.split(",")]
+    parts = [".".join(piece.strip() for piece in part.split(".")) for part in key.split(",")]
     key, said = ",".join(parts), said.strip()
     if not equals or not said or not all("." in part for part in parts):
         places = [place_of_setting(part) for part in parts]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +15,8 @@ from sememekit.commands.trainings.on_engine import open_trainings
 from sememekit.commands.trainings.one_run import Position
 from sememekit.commands.trainings.processes import Failed, Message, Trained, show_position
 from sememekit.config import apply_overrides, differences
-from sememekit.errors import ConfigError, DataError, TrainingError
-from sememekit.files import read_object
+from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
+from sememekit.files import is_there, read_object
 from sememekit.progress import Progress
 from sememekit.runs.train_report import TrialReport
 from sememekit.training import EpochReport, metrics
@@ -30,6 +31,22 @@ _STARTUP: Final = 4
 """Trials that are drawn at random, and never pruned, before the others."""
 _WARM_UP: Final = 1
 """Epochs of a trial in which it is not pruned."""
+
+
+@contextmanager
+def stored_in(path: Path) -> Iterator[None]:
+    """Inside, whatever Optuna and SQLite raise about a damaged or blocked file is a DataError that names it."""
+    is_there(path, DataError)
+    try:
+        yield
+    except (SememekitError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), "")
+        raise DataError(
+            f"{path}: holds no trials that can be read ({type(error).__name__}: {reason:.200}); copy it again "
+            "from where it came from, or choose another --out"
+        ) from error
 
 
 class Study:
@@ -66,12 +83,13 @@ class Study:
         self.metric: PrimaryMetric | None = None
         self.running: dict[str, Trial] = {}
         self._spent: dict[str, float] = {}
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), stored_in(out / STUDY):
             warnings.simplefilter("ignore")
             pruner = self.optuna.pruners.MedianPruner(n_startup_trials=_STARTUP, n_warmup_steps=_WARM_UP)
             self.study = self.optuna.create_study(
                 storage=f"sqlite:///{(out / STUDY).absolute()}", study_name="sweep", pruner=pruner, load_if_exists=True
             )
+            self.reports(), self.spent(), self.metric_name()  # what cannot be read is found before anything is trained
         if not self.study.trials:
             self._enqueue_own_settings()
 

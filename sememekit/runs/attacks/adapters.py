@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sememekit.config import trusted_code
 from sememekit.errors import ConfigError
 from sememekit.runs.build import device_of
-from sememekit.text.huggingface import PREFIX, local_folder, needed, quiet_transformers
+from sememekit.text.huggingface import PREFIX, check_model_folder, local_folder, needed, quiet_transformers
 
 Predict = Callable[[list[Any]], Any]
 
@@ -141,12 +141,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     use = f"victim {name!r}"
     folder = local_folder(name.removeprefix(PREFIX), use)
     transformers = needed("transformers", use)
-    if not any(folder.glob("*.safetensors")):
-        raise ConfigError(
-            f"{use}: {folder} holds no weights as safetensors; other files of weights can run code when they are read; write "
-            'them with: python -c "from transformers import AutoModelForSequenceClassification as M; '
-            f"M.from_pretrained('{folder}').save_pretrained('{folder}')\""
-        )
+    check_model_folder(folder, use, "AutoModelForSequenceClassification")
     try:
         with quiet_transformers(use):
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)

