@@ -94,6 +94,8 @@ def train_seeds(
             f"{kept} has no table of settings; it was changed after writing: copy it again from where it came"
         )
     check_plan_code(stored, str(kept))
+    if isinstance(stored.get("run"), dict):
+        stored["run"].pop("track", None)  # who resumes sends nothing to others unless --track is given again
     whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
     whole["run"] = {"threads": 1, **whole.get("run", {})}
     plan = read_plan(whole, "the plan").table()
