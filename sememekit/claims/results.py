@@ -101,7 +101,7 @@ def read_times(path: Path) -> UpdateTimes | None:
 
 
 def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
-    """The results that are there, by the names of their trials. Raises DataError: a file that cannot be read, or is no result."""
+    """The results that are there, by the names of trials. Raises DataError: a file that cannot be read, or is no result."""
     return {path.stem: _record(RunResult, path) for path in paths if is_there(path, DataError)}
 
 

@@ -61,9 +61,7 @@ class Study:
         cpu_seconds: of all trials; None where their number is the budget.
         pruning: whether a trial ends that is worse than the median of the others at its epoch.
 
-    Raises:
-        ConfigError: Optuna is not installed.
-    """
+    Raises ConfigError: Optuna is not installed."""
 
     def __init__(
         self,

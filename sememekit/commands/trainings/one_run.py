@@ -62,12 +62,9 @@ def train(
             watched here, tell it unless given.
         ranks: the processes that train the model together; None for one.
 
-    Raises:
-        ConfigError: a bad table, or parts that do not fit.
-        CheckpointError: ``out`` is taken, or there is nothing to resume.
-        TrainingError: the loss is not finite or does not fall.
-        RankError: another process ended; the message says how to go on.
-    """
+    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
+    resume. Raises TrainingError: the loss is not finite or does not fall. Raises RankError: another process ended; the message
+    says how to go on."""
     from sememekit.ranks import ALONE
     from sememekit.reports.run import report as write_report
     from sememekit.runs.train_report import TrainReport
