@@ -58,11 +58,8 @@ class RunResult(Record):
     versions: Mapping[str, Any]
 
     def value(self, path: str) -> float:
-        """A number out of ``measured``: keys with dots, in a list the ``name`` of an entry or its number, from 0.
-
-        Raises:
-            DataError: there is no such number.
-        """
+        """A number out of ``measured``: keys with dots, in a list the ``name`` of an entry or its number, from 0. Raises
+        DataError: there is no such number."""
         found: Any = self.measured
         for key in path.split("."):
             if isinstance(found, list | tuple):
@@ -104,11 +101,7 @@ def read_times(path: Path) -> UpdateTimes | None:
 
 
 def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
-    """The results that are there, by the names of their trials.
-
-    Raises:
-        DataError: a file that cannot be read, or is no result.
-    """
+    """The results that are there, by the names of trials. Raises DataError: a file that cannot be read, or is no result."""
     return {path.stem: _record(RunResult, path) for path in paths if is_there(path, DataError)}
 
 

@@ -86,9 +86,7 @@ def judge(
             ``timing_names``; None where it was not measured.
         higher: whether the validation metric of the curves is better when it is higher.
 
-    Raises:
-        DataError: results of unlike data or measures, or without the value that the claim asks for.
-    """
+    Raises DataError: results of unlike data or measures, or without the value that the claim asks for."""
     published = claim.published and claim.published[1] / claim.published[0] - 1
     said = claim.model_dump(include={"statement", "source", "metric", "note"})
     result = ClaimResult(name=name, verdict="not run", published=published, **said)

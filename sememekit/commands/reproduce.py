@@ -181,12 +181,8 @@ def report(
 
 
 def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | None = None) -> list[ClaimResult]:
-    """The verdicts on claims by the results below ``out``, or in the folder ``results``.
-
-    Raises:
-        ConfigError: an unknown claim.
-        DataError: a result that cannot be read, or results of unlike data.
-    """
+    """The verdicts on claims by the results below ``out``, or in the folder ``results``. Raises ConfigError: an unknown claim.
+    Raises DataError: a result that cannot be read, or results of unlike data."""
     from sememekit.claims import judge, read_results, read_times
 
     found, claims = [], _claims()

@@ -153,11 +153,9 @@ def sweep(
         on_trial: told each trial that ended.
         should_stop: read between messages; signals tell it unless given.
 
-    Raises:
-        ConfigError: a bad table, a key that there is not, no Optuna, or a folder with a sweep of other settings.
-        DataError, CheckpointError: of a trial.
-        TrainingError: a process died. A training that diverges is a trial that failed.
-    """
+    Raises ConfigError: a bad table, a key that there is not, no Optuna, or a folder with a sweep of other settings. Raises
+    DataError, CheckpointError: of a trial. Raises TrainingError: a process died. A training that diverges is a trial that
+    failed."""
     from sememekit.commands.sweeping.space import overrides_of, read_spaces
     from sememekit.commands.sweeping.study import Study, check_same, import_optuna
     from sememekit.config import apply_overrides

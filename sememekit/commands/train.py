@@ -187,7 +187,10 @@ def command(
         shown["remarks"] = "; ".join(report.remarks) or None
         print_fields(f"Trained: {out}", shown)
     if report.stopped:
-        remark(f"stopped by a signal; go on with: {typed('sememekit', 'train', '--out', out, '--resume')}", quiet=False)
+        tracked = [part for name in track or () for part in ("--track", name)]
+        remark(
+            f"stopped by a signal; go on with: {typed('sememekit', 'train', '--out', out, '--resume', *tracked)}", quiet=False
+        )
         raise typer.Exit(STOPPED)
     if resume and not trained:
         more = typed("sememekit", "train", "--out", out, "--resume", "--set", "schedule.epochs=N")

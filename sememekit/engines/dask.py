@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -31,7 +32,12 @@ class Dask(Engine):
         self._cluster: Any = None
         if not options:
             self._cluster = distributed.LocalCluster(
-                n_workers=num_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+                n_workers=num_workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                # Without TLS every user of this machine could run code by the scheduler.
+                **({"security": True, "protocol": "tls://"} if find_spec("cryptography") is not None else {}),
             )
         try:
             self._client = distributed.Client(self._cluster or options, set_as_default=False, timeout=_PATIENCE)

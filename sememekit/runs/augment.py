@@ -32,10 +32,8 @@ def augmented(
             adds a tenth of the training set).
         on_remark: called with how many were added.
 
-    Raises:
-        DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is of
-            the validation or test split and not of the training split: a model that has seen it cannot be evaluated there.
-    """
+    Raises DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is of
+    the validation or test split and not of the training split: a model that has seen it cannot be evaluated there."""
     train, summary = data.examples("train"), data.signature.examples
     if summary is None or summary.labels is None:
         raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")

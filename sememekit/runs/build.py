@@ -58,10 +58,8 @@ def build_task(
         chunks: words and n-grams, for tasks that read lattices, or None.
         kept: what the encoder asked the run to keep (``Encoder.keep``), or None.
 
-    Raises:
-        ConfigError: when the parts do not fit, or when one needs a graph and there is none.
-        GraphError: when the graph is not of this vocabulary.
-    """
+    Raises ConfigError: when the parts do not fit, or when one needs a graph and there is none. Raises GraphError: when the
+    graph is not of this vocabulary."""
     if graph is not None:
         graph.check_vocabulary(vocabulary)
     torch.manual_seed(plan.run.seed)

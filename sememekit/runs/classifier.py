@@ -51,9 +51,7 @@ class Classifier:
             examples: n examples, each a tuple of its N texts; for N = 1 the text alone serves as well. A text is a string,
                 which is cut as the training data were, or a list of words. Words outside the vocabulary are ``<unk>``.
 
-        Raises:
-            DataError: for another number of texts or a text without words, with the number of the example, from 1.
-        """
+        Raises DataError: for another number of texts or a text without words, with the number of the example, from 1."""
         vocabulary, ids = self.run.vocabulary, []
         for number, example in enumerate(examples, start=1):
             texts = (example,) if isinstance(example, str) else tuple(example)
@@ -75,10 +73,7 @@ class Classifier:
 def load_classifier(run: Path | Run, *, which: Which = "best", device: str = "auto", command: str = "predict") -> Classifier:
     """Load a trained model that predicts labels, for ``command``, which an error names.
 
-    Raises:
-        ConfigError: the model predicts no labels.
-        DataError: the segmenter of its data cannot be had again.
-    """
+    Raises ConfigError: the model predicts no labels. Raises DataError: the segmenter of its data cannot be had again."""
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, LabelPredictor, command)
     if loaded.signature.examples is None:

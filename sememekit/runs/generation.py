@@ -55,10 +55,8 @@ def generate(
     word for numbers); words that the model does not know are told by a RunWarning. Words are drawn on the CPU, so that the same
     seed gives the same words.
 
-    Raises:
-        ConfigError: the task predicts no words, or a number is out of its range.
-        DataError: a word of the prompt that a vocabulary without ``<unk>`` lacks.
-    """
+    Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
+    a vocabulary without ``<unk>`` lacks."""
     _check(num_tokens, temperature, top_k)
     loaded = Run.open(run, which=which, device=device)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary

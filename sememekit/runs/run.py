@@ -109,11 +109,8 @@ class Run:
             trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
             overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
 
-        Raises:
-            CheckpointError: the folder is no run, is torn, or its files are not of one run.
-            ConfigError: it names code, which is not trusted or cannot be imported, or ``which``, ``device`` or
-                ``dtype`` is none.
-        """
+        Raises CheckpointError: the folder is no run, is torn, or its files are not of one run. Raises ConfigError: it names
+        code, which is not trusted or cannot be imported, or ``which``, ``device`` or ``dtype`` is none."""
         if which not in get_args(Which):
             raise ConfigError(f"which={which!r}: allowed are {' and '.join(get_args(Which))}")
         if isinstance(path, Run):

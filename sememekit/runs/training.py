@@ -101,10 +101,8 @@ def open_training(
         on_remark: called with what somebody should read before training begins; see ``commands.trainings.one_run.train``.
         ranks: the processes that train it together.
 
-    Raises:
-        ConfigError: a bad table, or parts that do not fit.
-        CheckpointError: ``out`` is taken, or there is nothing to resume.
-    """
+    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
+    resume."""
     with ExitStack() as held:
         folder = _open_folder(out, ranks, held) if resume else None
         plan = _resumed_plan(folder, table) if folder else read_plan(with_earlier_epochs(table), "the plan")

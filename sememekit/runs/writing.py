@@ -123,10 +123,7 @@ def load_writer(
         apart: texts come as words with blanks between, and nothing cuts them.
         lexicon: ``FORMAT:PATH``, the words that the segmenter of the training data knew, where it knew any.
 
-    Raises:
-        ConfigError: the model writes no texts.
-        DataError: the segmenter of its data cannot be had again.
-    """
+    Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data cannot be had again."""
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, TextWriter, command)
     remedy = "give the words that it knew with --lexicon FORMAT:PATH, or cut the text yourself and add --apart"

@@ -58,9 +58,7 @@ def annotation(word: str, graph: Path, overlay: Path | None = None) -> Annotatio
         graph: a graph file, or the folder of a run, which keeps its graph.
         overlay: changes to read it with.
 
-    Raises:
-        ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word.
-    """
+    Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
     word, found = word.strip(), _graph_at(graph)
     if overlay is not None:
         found, _, _ = apply_changes(found, read_overlay(overlay))
@@ -105,10 +103,8 @@ def add_change(
         sources: ``FORMAT:PATH`` of lexicons where there is no graph: senses are numbered as a graph of them has them.
         side: which words of a two-sided lexicon are read.
 
-    Raises:
-        ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be used, or the run never
-            trained a sememe that is added; nothing is written.
-    """
+    Raises ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be used, or the run never
+    trained a sememe that is added; nothing is written."""
     new = parse_change(sense, text, f"--change {sense}")
     check_output(overlay, OVERLAY)
     earlier = read_overlay(overlay) if overlay.exists() and overlay.stat().st_size else ()

@@ -149,9 +149,7 @@ class SememeGraph:
     def edge_classes(self, kind: EdgeKind) -> EdgeClasses:
         """The edges between senses and sememes by depth or by role; of ``with_senses`` by the classes of its first graph.
 
-        Raises:
-            GraphError: the graph has no structure: its lexicons have no definitions, or an earlier version wrote it.
-        """
+        Raises GraphError: the graph has no structure: its lexicons have no definitions, or an earlier version wrote it."""
         first = self._numbering or self
         if not first.has_structure:
             raise GraphError(

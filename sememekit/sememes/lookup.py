@@ -90,9 +90,7 @@ def lookup(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chine
         sources: ``FORMAT:PATH`` each.
         side: which words of a two-sided lexicon (hownet, openhownet) are read.
 
-    Raises:
-        ConfigError, DataError: as ``open_lexicon``.
-    """
+    Raises ConfigError, DataError: as ``open_lexicon``."""
     word = word.strip()
     lexicons = open_lexicons(sources, side)
     senses: list[LookupSense] = []
@@ -116,9 +114,7 @@ def check_open_lexicon(folder: Path | None = None) -> CheckReport:
     Args:
         folder: with ``inventory.tsv`` and files of entries; the lexicon that ships with sememekit unless given.
 
-    Raises:
-        DataError: there is no such folder, no inventory, no file of entries, or a file is not UTF-8.
-    """
+    Raises DataError: there is no such folder, no inventory, no file of entries, or a file is not UTF-8."""
     folder = folder or resources_folder() / "lexicon"
     scan = scan_open_lexicon(folder)
     return CheckReport(

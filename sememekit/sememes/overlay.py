@@ -72,9 +72,7 @@ class ChangedSense(Record):
 def parse_change(sense: str, text: str, place: str, was: str = "") -> Change:
     """A change out of ``+sememe -sememe``; a name may have blanks inside.
 
-    Raises:
-        ConfigError: nothing, a name without a sign, marks in the place of blanks, or one name twice.
-    """
+    Raises ConfigError: nothing, a name without a sign, marks in the place of blanks, or one name twice."""
     parts = re.split(r"\s+(?=[+-])", text.strip())
     if not all(len(part) > 1 and part[0] in "+-" for part in parts) or re.search(r"[,;，；、][+-]", text):
         raise ConfigError(f"{place}: {text!r} is no change; write +SEMEME to add and -SEMEME to remove, blanks between")
@@ -89,10 +87,7 @@ def parse_change(sense: str, text: str, place: str, was: str = "") -> Change:
 def read_overlay(path: Path) -> tuple[Change, ...]:
     """The changes of an overlay file, in order.
 
-    Raises:
-        DataError: it cannot be read, or is no overlay.
-        ConfigError: a line is no change.
-    """
+    Raises DataError: it cannot be read, or is no overlay. Raises ConfigError: a line is no change."""
     lines = read_text(path, lambda why: DataError(f"overlay {why}; write one with: sememekit lookup --change")).splitlines()
     if not lines or lines[0].strip() != HEADER:
         raise DataError(
@@ -137,11 +132,9 @@ def apply_changes(
     Returns:
         the new graph, the senses that differ in it, and the changes as the graph spells them, each with the sememes before.
 
-    Raises:
-        GraphError: a word or a sememe that the graph does not have, a sense that is not said or is not there, a sememe that is
-            there already or is not, a sense that would be left without sememes or become equal to another of its word; with the
-            place of the change, and the nearest spellings.
-    """
+    Raises GraphError: a word or a sememe that the graph does not have, a sense that is not said or is not there, a sememe that
+    is there already or is not, a sense that would be left without sememes or become equal to another of its word; with the
+    place of the change, and the nearest spellings."""
     entries, spelled = list(graph.entries()), []
     ids, touched = {word: number for number, word in enumerate(graph.words)}, dict[tuple[int, int], None]()
     for change in changes:

@@ -59,10 +59,8 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
             them in the middle.
         encodings: tried in this order, strictly.
 
-    Raises:
-        DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of the first
-            bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text at all).
-    """
+    Raises DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of the
+    first bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text at all)."""
     packed = read_lexicon_bytes(path)
     data = _unpack(path, packed) if path.suffix in (".xz", ".gz") else packed
     digest = hashlib.sha256(packed).hexdigest()

@@ -165,9 +165,7 @@ def counts_of_added(
         senses: that differ.
         overlay, where: the file and the run, for messages.
 
-    Raises:
-        ConfigError: a sememe of no running word at all.
-    """
+    Raises ConfigError: a sememe of no running word at all."""
     every = dict(zip(graph.sememes, sememe_counts(graph, counts).tolist(), strict=True))
     found = {name: every[name] for name in sorted({name for sense in senses for name in sense.added})}
     for name, count in found.items():

@@ -119,10 +119,7 @@ def classes_of(kind: EdgeKind, places: Iterable[Place | None], known: Sequence[s
         places: of every edge, in the order of a graph.
         known: the classes of another graph, whose numbers are kept; those of these edges unless given.
 
-    Raises:
-        ConfigError: ``kind`` is no such kind.
-        GraphError: an edge has a class that is not among ``known``.
-    """
+    Raises ConfigError: ``kind`` is no such kind. Raises GraphError: an edge has a class that is not among ``known``."""
     if kind not in ("depth", "role"):
         raise ConfigError(f"classes of edges: there is no kind {kind!r}; allowed: depth, role")
     found = [

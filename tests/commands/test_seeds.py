@@ -52,6 +52,19 @@ def test_each_seed_is_the_run_that_train_makes_of_it(place: Place, tmp_path: Pat
     assert plans[0]["encoder"]["hidden_size"] == 6
 
 
+def test_resumed_seeds_are_not_tracked_because_a_file_says_so(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play_processes(monkeypatch)
+    out = tmp_path / "runs"
+    train_seeds(place.table(schedule__epochs=1), out, (1,), jobs=1)
+    table = json.loads((out / "seeds.json").read_text(encoding="utf-8"))
+    table["table"]["run"]["track"] = ["mlflow"]
+    (out / "seeds.json").write_text(json.dumps(table), encoding="utf-8")
+    assert len(train_seeds({}, out, (1, 2), jobs=1, resume=True).runs) == 2
+    assert RunFolder.open(out / "seed-2").plan["run"]["track"] == []
+
+
 def test_what_is_there_is_not_trained_over_and_other_settings_are_refused(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

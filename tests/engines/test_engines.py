@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +85,23 @@ def test_a_scheduler_begins_beside_another_one(tmp_path: Path) -> None:
             taken.listen()
         with open_engine("dask", 1, tmp_path) as engine:
             assert engine.submit(double, 4).result() == 8
+
+
+def test_a_scheduler_of_this_machine_is_encrypted_where_it_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    asked: list[dict[str, Any]] = []
+
+    def begin(**given: Any) -> Any:
+        asked.append(given)
+        raise RuntimeError("begun")
+
+    monkeypatch.setattr(distributed, "LocalCluster", begin)
+    for there in (None, "a specification"):
+        monkeypatch.setattr("sememekit.engines.dask.find_spec", lambda module, there=there: there)
+        with pytest.raises(RuntimeError, match="begun"), open_engine("dask", 1, tmp_path):
+            pass
+    assert ["security" in given for given in asked] == [False, True]
+    assert (asked[1]["security"], asked[1]["protocol"]) == (True, "tls://")
 
 
 def test_one_worker_of_this_machine_is_this_process(tmp_path: Path) -> None:

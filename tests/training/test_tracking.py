@@ -188,6 +188,23 @@ def test_a_run_is_trained_with_a_tracker_and_resumed_without(
     assert len(fake.told) == before
 
 
+def test_a_resumed_run_is_tracked_only_where_that_is_said_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None
+) -> None:
+    fake = FakeWandB()
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    table = Place(tmp_path / "place").table(schedule__epochs=1)
+    train({**table, "run": {**table["run"], "track": ["wandb"]}}, tmp_path / "run")
+    before, remarks = len(fake.told), list[str]()
+    train({"schedule": {"epochs": 2}}, tmp_path / "run", resume=True, on_remark=remarks.append)
+    assert (len(fake.told), len(fake.begun)) == (before, 1)
+    assert "nothing is sent to wandb, which the plan names; to send it, stop and type: " in remarks[-1]
+    assert remarks[-1].endswith("--resume --track wandb")
+    train({"schedule": {"epochs": 3}, "run": {"track": ["wandb"]}}, tmp_path / "run", resume=True)
+    assert len(fake.told) > before
+    assert fake.begun[1]["id"] == "first"
+
+
 @pytest.mark.parametrize("content", [b'{"wandb": "fir', b"[1]", b"\xff", b"[" * 100_000])
 def test_a_damaged_file_of_numbers_is_named_when_a_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None, content: bytes

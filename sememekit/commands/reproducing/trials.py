@@ -51,8 +51,7 @@ def run_trials(
         asked_to_stop: whether a signal came; the steps at hand are told, and end with checkpoints.
         engine: runs the commands; None for processes of this machine.
 
-    Raises:
-        DataError, TrainingError, EngineError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
+    Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
     """
     pending = [trial for trial in trials if not trial.result.is_file()]
     busy, failed = set[Path](), list[BaseException]()
@@ -116,12 +115,9 @@ def run_trial(
         environment: of the commands.
         engine: as ``run_trials`` has it.
 
-    Raises:
-        DataError: a text is missing.
-        TrainingError: a command failed; the message has the command and the last line that it said.
-        EngineError: the process of a command was lost; the same command goes on.
-        Stopped: a signal stopped a step; what was done so far is kept.
-    """
+    Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and the last line
+    that it said. Raises EngineError: the process of a command was lost; the same command goes on. Raises Stopped: a signal
+    stopped a step; what was done so far is kept."""
 
     def run(step: Step, spent: list[float]) -> str:
         return call(step, asked_to_stop, environment, spent, engine)
@@ -146,9 +142,7 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
         say: told each command before it begins.
         asked_to_stop: whether a signal came; nothing is kept then.
 
-    Raises:
-        DataError, TrainingError, Stopped: as ``run_trial``.
-    """
+    Raises DataError, TrainingError, Stopped: as ``run_trial``."""
 
     def run(step: Step, spent: list[float]) -> str:
         return call(step, asked_to_stop, os.environ, spent, None)

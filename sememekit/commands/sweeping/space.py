@@ -64,11 +64,7 @@ class Space:
 
 
 def read_spaces(given: Sequence[str]) -> list[Space]:
-    """The spaces of several ``--over``.
-
-    Raises:
-        ConfigError: one that is no such thing, or two of one setting.
-    """
+    """The spaces of several ``--over``. Raises ConfigError: one that is no such thing, or two of one setting."""
     spaces = [_read_space(text) for text in given]
     keys = [key for space in spaces for key in space.key.split(",")]
     twice = [key for key in keys if keys.count(key) > 1]

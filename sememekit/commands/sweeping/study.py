@@ -61,9 +61,7 @@ class Study:
         cpu_seconds: of all trials; None where their number is the budget.
         pruning: whether a trial ends that is worse than the median of the others at its epoch.
 
-    Raises:
-        ConfigError: Optuna is not installed.
-    """
+    Raises ConfigError: Optuna is not installed."""
 
     def __init__(
         self,
@@ -114,11 +112,8 @@ class Study:
         asked_to_stop: Callable[[], bool],
         on_trial: Callable[[TrialReport], None],
     ) -> bool:
-        """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; whether a signal ended it.
-
-        Raises:
-            DataError, CheckpointError: of a trial; the others were stopped with checkpoints.
-            TrainingError: a process died.
+        """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; whether a signal ended it. Raises
+        DataError, CheckpointError: of a trial; the others were stopped with checkpoints. Raises TrainingError: a process died.
         """
         told = False
         unfinished = self._unfinished()
@@ -354,12 +349,8 @@ def import_optuna() -> Any:
 
 
 def check_same(out: Path, said: Mapping[str, Any], file: str) -> None:
-    """Refuse to go on with a sweep of other settings; the budget may be another one.
-
-    Raises:
-        ConfigError: what differs, with both values; or the folder holds something else.
-        DataError: the folder has a study without its settings.
-    """
+    """Refuse to go on with a sweep of other settings; the budget may be another one. Raises ConfigError: what differs, with
+    both values; or the folder holds something else. Raises DataError: the folder has a study without its settings."""
     path = out / file
     if not path.is_file():
         if (out / STUDY).exists():

@@ -62,12 +62,9 @@ def train(
             watched here, tell it unless given.
         ranks: the processes that train the model together; None for one.
 
-    Raises:
-        ConfigError: a bad table, or parts that do not fit.
-        CheckpointError: ``out`` is taken, or there is nothing to resume.
-        TrainingError: the loss is not finite or does not fall.
-        RankError: another process ended; the message says how to go on.
-    """
+    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
+    resume. Raises TrainingError: the loss is not finite or does not fall. Raises RankError: another process ended; the message
+    says how to go on."""
     from sememekit.ranks import ALONE
     from sememekit.reports.run import report as write_report
     from sememekit.runs.train_report import TrainReport
@@ -79,14 +76,23 @@ def train(
     from sememekit.training.tracking import check_trackers, tracking
 
     out, ranks = Path(out), ranks or ALONE
-    check_trackers(table.get("run", {}).get("track", ()))
+    track = table.get("run", {}).get("track", ())
+    check_trackers(track)
     with _how_to_go_on(out, ranks), ExitStack() as held:
         together = ranks.size > 1  # when one rank has stopped, torchrun signals the others, which are about to end as well
         if should_stop is None:
             should_stop = held.enter_context(stop_signals(patient=together, lasting=together))
         signals, asked_to_stop = should_stop if isinstance(should_stop, StopRequest) else None, should_stop
         training = held.enter_context(open_training(table, out, resume=resume, on_remark=on_remark, ranks=ranks))
-        tell = held.enter_context(tracking(training.plan.run.track, out, training.plan.table())) if ranks.leads else None
+        # A folder out of other hands may name programs to which this user is logged in.
+        silent = [name for name in training.plan.run.track if resume and name not in ("tensorboard", *track)]
+        if silent and ranks.leads:
+            again = typed(
+                "sememekit", "train", "--out", out, "--resume", *(part for name in silent for part in ("--track", name))
+            )
+            on_remark(f"nothing is sent to {' and '.join(silent)}, which the plan names; to send it, stop and type: {again}")
+        wanted = [name for name in training.plan.run.track if name not in silent]
+        tell = held.enter_context(tracking(wanted, out, training.plan.table())) if ranks.leads else None
         folder, trainer = training.folder, training.trainer
         over = trainer.progress.finished and bool(folder.epochs())
         if over and ranks.leads:

@@ -166,9 +166,7 @@ def train_all(
         in_words: the error to raise for one of the run NAME.
         on_remark: told what is to be known before a training begins, once.
 
-    Raises:
-        SememekitError: what went wrong in one of them; the others were stopped.
-    """
+    Raises SememekitError: what went wrong in one of them; the others were stopped."""
     waiting, done, told = dict(tables), dict[str, Trained](), False
     remarks: set[str] = set()
     with (open_trainings or Trainings)() as trainings:

@@ -65,12 +65,9 @@ def train_seeds(
         on_remark: as ``train`` tells it.
         should_stop: as ``train`` reads it.
 
-    Raises:
-        ConfigError: a bad table.
-        CheckpointError: a run is there already, or there is none to resume.
-        TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
-            checkpoints.
-    """
+    Raises ConfigError: a bad table. Raises CheckpointError: a run is there already, or there is none to resume. Raises
+    TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
+    checkpoints."""
     from sememekit.commands.trainings.on_engine import open_trainings
     from sememekit.commands.trainings.processes import train_all
     from sememekit.config import merge_tables
@@ -94,6 +91,8 @@ def train_seeds(
             f"{kept} has no table of settings; it was changed after writing: copy it again from where it came"
         )
     check_plan_code(stored, str(kept))
+    if isinstance(stored.get("run"), dict):
+        stored["run"].pop("track", None)  # who resumes sends nothing to others unless --track is given again
     whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
     whole["run"] = {"threads": 1, **whole.get("run", {})}
     plan = read_plan(whole, "the plan").table()

@@ -57,9 +57,7 @@ def adapted(victim: Any, *, logits: bool = False) -> Adapted:
             ``predict_proba``, a bound method of it, or a function.
         logits: its numbers are logits, which a softmax makes probabilities; also by an attribute ``logits`` of the victim.
 
-    Raises:
-        ConfigError: it cannot be asked, or gives other things than probabilities of labels.
-    """
+    Raises ConfigError: it cannot be asked, or gives other things than probabilities of labels."""
     if _is_a(victim, "transformers", "Pipeline"):
         if logits:
             raise ConfigError("attack: a pipeline of transformers gives probabilities; leave logits out")
