@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sememekit.config import load_variant, read_settings
 from sememekit.errors import ConfigError
-from sememekit.files import typed
+from sememekit.files import at_home, typed
 from sememekit.sememes.building import build_graph
 from sememekit.sememes.format_guess import likely_format
 from sememekit.sememes.graph import SememeGraph
@@ -67,21 +67,14 @@ def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
             f"lexicon {spec!r}: an address is not read; download it (curl -O {typed(spec)}), then give FORMAT:FILE"
         )
     drive = len(name) == 1 and rest.startswith(("\\", "/"))
-    if drive or (name not in LEXICON_FORMATS and _home(spec).exists()):
-        like = f"{likely_format(_home(spec))}:{spec}"
+    if drive or (name not in LEXICON_FORMATS and at_home(spec).exists()):
+        like = f"{likely_format(at_home(spec))}:{spec}"
         raise ConfigError(f"lexicon {spec!r}: say its format, as in {like}; allowed: {', '.join(LEXICON_FORMATS)}")
     reader = _format(name)
     path = rest or reader.default_path()
     if path is None:
         raise ConfigError(f"lexicon {spec!r}: give a path, as in {name}:PATH")
-    return reader, _home(path)
-
-
-def _home(path: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        raise ConfigError(f"lexicon {path!r}: no such user; write the path without ~, or with ~/ for your own folder") from None
+    return reader, at_home(path)
 
 
 def _read(spec: str, options: Mapping[str, object]) -> Lexicon:

@@ -337,7 +337,6 @@ def test_a_definition_goes_on_in_the_next_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("list:~nobody-of-this-name/x", "no such user; write the path without ~"),
         ("https://example.org/hownet.txt", "an address is not read; download it"),
         ("C:\\lexicons\\hownet.txt", "say its format, as in table:C:"),
     ],
