@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText
 from sememekit.analysis.explanations.scores import (
@@ -21,10 +20,9 @@ from sememekit.analysis.explanations.scores import (
     SememeBand,
     score_rankings,
 )
-from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
+from sememekit.analysis.explanations.sememe_mass import COUNTS, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.analysis.text_nats import sentences_of
 from sememekit.config import Record
-from sememekit.decoders.base import SenseProbabilities
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
@@ -142,9 +140,12 @@ def evaluate_explanations(
             place, wanted = rows[position[counted]], hidden[torch.from_numpy(counted).to(hidden.device)]
             for begin in range(0, len(wanted), _CONTEXTS_AT_ONCE):
                 part = slice(begin, begin + _CONTEXTS_AT_ONCE)
-                for ranking, first in first_sememes(task, masses, over, at_rest, wanted[part], gold.ranked, most).items():
+                given = task.decoder.sense_probabilities(wanted[part])
+                assert given is not None
+                scores = rankings(masses(given.log_senses_NS), over.mean_K, given.gates_NK, at_rest.gates_NK[0])
+                for ranking, scores_NK in scores.items():
                     kept = ranked.setdefault(ranking, np.zeros((int(scored.sum()), most), dtype=np.int32))
-                    kept[place[part]] = first
+                    kept[place[part]] = gold.ranked[scores_NK[:, gold.ranked].topk(most, dim=1).indices.cpu().numpy()]
             done += len(position)
             progress("contexts", done, len(text.words))
     ranked[FREQUENCY] = np.broadcast_to(gold.ranked[:most], (int(scored.sum()), most))
@@ -170,22 +171,6 @@ def evaluate_explanations(
         words=found.words,
         sememes=found.sememes,
     )
-
-
-def first_sememes(
-    task: Predictor,
-    masses: SememeMasses,
-    over: MeanMass,
-    at_rest: SenseProbabilities,
-    hidden_NH: Tensor,
-    ranked: NDArray[np.int64],
-    top: int,
-) -> dict[str, NDArray[np.int64]]:
-    """By each ranking the first ``top`` (N, top) of the sememes ``ranked`` in N contexts, best first."""
-    given = task.decoder.sense_probabilities(hidden_NH)
-    assert given is not None
-    found = rankings(masses(given.log_senses_NS), over.mean_K, given.gates_NK, at_rest.gates_NK[0])
-    return {name: ranked[scores_NK[:, ranked].topk(top, dim=1).indices.cpu().numpy()] for name, scores_NK in found.items()}
 
 
 def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:
