@@ -265,3 +265,13 @@ def test_rows_of_the_sememe_driven_paper_share_and_start_as_their_baselines() ->
     for size in ("tied-medium", "tied-large", "awd"):
         layers = [read_plan(recipe(f"sdlm/{size}-{kind}"), kind).table()["decoder"] for kind in ("softmax", "mos")]
         assert [layer["bias_start"] for layer in layers] == ["zero", "zero"]
+
+
+LATTICES = [name for name in ALL if name.startswith("lattice/") and recipe(name)["task"].get("max_length")]
+
+
+@pytest.mark.parametrize("name", LATTICES)
+def test_the_longest_sentence_of_a_paper_bounds_every_split(name: str) -> None:
+    """``task.max_length`` leaves out sentences of training alone, so the data have to be prepared without longer ones."""
+    longest = recipe(name)["task"]["max_length"]
+    assert f" --max-length {longest} " in recipe(name)["data"]["prepare"]

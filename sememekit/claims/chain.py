@@ -116,7 +116,7 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
 
 def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool = False) -> list[str]:
     """The names of the files that ``steps_of`` writes results to, in the same order."""
-    return [_result_name(name) for _, _, (name, _) in _names(file, claim, seeds, tiny)]
+    return [f"{name}.json" for _, _, (name, _) in _names(file, claim, seeds, tiny)]
 
 
 def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> list[Timing]:
@@ -168,14 +168,10 @@ def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[t
     ]
 
 
-def _result_name(name: str) -> str:
-    return f"{name}.json"
-
-
 def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, str], out: Path, root: Path, tiny: bool) -> Trial:
     steps, typed = (_steps(file, arm, seed, names, *places, tiny) for places in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))
     shown, (name, run) = tuple(step.shell() for step in typed), names
-    return Trial(name, arm, seed, tiny, steps, shown, root, out / "runs" / run, out / "results" / _result_name(name))
+    return Trial(name, arm, seed, tiny, steps, shown, root, out / "runs" / run, out / "results" / f"{name}.json")
 
 
 def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:

@@ -108,7 +108,8 @@ def judge(
         found = " and ".join(", ".join(f"{value:g}" for value in side) for side in values)
         return result.model_copy(update={"why": f"{claim.metric} is {found}: of values that are not above 0 there is no ratio"})
     # a baseline that needs no training is measured beside each run: the seeds pair it with that run
-    effect = seed_mean(_log_ratios(*values)) if claim.baseline_value else _log_ratio(*values)
+    ratios = [math.log(second / first) for first, second in zip(*values, strict=bool(claim.baseline_value))]
+    effect = seed_mean(ratios) if claim.baseline_value else _log_ratio(*values)
     costs = _costs(claim, times)
     timed = _at_equal_time(baseline, other, costs, higher) if claim.validated else None
     means = tuple(math.exp(sum(math.log(value) for value in side) / len(side)) for side in values)
@@ -135,10 +136,6 @@ def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Estimate:
     """The difference of the mean logarithms of values above 0."""
     first, second = ([math.log(value) for value in side] for side in (baseline, other))
     return seed_difference(first, second)
-
-
-def _log_ratios(baseline: Sequence[float], other: Sequence[float]) -> list[float]:
-    return [math.log(second / first) for first, second in zip(baseline, other, strict=True)]
 
 
 def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -41,7 +41,7 @@ def seems(lines: Sequence[str]) -> str:
     some = [line.strip() for line in islice((line for line in lines if line.strip()), _LOOKED_AT)]
     if not some or "NO." in some[0][:3]:
         return "hownet" if some else ""
-    tests = {"se-wrl": sense_file_row, "cilin": _CILIN.fullmatch}
+    tests: dict[str, Callable[[str], object]] = {"se-wrl": sense_file_row, "cilin": _CILIN.fullmatch}
     for name, test in tests.items():
         if 2 * sum(test(line) is not None for line in some) > len(some):
             return name

@@ -12,8 +12,8 @@ from sememekit.runs.plan import Plan, read_plan
 
 CLAIMS = {name: found for name, found in load_claims().items() if found[1].small}
 
-OTHER_WIDTH = {"lattice-e2-half-below-baseline", "lattice-chinese-e2", "lstm-cell-below-large"}
-"""Claims about the width itself."""
+OTHER_WIDTH = {"lattice-e2-half-below-baseline", "lattice-chinese-e2", "lstm-cell-below-large", "lstm-cell-below-one-layer"}
+"""Claims about the width or the depth itself."""
 
 
 def plan_of(name: str, arm_name: str) -> Plan:

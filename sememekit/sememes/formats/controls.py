@@ -56,20 +56,6 @@ class SingleSememes(Lexicon):
         return (Sense(word, (word,)),)
 
 
-class ShuffledSenses(Lexicon):
-    """Another lexicon, whose words exchange all their senses when a graph is built: ``building.build_graph``.
-
-    The graph keeps its sets of sememes, and how many words and about how many tokens have each sememe; random labels keep
-    neither. Only which word has which senses is lost.
-    """
-
-    def __init__(self, reference: Lexicon, seed: int) -> None:
-        digest = hashlib.sha256(f"shuffled {reference.sha256} {seed}".encode()).hexdigest()
-        senses = {word: reference.senses(word) for word in reference.words}
-        super().__init__(f"shuffled:{reference.name}", digest, senses, reference.report, reference.inventory)
-        self.shuffle_seed = seed
-
-
 class RandomReader(LexiconReader):
     """``random:FORMAT:PATH``: random labels, as many for each word as it has sememes in that lexicon.
 
@@ -112,9 +98,18 @@ class SingleReader(RandomReader):
 
 
 class ShuffledReader(RandomReader):
-    """``shuffled:FORMAT:PATH``: each word has all senses of another word of that lexicon of like frequency."""
+    """``shuffled:FORMAT:PATH``: each word has all senses of another word of that lexicon of like frequency.
+
+    Words exchange them when a graph is built (``building.build_graph``): the sets of sememes stay, and how many words and about
+    how many tokens have each. Random labels keep neither.
+    """
 
     format_name = "shuffled"
 
     def read(self) -> Lexicon:
-        return ShuffledSenses(self.reference(), self.settings.seed)
+        of, seed = self.reference(), self.settings.seed
+        digest = hashlib.sha256(f"shuffled {of.sha256} {seed}".encode()).hexdigest()
+        senses = {word: of.senses(word) for word in of.words}
+        shuffled = Lexicon(f"shuffled:{of.name}", digest, senses, of.report, of.inventory)
+        shuffled.shuffle_seed = seed
+        return shuffled
