@@ -4,6 +4,7 @@
 
 ====================  ==========================================================================
 ``child.py``          command lines in forked children that can be killed before any file-system event
+``folders.py``        attacks, seeds, sweeps, pushed runs and results of claims, made of such runs
 ``runs.py``           small data, graphs and runs, made by the command line itself
 ``kill.py``           SIGKILL before every event, then the command again: is the result that of a quiet run?
 ``corrupt.py``        every file of data, graph and run damaged in every way: refused, right, or silently other?

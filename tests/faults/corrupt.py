@@ -68,7 +68,8 @@ def faults_of(world: World, foreign: dict[str, Path]) -> Iterator[Fault]:
         source = random.Random(f"{world.kind}/{_plain(file)}")
         for kind, number, damaged in _damages(data, source):
             yield Fault(file, kind, number, _write(file, damaged))
-        yield Fault(file, "removed", 0, lambda folder, file=file: (folder / file).unlink())  # type: ignore[misc]
+        if world.kind != "claims":  # there, fewer results are fewer seeds, and the ledger counts them
+            yield Fault(file, "removed", 0, lambda folder, file=file: (folder / file).unlink())  # type: ignore[misc]
         for kind in ODD:
             yield Fault(file, kind, 0, _replace(file, kind))
         for other in files:

@@ -15,6 +15,7 @@ from pathlib import Path
 from sememekit.errors import SememekitError
 from tests.faults import corrupt, hostile, kill
 from tests.faults.child import Commands
+from tests.faults.folders import FOLDERS
 from tests.faults.runs import KINDS
 
 MUTANTS, FEWER = 1000, 100
@@ -60,7 +61,7 @@ Part = tuple[str, str]
 def all_parts() -> list[Part]:
     """Pieces that can be run beside each other, long ones first."""
     names = ["train", "attack", "cluster-update", "build-sememe-graph", *(f"preprocess {kind}" for kind in kill.PACKED)]
-    pieces = [("corrupt", kind) for kind in KINDS] + [("hostile", "all")] + [("kill", name) for name in names]
+    pieces = [("corrupt", kind) for kind in (*KINDS, *FOLDERS)] + [("hostile", "all")] + [("kill", name) for name in names]
     return [*pieces, ("fuzz", "all")]
 
 
@@ -85,7 +86,7 @@ def _kill(name: str, commands: Commands, folder: Path, every: int) -> Iterable[R
 
 
 def _corrupt(kind: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
-    row = Row(f"damaged files of a run: {kind}", bad=corrupt.MUST_BE_ZERO)
+    row = Row(f"damaged files of a {'run' if kind in KINDS else 'folder'}: {kind}", bad=corrupt.MUST_BE_ZERO)
     for trial in corrupt.Damage(commands, folder, kind).trials(lambda number: number % every == 0):
         row.add(trial.verdict, f"{trial.file}, {trial.fault}, then {trial.command}: {trial.said}")
     yield row

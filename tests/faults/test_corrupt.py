@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.child import Commands
 from tests.faults.corrupt import MUST_BE_ZERO, REFUSED, RIGHT, Damage, Fault, faults_of
 
 
@@ -55,3 +56,11 @@ def test_the_harness_tells_a_right_result_from_another(damage: Damage) -> None:
         assert damage.trial(Fault(Path("lines.txt"), "other", 0, other_lines), "score").verdict in MUST_BE_ZERO
     finally:
         (damage.world.folder / "lines.txt").write_text(lines, encoding="utf-8")
+
+
+@pytest.mark.parametrize(("kind", "every"), [("pushed", 9), ("claims", 7), ("attack", 7)])
+def test_a_sample_of_damage_to_other_folders(commands: Commands, tmp_path: Path, kind: str, every: int) -> None:
+    damage = Damage(commands, tmp_path / kind, kind)
+    trials = list(damage.trials(lambda number: number % every == 2))
+    assert len(trials) > 10
+    assert [trial for trial in trials if trial.verdict in MUST_BE_ZERO] == []
