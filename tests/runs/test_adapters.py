@@ -15,10 +15,12 @@ import pytest
 import torch
 
 from sememekit import attack
+from sememekit.attack import Example
 from sememekit.commands.attack import attack as attack_command
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.runs.attacks.adapters import adapted, softmax
+from sememekit.runs.attacks.running import _cut_short
 from sememekit.runs.attacks.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
 from tests.tiny_models import save_quietly, write_classifier
@@ -293,3 +295,27 @@ def test_what_is_no_victim() -> None:
     with pytest.raises(ConfigError, match=r"a pipeline of transformers or a run, given int"):
         adapted(3)
     assert "transformers" in sys.modules or adapted(predict).predict is predict
+
+
+def test_texts_longer_than_the_model_are_told(folder: Path) -> None:
+    named = open_victim(f"hf:{folder}")
+    assert named.cuts is not None
+    assert [named.cuts(text) for text in ("a man", "a man " * 20, ("a man", "a film"), ("a man", "a film " * 20))] == [
+        *(False, True),
+        *(False, True),
+    ]
+    examples = [Example(index, (text,), "neutral") for index, text in enumerate(("a man", "a man " * 20, "a film"))]
+    (told,) = _cut_short(named, examples)
+    assert told.startswith("the victim reads 1 of 3 texts only in part")
+    assert _cut_short(named, examples[:1]) == []
+
+
+def test_padding_on_the_left_changes_no_answer(folder: Path, tmp_path: Path) -> None:
+    left = Path(shutil.copytree(folder, tmp_path / "left"))
+    table = json.loads((left / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (left / "tokenizer_config.json").write_text(json.dumps({**table, "padding_side": "left"}), encoding="utf-8")
+    texts = ["a man", "an old man is in the film"]
+    victim = open_victim(f"hf:{left}").victim
+    together = np.stack([row for [row] in victim.ask([[(text,)] for text in texts])])
+    alone = np.stack([victim.ask([[(text,)]])[0][0] for text in texts])
+    np.testing.assert_allclose(together, alone, atol=1e-9)

@@ -40,6 +40,7 @@ class Adapted:
         words: the words that it knows, where it says.
         kind: of ``attack.json``: "function" or "hf".
         identity: what else tells it from others there.
+        cuts: whether it reads a text only in part, because the text is longer than the model.
     """
 
     predict: Predict
@@ -47,6 +48,7 @@ class Adapted:
     words: Any = None
     kind: str = "function"
     identity: dict[str, str] = field(default_factory=dict)
+    cuts: Callable[[Any], bool] | None = None
 
 
 def adapted(victim: Any, *, logits: bool = False) -> Adapted:
@@ -168,7 +170,8 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes() if file.is_file() else b"")
-    return Adapted(_Classifier(model, tokenizer), labels, kind="hf", identity={"sha256": digest.hexdigest()})
+    classifier = _Classifier(model, tokenizer)
+    return Adapted(classifier, labels, kind="hf", identity={"sha256": digest.hexdigest()}, cuts=classifier.cuts)
 
 
 def _longest(model: Any, tokenizer: Any) -> int:
@@ -185,6 +188,11 @@ class _Classifier:
         self._model, self._tokenizer = model, tokenizer
         self._longest = _longest(model, tokenizer)
         self._at_once = _AT_ONCE if tokenizer.pad_token is not None else 1
+
+    def cuts(self, text: Any) -> bool:
+        """Whether a text, or a tuple of texts, has more pieces than the model reads."""
+        parts = (text,) if isinstance(text, str) else text
+        return len(self._tokenizer(*parts, truncation=False, verbose=False)["input_ids"]) > self._longest
 
     def __call__(self, texts: list[Any]) -> NDArray[np.float64]:
         rows = [self._rows(texts[begin : begin + self._at_once]) for begin in range(0, len(texts), self._at_once)]

@@ -111,7 +111,7 @@ def attack_parts(
     progress: Progress,
 ) -> AttackParts:
     """The parts of an attack on the ``chosen`` of some examples, with their substitutes. Raises DataError as ``check_cut``."""
-    uncut = check_cut(named, chosen, data.path)
+    uncut = [*check_cut(named, chosen, data.path), *_cut_short(named, chosen)]
     progress("substitutes", 0, None)
     if isinstance(named.cut, LatticeCutter):
         named.cut.ahead(field for example in examples for field in example.fields)
@@ -280,6 +280,18 @@ def _perplexities(
     predictions = [[each for of_words in nats(side) for each in of_words] for side in sentences]
     before, after = (math.exp(min(sum(each) / len(each), 700)) if each else None for each in predictions)
     return before, after
+
+
+def _cut_short(named: NamedVictim, examples: Sequence[Example]) -> list[str]:
+    """A warning about texts that the victim reads only in part: what changes behind the cut fools nobody."""
+    fields = [one.fields if len(one.fields) > 1 else one.fields[0] for one in examples]
+    long = sum(map(named.cuts, fields)) if named.cuts is not None else 0
+    if not long:
+        return []
+    return [
+        f"the victim reads {long:,} of {len(examples):,} texts only in part, since they are longer than its model: words "
+        "behind the cut count as words that may change, and the victim looks more robust than it is; cut the texts before"
+    ]
 
 
 def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -34,6 +34,7 @@ class NamedVictim:
         cut: cuts texts into the words that may be replaced; None for white space and marks.
         cut_by: the same in words.
         blanks: whether it must be given blanks between words, so that text without any cannot be cut for it.
+        cuts: whether it reads an example only in part; None where nobody knows.
     """
 
     victim: Victim
@@ -42,6 +43,7 @@ class NamedVictim:
     cut: Cutter | None
     cut_by: str
     blanks: bool = False
+    cuts: Callable[[Any], bool] | None = None
 
 
 _PIECES: Final = "white space and marks"
@@ -100,7 +102,12 @@ def open_victim(
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:
         cut, cut_by = _cutter(segmenter, lexicon)
-    return NamedVictim(victim, identity, kind, cut, cut_by, blanks=own == "none")
+    longest = getattr(classifier.task.settings, "max_length", None)
+
+    def cuts(text: Any) -> bool:
+        return any(len(classifier.words(part)) > longest for part in ((text,) if isinstance(text, str) else text))
+
+    return NamedVictim(victim, identity, kind, cut, cut_by, blanks=own == "none", cuts=cuts if longest else None)
 
 
 def check_kind(name: str) -> None:
@@ -137,7 +144,7 @@ def wrap(
     identity = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
     if known is None:
         identity["words"] = "none"
-    return NamedVictim(victim, {**identity, "logits": True} if logits else identity, None, cut, cut_by)
+    return NamedVictim(victim, {**identity, "logits": True} if logits else identity, None, cut, cut_by, cuts=found.cuts)
 
 
 def is_function(name: str) -> bool:
