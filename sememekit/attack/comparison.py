@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.attack.examples import ExampleResult
-from sememekit.attack.folder import LATER, AttackFolder
+from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackComparison
 from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
@@ -65,6 +65,6 @@ def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "")
         one, two, path = first.get(key), second.get(key), f"{name}.{key}" if name else key
         if isinstance(one, Mapping) and isinstance(two, Mapping):
             found |= _unlike(one, two, path)
-        elif one != two and not (None in (one, two) and LATER.fullmatch(path)):
+        elif one != two:
             found[path] = ("–" if one is None else str(one), "–" if two is None else str(two))
     return found

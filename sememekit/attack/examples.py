@@ -41,13 +41,13 @@ class Change(Record):
 
     Attributes:
         place: number of the word in its field, from 0.
-        begin: where the word begins in the field, in characters; None in files of earlier versions.
+        begin: where the word begins in the field, in characters.
         old, new: before and after.
     """
 
     field: int
     place: int
-    begin: int | None = None
+    begin: int
     old: str
     new: str
 

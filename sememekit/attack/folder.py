@@ -13,30 +13,19 @@ examples on which the victim failed, which may be repaired by then; of two lines
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, final
 
 from sememekit.attack import ExampleResult
-from sememekit.attack.plan import flags_of
 from sememekit.attack.report import AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import is_there, opening, refuse_odd_files, replace_file, to_json, typed
 
 FORMAT: Final = 3
-_READABLE: Final = (1, 2, FORMAT)
-"""Formats that a comparison reads. In 1, examples without anything to try were failures; their reasons tell them apart. In 3
-the preset of constraints is another."""
-_NOTHING_TO_TRY: Final = ("no word has a substitute", "the constraints allow no change")
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
-LATER: Final = re.compile(
-    r"(victim|language_model)\.weights|segmentation_weights|victim\.words|(candidates|constraints)\..* \(\d+\)"
-)
-"""Names in an identity that folders of earlier versions lack: hashes of weights, that a victim names no words, and hashes of
-files of one name but the last of them. Where one lacks them, they are not compared."""
 
 
 @final
@@ -65,7 +54,7 @@ class AttackFolder:
 
     @classmethod
     def open(cls, path: Path) -> AttackFolder:
-        """Open the folder of an attack; CheckpointError where it is none, or another version wrote it."""
+        """Open the folder of an attack; CheckpointError where it is none."""
         file = path / "attack.json"
         with opening(file, CheckpointError):
             if not path.exists():
@@ -79,29 +68,10 @@ class AttackFolder:
             identity = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path}/attack.json is not JSON ({error}); it was changed after writing") from None
-        if not isinstance(identity, dict) or identity.get("format") not in _READABLE:
-            raise CheckpointError(f"{path}/attack.json is not of format {FORMAT}; use the version of sememekit that wrote it")
+        if not isinstance(identity, dict) or identity.get("format") != FORMAT:
+            raise CheckpointError(f"{path}/attack.json is not of format {FORMAT}; it was changed after writing")
         _check_shape(path, identity)
         return cls(path, identity)
-
-    def check_format(self) -> None:
-        """Refuse, with CheckpointError, to resume an attack that an earlier version began."""
-        if self.identity["format"] != FORMAT:
-            raise CheckpointError(
-                f"--resume: {self.path} was begun by an earlier version of sememekit, with other constraints and outcomes; "
-                f"start anew: {self.remake_command} --out OTHER"
-            )
-
-    @property
-    def remake_command(self) -> str:
-        """The command that attacks the same anew with the same settings, as far as this version has them; without --out."""
-        victim, model = self.identity["victim"], self.identity["language_model"].get("run")
-        words = [victim["name"], "--data", self.identity["data"]["path"]]
-        if victim["kind"] == "function":
-            words += ["--labels", ",".join(map(str, victim["labels"]))]
-        if isinstance(model, str) and model:
-            words += ["--lm", model]
-        return typed("sememekit", "attack", *words, *flags_of(self.identity["plan"]))
 
     @property
     def resume_command(self) -> str:
@@ -131,8 +101,6 @@ class AttackFolder:
         names = {*stored, *given} - {"format"}
         for name in sorted(names, key=lambda name: (not name.endswith(".name"), name)):  # another part has other settings
             if name.split(".")[-1] in _FREE and name.startswith("plan.attack."):
-                continue
-            if name not in stored and LATER.fullmatch(name):
                 continue
             if stored.get(name) != given.get(name):
                 raise CheckpointError(
@@ -186,12 +154,7 @@ class AttackFolder:
 
     def results(self) -> dict[int, ExampleResult]:
         """Every finished example by its number; DataError for a line in the middle that is no result."""
-        found = whole_results(self.path / "examples.jsonl")
-        if self.identity["format"] == 1:
-            for index, result in found.items():
-                if result.outcome == "failed" and result.reason in _NOTHING_TO_TRY:
-                    found[index] = result.model_copy(update={"outcome": "no_candidates"})
-        return found
+        return whole_results(self.path / "examples.jsonl")
 
     def drop_torn_line(self) -> None:
         """Cut off what follows the last whole line."""

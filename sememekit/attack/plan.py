@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, SerializeAsAny
@@ -135,41 +134,6 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
         attack=running,
         **parts,
     )
-
-
-def flags_of(table: Mapping[str, Any]) -> list[str]:
-    """The options that give the plan of a table: variants by name, then each setting that is not the usual one.
-
-    For tables of earlier versions, too: what they call ``attack.protect`` is the preset of constraints. Code that the table
-    names is not imported; all its settings are repeated.
-    """
-    running = dict(table.get("attack") or {})
-    bare = {running.pop("protect", ""), running.pop("constraints", "")} & {"nothing", "none"}
-    flags = ["--constraints", "none"] if bare else []
-    sets: list[str] = []
-    for slot, (variants, usual) in PARTS.items():
-        given = dict(table.get(slot) or {})
-        name = str(given.pop("name", usual))
-        flags += [f"--{slot}", name]
-        sets += _unusual(slot, given, load_variant(slot, name, variants).Settings if name in variants else None)
-    for name, given in (table.get("constraints") or {}).items():
-        settings = load_variant("constraint", name, CONSTRAINTS).Settings if name in CONSTRAINTS else None
-        inside = list(_unusual(f"constraints.{name}", given if isinstance(given, Mapping) else {}, settings))
-        sets += inside or ([] if name in STANDARD and not bare else [f"constraints.{name}={{}}"])
-    sets += _unusual("attack", running, RunningSettings)
-    return [*flags, *(word for override in sets for word in ("--set", override))]
-
-
-def _unusual(place: str, given: Mapping[str, Any], settings: type[Settings] | None) -> Iterator[str]:
-    """``place.key=value`` of each setting that ``settings`` does not have by default; tables as keys below keys."""
-    fields = {} if settings is None else settings.model_fields
-    for key, value in given.items():
-        field = fields.get(key)
-        usual = None if field is None or field.is_required() else field.get_default(call_default_factory=True)
-        if isinstance(value, Mapping):
-            yield from _unusual(f"{place}.{key}", value, None)
-        elif usual is None or value != json.loads(json.dumps(usual)):
-            yield f"{place}.{key}={json.dumps(value, ensure_ascii=False)}"
 
 
 def _part(kind: str, name: str, given: Mapping[str, Any], variants: Mapping[str, str], where: str, slot: str) -> Part:

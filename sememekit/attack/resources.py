@@ -34,10 +34,7 @@ class AttackResources:
 
 
 def named_apart(sources: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Name -> SHA-256 of files. Of several with one name the last keeps it, and the others become ``NAME (2)`` and so on.
-
-    Folders of earlier versions have the last alone: see ``folder.LATER``.
-    """
+    """Name -> SHA-256 of files. Of several with one name the last keeps it, and the others become ``NAME (2)`` and so on."""
     found: dict[str, str] = {}
     for name, digest in reversed(list(sources)):
         free = next(each for each in chain([name], (f"{name} ({number})" for number in count(2))) if each not in found)

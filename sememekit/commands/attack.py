@@ -296,7 +296,6 @@ def attack(
     if folder is None:
         AttackFolder.check_free(out)  # and so is a folder that is taken
     else:
-        folder.check_format()
         named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
         folder.refuse_code(named_here.values(), trust=trust_code)
     call = _call(

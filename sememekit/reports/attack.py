@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sememekit.attack import Change, Document, ExampleResult
+from sememekit.attack import ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.figures import percent, percent_interval
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK
@@ -135,24 +135,16 @@ def _rising(costs: Sequence[int], of: int, first: int, last: int) -> tuple[tuple
 
 def marked(result: ExampleResult) -> list[list[tuple[str, str, str]]]:
     """Each field of an example as pieces: text that stayed, the word replaced behind it or "", and the new word or ""."""
-    changes = sorted(((_begin(result, change), change) for change in result.changes), key=lambda pair: pair[0])
+    changes = sorted(result.changes, key=lambda change: change.begin)
     fields = []
     for number, field in enumerate(result.fields):
         pieces, end = [], 0
-        for begin, change in changes:
+        for change in changes:
             if change.field == number:
-                pieces.append((field[end:begin], change.old, change.new))
-                end = begin + len(change.old)
+                pieces.append((field[end : change.begin], change.old, change.new))
+                end = change.begin + len(change.old)
         fields.append([*pieces, (field[end:], "", "")])
     return fields
-
-
-def _begin(result: ExampleResult, change: Change) -> int:
-    """Where a changed word begins; files of earlier versions count words only, which were cut at white space and marks."""
-    if change.begin is not None:
-        return change.begin
-    words = [word for word in Document.read(result.fields).words if word.field == change.field]
-    return words[change.place].begin
 
 
 def _how(report: AttackReport) -> str:

@@ -86,7 +86,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
         learning=[chart(one) for one in _learning(epochs, plan)],
         clusters=[(title, chart(one)) for title, one in _clusters(epochs, changes)] if clustered else None,
         orphaned=max(
-            (int(record["values"].get("orphaned_words", record["values"].get("homeless_words", 0))) for record in changes),
+            (int(record["values"].get("orphaned_words", 0)) for record in changes),
             default=0,
         ),
         by_hand=_by_hand(changes) if clustered else [],

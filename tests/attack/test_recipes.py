@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,7 @@ from sememekit.attack import (
     read_attack_plan,
 )
 from sememekit.attack.constraints import STANDARD
-from sememekit.attack.plan import flags_of
-from sememekit.commands._typed_table import typed_table
-from sememekit.commands.attack import PLACES, VARIANTS
-from sememekit.config import list_recipes, load_recipe, merge_tables, resources_folder
+from sememekit.config import list_recipes, load_recipe, resources_folder
 from tests.attack.toys import TABLE, TEXTS, predict
 
 NAMES = [recipe.name for recipe in list_recipes() if is_attack(load_recipe(recipe.name))]
@@ -87,20 +83,6 @@ def test_presets_are_what_was_published(name: str) -> None:
     assert (search["population"], search["generations"], search["replacement"], search["temperature"]) == PUBLISHED[name]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_flags_of_a_plan_give_it_again(name: str) -> None:
-    """What a folder that cannot be resumed prints: with the flags, and no recipe, the same attack."""
-    for change in ({}, {"attack": {"constraints": "none", "limit": 7}}, {"constraints": {"similarity": {"path": "v 1.txt"}}}):
-        plan = read_attack_plan(merge_tables(load_recipe(name), change), name)
-        flags = flags_of(plan.table())
-        options: dict[str, Any] = dict.fromkeys(("recipe", "overrides"))
-        options["overrides"] = [value for flag, value in pairwise(flags) if flag == "--set"]
-        options |= {flag[2:]: value for flag, value in pairwise(flags) if flag[2:] in (*VARIANTS, *PLACES)}
-        again = read_attack_plan(typed_table(options, PLACES, VARIANTS), "flags")
-        assert again.table() | {"claim": None} == plan.table() | {"claim": None}
-        assert not any("attack.seed" in flag for flag in flags), "what is usual is not said"
-
-
 @pytest.mark.parametrize("path", sorted((resources_folder() / "recipes" / "attack").glob("*.toml")), ids=lambda path: path.stem)
 def test_every_number_of_a_recipe_has_its_source_above_it(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -119,20 +101,3 @@ def test_the_limits_of_change_are_those_of_the_papers() -> None:
     paper = {"alzantot-paper-sentiment": 0.2, "alzantot-paper-entailment": 0.25, "sememe-pso-sentiment": 0.25}
     code = {"released-nli": 1.0, "released-nli-bigru-cell": 1.0}
     assert {name: share(name) for name in paper | code} == paper | code
-
-
-def test_the_flags_of_an_earlier_version_name_the_preset_of_today() -> None:
-    table: dict[str, Any] = {
-        "goal": {"name": "untargeted"},
-        "search": {"name": "greedy", "rescan": False},
-        "candidates": {"name": "mine:Own", "most": 3},
-        "constraints": {"opposites": {"built_in": True}, "share": {"most": 0.25}},
-        "attack": {"protect": "nothing", "seed": 2},
-    }
-    assert " ".join(flags_of(table)) == (
-        "--constraints none --goal untargeted --search greedy --candidates mine:Own --set search.rescan=false "
-        "--set candidates.most=3 --set constraints.opposites={} --set constraints.share={} --set attack.seed=2"
-    )
-    assert flags_of({"attack": {"protect": "standard"}, "constraints": {"opposites": {}}}) == [
-        "--goal", "untargeted", "--search", "genetic", "--candidates", "sememe",
-    ]  # fmt: skip
