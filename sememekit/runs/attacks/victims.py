@@ -102,7 +102,7 @@ def open_victim(
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:
         cut, cut_by = _cutter(segmenter, lexicon)
-    longest = getattr(classifier.task.settings, "max_length", None)
+    longest = int(getattr(classifier.task.settings, "max_length", 0))
 
     def cuts(text: Any) -> bool:
         return any(len(classifier.words(part)) > longest for part in ((text,) if isinstance(text, str) else text))
