@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from sememekit.attack.folder import AttackFolder
-from sememekit.commands._program import app
 from sememekit.commands.attack import attack, compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.reports.attack import marked
 from tests.commands.attacks import VICTIM, run, table_of
 
 
@@ -149,41 +145,6 @@ def test_a_folder_cannot_name_code_to_run(files: dict[str, Path], tmp_path: Path
         with pytest.raises(CheckpointError, match=f"as its {place}, which would be imported"):
             attack(VICTIM if place != "victim" else None, out=files["out"], resume=True)
     assert not mark.exists()
-
-
-def test_folders_of_earlier_formats_can_be_compared_and_not_resumed(files: dict[str, Path], tmp_path: Path) -> None:
-    run(files, tmp_path / "new")
-    run(files, tmp_path / "old")
-    path = tmp_path / "old" / "attack.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 1}))
-    lines = [json.loads(line) for line in (tmp_path / "old" / "examples.jsonl").read_text().splitlines()]
-    for line in lines:
-        del line["space"]
-        if line["outcome"] == "no_candidates":
-            line |= {"outcome": "failed", "reason": "no word has a substitute"}
-        for change in line["changes"]:
-            del change["begin"]
-    (tmp_path / "old" / "examples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = compare(tmp_path / "new", tmp_path / "old")
-    assert all(row.difference.value == 0 for row in found.rows)
-    old = AttackFolder.open(tmp_path / "old").results()
-    assert [marked(result) for result in old.values()] == [
-        marked(result) for result in AttackFolder.open(tmp_path / "new").results().values()
-    ]
-    identity = json.loads(path.read_text())
-    del identity["plan"]["attack"]["constraints"], identity["plan"]["constraints"]["part_of_speech"]
-    identity["plan"]["attack"]["protect"] = "standard"
-    path.write_text(json.dumps({**identity, "format": 2}))
-    assert compare(tmp_path / "new", tmp_path / "old").common == found.common
-    with pytest.raises(CheckpointError, match=r"begun by an earlier version.*start anew: sememekit attack tests") as refused:
-        attack(VICTIM, out=tmp_path / "old", resume=True)
-    command = shlex.split(str(refused.value).split("start anew: ")[1].replace("OTHER", str(tmp_path / "remade")))
-    done = CliRunner().invoke(app, command[1:])
-    assert done.exit_code == 0, done.stderr
-    remade = AttackFolder.open(tmp_path / "remade")
-    new = AttackFolder.open(tmp_path / "new")
-    assert remade.identity["plan"] == new.identity["plan"]
-    assert remade.results() == new.results()
 
 
 def test_a_folder_without_an_attack_is_not_to_be_made_one(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pickle
 import shutil
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from sememekit.attack import Example
 from sememekit.commands.attack import attack as attack_command
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.runs.attacks.adapters import adapted, softmax
+from sememekit.runs.attacks.adapters import _Classifier, _longest, adapted, softmax
 from sememekit.runs.attacks.running import _cut_short
 from sememekit.runs.attacks.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
@@ -319,3 +319,16 @@ def test_padding_on_the_left_changes_no_answer(folder: Path, tmp_path: Path) -> 
     together = np.stack([row for [row] in victim.ask([[(text,)] for text in texts])])
     alone = np.stack([victim.ask([[(text,)]])[0][0] for text in texts])
     np.testing.assert_allclose(together, alone, atol=1e-9)
+
+
+def test_length_and_padding_of_a_model_that_says_them_in_one_place_only() -> None:
+    """Positions behind the padding id, as RoBERTa has them, hold no text; the pad piece comes from the tokenizer."""
+    body = torch.nn.Module()
+    body.config = SimpleNamespace(max_position_embeddings=18, pad_token_id=None)  # type: ignore[assignment]
+    tokenizer = SimpleNamespace(model_max_length=int(1e30), pad_token="<pad>", pad_token_id=1)
+    body.position_embeddings = torch.nn.Embedding(18, 2)
+    assert _longest(body, tokenizer) == 18
+    body.position_embeddings = torch.nn.Embedding(18, 2, padding_idx=1)
+    assert _longest(body, tokenizer) == 16
+    _Classifier(body, tokenizer)
+    assert body.config.pad_token_id == 1

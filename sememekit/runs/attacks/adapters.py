@@ -177,7 +177,11 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
 def _longest(model: Any, tokenizer: Any) -> int:
     """Pieces of a text at most."""
     positions = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
-    return min(int(positions), int(tokenizer.model_max_length))
+    padded = [
+        getattr(part, "padding_idx", None) for name, part in model.named_modules() if name.endswith("position_embeddings")
+    ]
+    behind = next((index + 1 for index in padded if index is not None), 0)  # RoBERTa counts positions from behind the padding
+    return min(int(positions) - behind, int(tokenizer.model_max_length))
 
 
 class _Classifier:
@@ -187,6 +191,8 @@ class _Classifier:
         tokenizer.padding_side = "right"  # on the left, padding moves absolute positions, and answers depend on the batch
         self._model, self._tokenizer = model, tokenizer
         self._longest = _longest(model, tokenizer)
+        if getattr(model.config, "pad_token_id", None) is None:  # the head looks for the last piece before the padding
+            model.config.pad_token_id = tokenizer.pad_token_id
         self._at_once = _AT_ONCE if tokenizer.pad_token is not None else 1
 
     def cuts(self, text: Any) -> bool:
