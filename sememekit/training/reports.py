@@ -34,13 +34,13 @@ class EpochReport:
         epoch, step: from 1; optimiser steps of the whole run.
         train_nats: mean training loss of the epoch in nats a token, with dropout.
         valid: metrics on the validation split.
-        metric: the one of them that the schedule watches; empty in files of earlier versions.
+        metric: the one of them that the schedule watches.
         rate: learning rate of the epoch.
         best: whether these are the best weights so far.
         rate_cut: whether the rate was cut after this epoch.
         finished: why the run ends here, or an empty string.
         seconds, tokens_per_second: wall time of the training part of the epoch, and predicted tokens a second.
-        cpu_seconds: CPU time of that part, of all threads; 0 in files of earlier versions.
+        cpu_seconds: CPU time of that part, of all threads.
         averaged: whether the validated weights are means over steps.
         averaging_begins: whether such a mean begins after this epoch.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from sememekit.training.settings import ScheduleSettings
 
@@ -27,17 +27,6 @@ class Ending(StrEnum):
     """The model over-fits, and validation was better before."""
 
 
-_SENTENCES: Final = (
-    (Ending.PATIENCE, "no better validation for "),
-    (Ending.RATE, "the rate fell below "),
-    (Ending.NO_RATE, "the rate was cut to nothing"),
-    (Ending.NON_MONOTONE, "validation is worse than "),
-    (Ending.OVER_FITS, "the model over-fits"),
-)
-"""The beginnings of the sentences that earlier versions stored in place of an ending; that of ``EPOCHS`` ends in "epochs
-done"."""
-
-
 @dataclass
 class TrainingState:
     """The state of a run apart from tensors, in plain numbers.
@@ -54,7 +43,7 @@ class TrainingState:
         averaging: whether steps go into the mean of the weights.
         history: the primary metric on validation after each epoch.
         first_nats: mean training loss of the first epoch, in nats a prediction.
-        start_nats: that of the first batch of the run; 0 in runs of earlier versions.
+        start_nats: that of the first batch of the run.
     """
 
     epoch: int = 1
@@ -80,16 +69,8 @@ class TrainingState:
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:
-        """The inverse of ``stored``; earlier versions stored a sentence as ``finished``. Raises TypeError: an unknown field.
-        Raises ValueError: an unknown ending."""
-        sentence: str = stored.get("finished", "")
-        finished: Ending | None = None
-        if sentence.endswith(" epochs done"):
-            finished = Ending.EPOCHS
-        elif sentence:
-            begins = (ending for ending, begin in _SENTENCES if sentence.startswith(begin))
-            finished = next(begins, None) or Ending(sentence)
-        return cls(**{**stored, "finished": finished})
+        """The inverse of ``stored``. Raises TypeError: an unknown field. Raises ValueError: an unknown ending."""
+        return cls(**{**stored, "finished": Ending(stored["finished"]) if stored.get("finished") else None})
 
 
 def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:

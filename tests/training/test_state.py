@@ -1,4 +1,4 @@
-"""Where a run stands, as snapshots hold it, those of earlier versions included; and why it ended, for a person."""
+"""Where a run stands, as snapshots hold it, and why it ended, for a person."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ENDINGS = {
     Ending.OVER_FITS: "the model over-fits: since epoch 2 validation got worse while the training loss fell; for a "
     "better model take more text, more dropout or a smaller size",
 }
-"""Each ending with its sentence, which earlier versions stored."""
+"""Each ending with its sentence."""
 
 
-def test_every_ending_has_a_sentence_and_is_read_from_it_and_from_its_value() -> None:
+def test_every_ending_has_a_sentence_and_is_read_from_its_value() -> None:
     assert set(ENDINGS) == set(Ending)
     for ending, sentence in ENDINGS.items():
         progress = TrainingState(epoch=6, best_epoch=2, since_best=3, finished=ending)
@@ -35,7 +35,6 @@ def test_every_ending_has_a_sentence_and_is_read_from_it_and_from_its_value() ->
         stored = json.loads(json.dumps(progress.stored()))
         assert stored["finished"] == ending.value
         assert TrainingState.from_stored(stored) == progress
-        assert TrainingState.from_stored({**stored, "finished": sentence}) == progress
     assert TrainingState().stored()["finished"] == ending_text(TrainingState(), SCHEDULE) == ""
     assert TrainingState.from_stored(TrainingState().stored()) == TrainingState()
     assert ending_text(TrainingState(epoch=1, finished=Ending.EPOCHS), SCHEDULE) == "1 epoch done"
@@ -77,24 +76,6 @@ def store_ending(run: Path, finished: str, monkeypatch: pytest.MonkeyPatch) -> N
         return snapshot
 
     monkeypatch.setattr(RunFolder, "load", loaded)
-
-
-@pytest.mark.parametrize(
-    ("finished", "changes", "epochs"),
-    [
-        ("2 epochs done", {}, 2),
-        ("2 epochs done", {"epochs": 3}, 3),
-        ("no better validation for 2 epochs", {"epochs": 3}, 3),
-        ("the rate fell below 0.1", {"epochs": 3}, 2),
-    ],
-)
-def test_a_run_that_stored_a_sentence_goes_on_where_the_schedule_allows_it(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: str, changes: dict[str, int], epochs: int
-) -> None:
-    train(place.table(schedule__epochs=2), tmp_path / "run")
-    store_ending(tmp_path / "run", finished, monkeypatch)
-    report = train({"schedule": changes} if changes else {}, tmp_path / "run", resume=True)
-    assert report.epochs == epochs
 
 
 def test_an_unknown_ending_is_no_state_of_training(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
