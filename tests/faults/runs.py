@@ -142,6 +142,7 @@ def make_world(commands: Commands, folder: Path, kind: str, **changes: object) -
     (folder / "lines.txt").write_text(NLI_LINES if kind == "nli" else LINES, encoding="utf-8")
     train = ["train", *flags, "--data", str(folder / "data"), *graph, *settings(**keys), "-q", "--json"]
     commands.do(*train, "--out", folder / "run")
+    shutil.copytree(folder / "run", folder / "copy")
     return World(kind, folder, train, _readers(kind, folder))
 
 
@@ -154,7 +155,7 @@ def _readers(kind: str, folder: Path) -> dict[str, list[str]]:
         found |= {
             "eval": ["eval", run, "--json"],
             "predict": ["predict", run, lines, "--json"],
-            "compare": ["compare", run, run, "--json"],
+            "compare": ["compare", run, str(folder / "copy"), "--json"],
         }
     elif kind == "headline":
         found |= {
@@ -171,7 +172,7 @@ def _readers(kind: str, folder: Path) -> dict[str, list[str]]:
     else:
         found |= {
             "evaluate-ppl": ["evaluate-ppl", run, "--json"],
-            "compare": ["compare", run, run, "--json"],
+            "compare": ["compare", run, str(folder / "copy"), "--json"],
             "explain": ["explain", run, "我 吃", "--json"],
             "score": ["score", run, lines],
             "generate": ["generate", run, "我", "--num-tokens", "5", "--seed", "3", "--json"],
