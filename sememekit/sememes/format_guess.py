@@ -12,6 +12,8 @@ from sememekit.files import typed
 
 _LOOKED_AT: Final = 40
 _FEWEST_RECORDS: Final = 4
+_SURELY: Final = 20
+"""Records from which a list whose second lines never come twice is refused: a short one may well share no sememe."""
 _CILIN: Final = re.compile(r"[A-L][a-z]\d\d[A-Z]\d\d[=#@]\s.*")
 WORD_LINE: Final = re.compile(r"(\S+)(?:\s+\d+(?:\.\d+)?)?(?:\s+[a-z][A-Za-z]*\d*)?")
 """A word, then possibly its count and its part of speech, as user dictionaries of jieba have them."""
@@ -46,15 +48,15 @@ def seems(lines: Sequence[str]) -> str:
         if 2 * sum(test(line) is not None for line in some) > len(some):
             return name
     counted = [line for line in some if WORD_LINE.fullmatch(line) and len(line.split()) > 1 and line.split()[1].isdecimal()]
-    return "words" if 2 * len(counted) > len(some) or _only_words(lines) else ""
+    return "words" if 2 * len(counted) > len(some) or only_words(lines, _SURELY) else ""
 
 
-def _only_words(lines: Sequence[str]) -> bool:
+def only_words(lines: Sequence[str], fewest: int = _FEWEST_RECORDS) -> bool:
     """Whether no line has several names, and hardly one comes twice: sememes are shared by words, and words are not."""
     kept = [line.strip() for line in lines if line.strip()]
     several = sum(len(line.split()) > 1 for line in kept)
     second = kept[1::2]
-    return len(second) >= _FEWEST_RECORDS and 10 * several < len(kept) and 10 * len(set(second)) > 9 * len(second)
+    return len(second) >= fewest and 10 * several < len(kept) and 10 * len(set(second)) > 9 * len(second)
 
 
 def other_form(path: Path, form: str) -> str:
@@ -64,7 +66,8 @@ def other_form(path: Path, form: str) -> str:
         use = f"make a table of it, {typed('awk', script, path)} > cilin.tsv, and use table:cilin.tsv"
     else:
         use = ("for --lexicon use " if form == "words" else "use ") + typed(f"{form}:{path}")
-    return f"{path}: seems to be {_NAMES[form]}; {use}"
+    instead = "; if every second line is a sememe, write word TAB sememe and use table:FILE" if form == "words" else ""
+    return f"{path}: seems to be {_NAMES[form]}; {use}{instead}"
 
 
 def likely_format(path: Path) -> str:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError, SememekitError
+from sememekit.files import RunWarning
 from sememekit.sememes import (
     LEXICON_FORMATS,
     LexiconReader,
@@ -293,7 +294,8 @@ CILIN = "Aa01A01= 人 士 人物\nAa01A02= 人类 生人\nAa01A03@ 人手\n"
 
 def test_a_list_of_words_is_no_list_of_words_and_sememes(tmp_path: Path) -> None:
     """Every second word was lost, and read as a sememe of the one before."""
-    for text in (WORDS, COUNTED):
+    many = "".join(f"词{number}\n" for number in range(40))
+    for text in (many, COUNTED):
         path = write(tmp_path / "words.txt", text)
         told = rf"words.txt: seems to be a list of words without sememes; for --lexicon use words:{path}"
         with pytest.raises(DataError, match=told):
@@ -303,6 +305,15 @@ def test_a_list_of_words_is_no_list_of_words_and_sememes(tmp_path: Path) -> None
             open_lexicon(f"words:{path}")
         with pytest.raises(ConfigError, match=rf"say its format, as in words:{path}"):
             lexicon_reader(str(path))
+
+
+def test_a_short_list_that_shares_no_sememe_is_read_with_a_remark(tmp_path: Path) -> None:
+    path = write(tmp_path / "list.txt", "今天\n时间\n老师\n教\n苹果\n水果\n电脑\n机器\n学生\n学\n")
+    with pytest.warns(RunWarning, match=r"seems to be a list of words .*; if every second line is a sememe, write word TAB"):
+        lexicon = open_lexicon(f"list:{path}")
+    assert [lexicon.senses(word)[0].sememes for word in lexicon.words] == [("时间",), ("教",), ("水果",), ("机器",), ("学",)]
+    with pytest.warns(RunWarning, match="use words:"):
+        open_lexicon(f"list:{write(path, WORDS)}")
 
 
 def test_the_sense_file_of_se_wrl_is_read_and_recognised(tmp_path: Path) -> None:

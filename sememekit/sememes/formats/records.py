@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from sememekit.errors import DataError
 from sememekit.files import RunWarning, typed
-from sememekit.sememes.format_guess import WORD_LINE, likely_format, other_form, seems, sense_file_row
+from sememekit.sememes.format_guess import WORD_LINE, likely_format, only_words, other_form, seems, sense_file_row
 from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
 
@@ -22,8 +22,6 @@ class RecordReader(LexiconReader):
 
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
     """Tried in this order."""
-    forms: ClassVar[tuple[str, ...]] = ()
-    """Forms of ``format_guess`` that a file of this format may seem to have."""
     names_by_hand: ClassVar[bool] = False
     """Whether people write the sememes of a sense beside each other, so that a doubtful one is told; else they come out of a
     definition, which may have none."""
@@ -31,8 +29,10 @@ class RecordReader(LexiconReader):
     def read(self) -> Lexicon:
         source = read_lexicon_text(self.path, self.encodings)
         form = seems(source.lines())
-        if form not in ("", self.format_name, *self.forms):
+        if form not in ("", self.format_name):
             raise DataError(other_form(self.path, form))
+        if self.format_name == "list" and only_words(source.lines()):
+            warnings.warn(other_form(self.path, "words"), RunWarning, stacklevel=2)
         builder, doubts, joined = LexiconBuilder(self.path), list[tuple[int, str]](), _Joined()
         for line, record in self.records(source):
             if isinstance(record, Sense):
