@@ -46,9 +46,14 @@ def write_charts(report: Any, charts: Callable[[Any], Sequence[Chart]], figure: 
 
 def give_out(result: Result, page: Path | None, figure: Path | None, *, json: bool, quiet: bool) -> None:
     """Write the page and the figure that were asked for, and print the report."""
+    give_files(result, page, figure, quiet)
+    print_json(result.report) if json else result.show(result.report)
+
+
+def give_files(result: Result, page: Path | None, figure: Path | None, quiet: bool) -> None:
+    """Write the page and the figure that were asked for."""
     if page is not None:
         result.write_page(result.report, page)
         remark(f"page: {page}", quiet)
     if result.charts is not None:
         write_charts(result.report, result.charts, figure, quiet)
-    print_json(result.report) if json else result.show(result.report)

@@ -39,17 +39,21 @@ _PANELS: Final = {
     "Start": "quickstart doctor",
     "Data and lexicon": "preprocess segment lookup build-sememe-graph",
     "Train": "train sweep recipes settings cluster-update",
-    "Measure": "evaluate-ppl eval evaluate-explanations score baseline compare reproduce",
-    "Use and look inside": "predict generate explain analyze clusters report",
+    "Measure": "evaluate-ppl eval score baseline compare reproduce",
+    "Use and look inside": "predict generate tag explain analyze clusters report",
     "Share": "push pull card",
     "Attack": "attack",
 }
 PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
+ALIASES: Final = {"evaluate-explanations": "Measure"}
+"""Earlier names of subcommands that go on working and that no list shows; of ``eval --explanations``."""
+
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
-    | {"compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull", "card"}
+    | {"compare", "explain", "tag", "analyze", "clusters", "evaluate-explanations"}
+    | {"push", "pull", "card"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 
@@ -126,7 +130,7 @@ class _Subcommands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            panel = PANELS[name]
+            panel = PANELS.get(name) or ALIASES[name]
             module = _module_of(name)
             app = typer.Typer(add_completion=False)
             if isinstance(module.command, typer.Typer):

@@ -1,8 +1,8 @@
-"""The subcommand evaluate-explanations; the plain function is in ``sememekit.analysis.explanations.evaluation``."""
+"""``eval --explanations``, earlier a subcommand; the plain function is in ``sememekit.analysis.explanations.evaluation``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Mean, Quiet, Run, Seed, Split, Which, option
 from sememekit.commands._page_and_figure import Result, check_outputs, give_out
@@ -13,9 +13,18 @@ if TYPE_CHECKING:
     from sememekit.analysis.explanations.evaluation import ExplanationScores
 
 EXAMPLES = (
-    "sememekit evaluate-explanations runs/sdlm --html scores.html",
-    "sememekit evaluate-explanations runs/sdlm --contexts 20000 --top 5",
+    "sememekit eval runs/sdlm --explanations --html scores.html",
+    "sememekit eval runs/sdlm --explanations --contexts 20000 --top 5",
 )
+
+
+Tops = Annotated[
+    list[int] | None,
+    option("--top", "k: score the top k sememes of each ranking; may be repeated.", min=1, show_default="1, 5 and 10"),
+]
+Contexts = Annotated[
+    int | None, option("--contexts", "Positions at most, of whole sentences drawn by --seed; all unless given.", min=1)
+]
 
 
 def command(
@@ -24,45 +33,28 @@ def command(
     data: EvaluationData = None,
     html: Html = None,
     figure: Figure = None,
-    tops: Annotated[
-        list[int] | None, option("--top", "k: score the top k sememes of each ranking; may be repeated; 1, 5 and 10.", min=1)
-    ] = None,
+    tops: Tops = None,
     mean: Mean = "counts",
-    contexts: Annotated[
-        int | None, option("--contexts", "Positions at most, of whole sentences drawn by --seed; all unless given.", min=1)
-    ] = None,
+    contexts: Contexts = None,
     seed: Seed = 1,
     which: Which = "best",
     device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """How often the sememes that explain lists are those of the word that came.
-
-    Against rankings by raw gates, by training frequency and at random, with 95 % intervals over sentences, by frequency of
-    the word and of the sememe; the definitions are in docs/explaining.md.
-    """
+    """Earlier name of ``eval RUN --explanations``."""
     from sememekit.analysis.explanations.evaluation import TOPS, evaluate_explanations
     from sememekit.reports.explanation_scores import charts, write_page
 
     check_outputs(html, figure)
+    options: dict[str, Any] = {"split": split, "mean": mean, "data": data, "contexts": contexts, "seed": seed}
     with progress_bars(quiet) as show:
-        report = evaluate_explanations(
-            run,
-            split=split,
-            tops=tops or TOPS,
-            mean=mean,
-            data=data,
-            contexts=contexts,
-            seed=seed,
-            device=device,
-            which=which,
-            progress=show,
-        )
-    give_out(Result(report, write_page, _show, charts), html, figure, json=json, quiet=quiet)
+        report = evaluate_explanations(run, tops=tops or TOPS, device=device, which=which, progress=show, **options)
+    give_out(Result(report, write_page, show_scores, charts), html, figure, json=json, quiet=quiet)
 
 
-def _show(report: ExplanationScores) -> None:
+def show_scores(report: ExplanationScores) -> None:
+    """The tables and what was counted, on stdout."""
     from sememekit.reports.explanation_scores import remarks, tables
 
     for table in tables(report):

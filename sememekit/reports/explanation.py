@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sememekit.analysis.explanations.sememes import ContextSememe
-from sememekit.analysis.explanations.words import BLANKS, ChangedSememe, ChangedWord, Explanation, OverlayExplanation
+from sememekit.analysis.explanations.words import ChangedSememe, ChangedWord, Explanation, OverlayExplanation
 from sememekit.figures import percent
 from sememekit.reports import pages
+from sememekit.runs.uncut import BLANKS
 
 SHOWN: Final = 12
 """Rows of what an overlay changes that are shown; --json has all."""

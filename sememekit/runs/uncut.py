@@ -1,4 +1,4 @@
-"""Chinese without blanks that a model reads as one unknown word: refused where it is most of a text, else remarked on."""
+"""Chinese without blanks: cut, or where nothing cuts it refused or remarked on, as a model reads it as one unknown word."""
 
 from __future__ import annotations
 
@@ -10,13 +10,44 @@ from sememekit.attack import long_run
 from sememekit.errors import DataError
 from sememekit.files import RunWarning
 from sememekit.runs.run import Run
-from sememekit.text.segmenters import WhiteSpace
+from sememekit.text.maximum_matching import MaximumMatcher
+from sememekit.text.scripts import HAN
+from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
 
 UNCUT_SHARE: Final = 0.2
 """Share of texts with Chinese too long for one word from which a command stops: it would answer about other texts."""
 CUT_FIRST: Final = "cut it first: sememekit segment"
 """What to do where nothing here cuts."""
+BLANKS: Final = "blanks"
+"""How a line with blanks is cut."""
+
+
+def cut_by_blanks(run: Run) -> bool:
+    """Whether blanks cut the data of the run."""
+    return run.signature.options.get("segmenter") == "none"
+
+
+def is_raw(run: Run, words: Sequence[str]) -> bool:
+    """Whether a line that blanks cut into ``words`` is Chinese without blanks."""
+    return len(words) == 1 and words[0] not in run.vocabulary and len(words[0]) > 1 and bool(HAN.search(words[0]))
+
+
+def cut_line(run: Run, line: str, *, remedy: str = "") -> tuple[list[str], str]:
+    """The words of a line, and how they were cut: by its blanks; of Chinese without any as the data of the run were, numbers
+    kept whole where these have classes for them, or by longest match over the words of the run where blanks cut the data.
+
+    Raises DataError: as ``Run.segmenter``, whose ``remedy`` is what else the command offers."""
+    words = line.split()
+    if not is_raw(run, words):
+        return words, BLANKS
+    segmenter: Segmenter
+    if cut_by_blanks(run):
+        segmenter = MaximumMatcher(run.vocabulary.tokens)
+        how = "longest match over the words of the model, as the context has no blanks"
+    else:
+        segmenter, how = run.segmenter(remedy=remedy), "the segmenter of the training data"
+    return run.form().cut(words[0], segmenter), how
 
 
 def how_to_cut(run: Run, *, apart: bool) -> str:
