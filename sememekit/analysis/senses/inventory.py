@@ -17,8 +17,8 @@ from sememekit.text.scripts import HAN
 
 LEAST_OVERLAP: Final = 1 / 3
 """Words with a sense whose sememes overlap less (intersection over union) cannot stand for a sense."""
-SMOOTHING: Final = 3.0
-"""Tokens that each sense is given beforehand in ``usual``."""
+SMOOTHING: Final = 10.0
+"""Tokens that each sense is given beforehand in ``usual``: as many as make a count of tokens certain in ``explain``."""
 
 Reals = NDArray[np.float64]
 

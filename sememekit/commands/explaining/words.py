@@ -34,6 +34,7 @@ def print_words(explanation: Explanation) -> None:
     if isinstance(explanation, OverlayExplanation):
         print_compared(compared(explanation))
         console.print(f"with {escape(explanation.overlay)}:", soft_wrap=True)
+    _print_asked(explanation)
     if explanation.no_senses is not None:
         console.print(_words(explanation))
         return
@@ -111,12 +112,14 @@ def _words(explanation: Explanation) -> Table:
 def _senses(explanation: Explanation) -> Table:
     from rich.markup import escape
 
-    table = _table("", ("next word", "probability", "", "share", "sense", "sememes with their probability here"), right={1, 3})
+    columns = ("next word", "probability", "", "share", "", "sense", "sememes with their probability here")
+    table = _table("", columns, right={1, 3})
     for word in explanation.words:
         cells = [escape(word.word), percent(word.probability), share_bar(word.probability)]
         for sense in word.senses:
             label = sense.title if word.annotated else "no annotation"
-            table.add_row(*cells, percent(sense.share, 0), escape(label), escape(sememe_shares(sense.sememes)))
+            own = (share_bar(sense.share, 1 / len(word.senses)), escape(label), escape(sememe_shares(sense.sememes)))
+            table.add_row(*cells, percent(sense.share, 0), *own, style="" if word.is_told_apart else "bright_black")
             cells = ["", "", ""]
     return table
 
@@ -128,9 +131,33 @@ def sememe_shares(sememes: tuple[ContextSememe, ...]) -> str:
     )
 
 
-def share_bar(share: float) -> str:
-    """A share as a bar of at most ``BAR_WIDTH`` signs, one at least."""
-    return "█" * round(share * BAR_WIDTH) or "▏"
+def _print_asked(explanation: Explanation) -> None:
+    """The word that was named, with its senses in the whole sentence."""
+    from sememekit.commands._printing import print_table, say
+
+    asked = explanation.asked
+    if asked is None:
+        return
+    rank = f"{asked.rank:,} of the words that may come next, {percent(asked.word.probability, 2)}"
+    say(f"{asked.word.word} {' '.join(asked.right)}: rank {rank}")
+    if asked.tags:
+        shares = {frozenset(item.name for item in sense.sememes): sense.share for sense in asked.word.senses}
+        rows = [
+            (one.number, " ".join(one.sememes), percent(one.probability), percent(shares[frozenset(one.sememes)]))
+            for one in asked.tags
+        ]
+        print_table(f"Senses of {asked.word.word} here", ("sense", "sememes", "whole sentence", "share before it"), rows)
+        for line in asked.accuracy:
+            say(line)
+
+
+def share_bar(share: float, tick: float | None = None) -> str:
+    """A share as a bar of at most ``BAR_WIDTH`` signs, one at least, with a stroke at ``tick`` where one is given."""
+    bar = "█" * round(share * BAR_WIDTH) or "▏"
+    if tick is None:
+        return bar
+    place = min(round(tick * BAR_WIDTH), BAR_WIDTH - 1)
+    return f"{bar[:place].ljust(place)}│{bar[place + 1 :]}"
 
 
 def _table(title: str, columns: tuple[str, ...], right: set[int]) -> Table:
