@@ -132,6 +132,13 @@ class PreparedData:
         self.check(split)
         return self._mapped[f"{split}.bin"]
 
+    def train_counts(self) -> npt.NDArray[np.int64]:
+        """Count each word in the training text alone, (V,). The vocabulary counts what it was made from: for some data sets all
+        splits, and other text where it was given. Examples and folders without training text have the vocabulary's counts."""
+        if self.signature.examples is not None or "train" not in self.splits:
+            return self.vocabulary.counts
+        return np.bincount(self.tokens("train"), minlength=len(self.vocabulary))
+
     def _map(self, name: str, dtype: npt.DTypeLike) -> None:
         path = self.folder / name
         with opening(path, lambda why: DataError(f"{why}; put it back, or {remedy(self.folder)}")):

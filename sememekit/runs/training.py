@@ -32,7 +32,7 @@ from sememekit.runs.build import (
     versions,
 )
 from sememekit.runs.plan import Plan, check_plan_code, completed, plan_of_run, read_plan, remarks_on
-from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, load_weights
+from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, load_weights
 from sememekit.runs.sources import fresh_sources, resumed_sources
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
@@ -214,6 +214,9 @@ def kept_files(
     for name in (CHUNKS, *MODELS.values(), LEXICON):
         if (data.folder / name).exists():
             files[name] = (data.folder / name).read_bytes()
+    counts = data.train_counts()
+    if not np.array_equal(counts, vocabulary.counts):
+        files[TRAIN_COUNTS] = "".join(f"{count}\n" for count in counts.tolist()).encode()
     files[SIGNATURE] = (data.signature.model_dump_json(indent=1) + "\n").encode()
     return files
 
