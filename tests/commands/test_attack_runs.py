@@ -234,6 +234,7 @@ def test_company_and_interruptions_change_no_bit_of_an_attack_on_a_run(
         assert (tmp_path / name / "examples.jsonl").read_bytes() == whole
     lines = whole.splitlines(keepends=True)
     for keep in range(1, len(lines), max(1, len(lines) // 3)):
+        (tmp_path / "one" / "report.json").unlink()
         (tmp_path / "one" / "examples.jsonl").write_bytes(b"".join(lines[:keep]) + lines[keep][:40])
         attack(out=tmp_path / "one", resume=True, device="cpu")
         assert (tmp_path / "one" / "examples.jsonl").read_bytes() == whole
@@ -257,6 +258,7 @@ def test_weights_tell_a_victim_and_a_language_model_from_others_of_the_same_name
     unlike = compare(out / "lstm", out / "transformer").unlike
     assert unlike.keys() == {"language_model.run", "language_model.weights"}
     whole = (out / "lstm" / "examples.jsonl").read_bytes()
+    (out / "lstm" / "report.json").unlink()
     (out / "lstm" / "examples.jsonl").write_bytes(whole.splitlines(keepends=True)[0])
     stored = json.loads((out / "lstm" / "attack.json").read_text())
     last = RunFolder.open(run).pointer()["last"]
