@@ -136,7 +136,7 @@ class AttackFolder:
     def signature(self) -> str:
         """One line of all that must agree before two rates can be compared: everything but the victim, and whether substitutes
         are words that it knows. Files count by their content and names, wherever they lie."""
-        flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data")})
+        flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data", "unread")})
         free = {f"plan.attack.{name}" for name in _FREE}
         deciding = {name: _without_folder(value) for name, value in flat.items() if name not in free}
         settings = sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
@@ -151,6 +151,8 @@ class AttackFolder:
         }
         if attack.get("known_words", True) and self.identity["victim"].get("words") == "none":
             parts["known_words"] = "off"
+        if unread := self.identity.get("unread"):
+            parts["unread"] = "{}/{}".format(*unread)
         return "|".join(f"{name}:{value}" for name, value in parts.items())
 
     @property
@@ -170,8 +172,8 @@ class AttackFolder:
             for name, stored, found in zip(("attack.json", "", path.name), report[_WRITTEN], self._written(size), strict=True):
                 if stored != found:
                     raise CheckpointError(
-                        f"{self.path}/{name or path.name} is not what report.json beside it was made of: one of them was changed "
-                        "after writing; take the folder from a copy, or attack anew with another --out"
+                        f"{self.path}/{name or path.name} is not what report.json beside it was made of: one of them was "
+                        "changed after writing; take the folder from a copy, or attack anew with another --out"
                     )
         return whole_results(path)
 

@@ -197,7 +197,7 @@ def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> N
         assert folder.finished is not stopped
     for content in (b"[]", b'{"stopped": false}', b'{"stopped": false, "written": [1, 2, 3]}', b'{"written": ["", 0, ""]}'):
         replace_file(folder.path / "report.json", content)
-        with pytest.raises(CheckpointError, match="no report of an attack.*delete it to write it anew"):
+        with pytest.raises(CheckpointError, match=r"no report of an attack.*delete it to write it anew"):
             _ = folder.finished
 
 

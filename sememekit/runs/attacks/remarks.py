@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from sememekit.attack import AttackPlan, ExampleResult
+from sememekit.attack.engine import NOT_AGAIN
 from sememekit.figures import percent
 from sememekit.measure.attack_coverage import Coverage
 from sememekit.measure.intervals import Interval
@@ -38,6 +39,13 @@ def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResu
         found.append(
             f"{errors.total():,} of {len(results):,} examples ended in an error (most frequent: {reason}); rates are over "
             "the rest and may be biased"
+        )
+    if noise := sum(result.reason == NOT_AGAIN for result in results):
+        fooled = noise + sum(result.outcome == "success" for result in results)
+        found.append(
+            f"{noise:,} of {fooled:,} texts that fooled the victim did not when each was asked again alone, and count as "
+            "failed: its answers change from call to call; put a model of torch into evaluation mode (model.eval()) and fix "
+            "its random numbers, then attack anew"
         )
     paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
     if plan.candidates.name == "embedding" and not _antonym_list(plan) and not paraphrases:
