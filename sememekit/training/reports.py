@@ -43,6 +43,7 @@ class EpochReport:
         cpu_seconds: CPU time of that part, of all threads.
         averaged: whether the validated weights are means over steps.
         averaging_begins: whether such a mean begins after this epoch.
+        augmented: training examples that ``--augment`` added.
     """
 
     epoch: int
@@ -59,6 +60,7 @@ class EpochReport:
     averaging_begins: bool = False
     cpu_seconds: float = 0.0
     metric: str = ""
+    augmented: int = 0
 
 
 @dataclass(frozen=True)

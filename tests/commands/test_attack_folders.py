@@ -83,6 +83,30 @@ def test_resuming_with_something_else_is_refused(files: dict[str, Path]) -> None
         AttackFolder.open(files["out"]).results()
 
 
+@pytest.mark.parametrize("kind", ["lexicon", "lemmas", "opposites", "table"])
+def test_resuming_with_files_of_other_content_is_refused(files: dict[str, Path], kind: str) -> None:
+    """The path of a lexicon stays, its content does not: substitutes of the rest would be others than those of the report."""
+    folder = files["data"].parent
+    written = {
+        "lexicon": "good\tfine|好\nnice\tfine|好\nbad\tpoor|坏\nweak\tpoor|坏\n",
+        "lemmas": "end\tends\n",
+        "opposites": "good\tbad\n",
+    }
+    for name, text in written.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    sememe = {"name": "sememe", "sources": [f"table:{folder / 'lexicon.txt'}"], "lemmas": str(folder / "lemmas.txt")}
+    candidates = sememe if kind in ("lexicon", "lemmas") else table_of(files)["candidates"]
+    opposites = {"constraints": {"opposites": {"files": [str(folder / "opposites.txt")]}}}
+    run(files, files["out"], table={**table_of(files), "candidates": candidates, **opposites})
+    assert attack(VICTIM, out=files["out"], resume=True).texts_asked == 0
+    path = files["table"] if kind == "table" else folder / f"{kind}.txt"
+    more = path.read_text("utf-8")[:-1] + ', "slow": ["tall"]}' if kind == "table" else written[kind] + "slow\tweak\n"
+    path.write_text(more, encoding="utf-8")
+    part = "constraints" if kind == "opposites" else "candidates"
+    with pytest.raises(CheckpointError, match=rf"begun with {part}\.\S*{path.name}.* = '.*', and now it is"):
+        attack(VICTIM, out=files["out"], resume=True)
+
+
 EDITED = """
 import os
 from tests.attack.toys import predict as before

@@ -76,8 +76,9 @@ def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accu
         )
     if accuracy.high is not None and accuracy.high < 1 / len(labels):
         turned = ",".join(reversed(labels)) if len(labels) == 2 else "A,B,... in the order of the victim's columns"
-        own = named.identity["kind"] == "run"
-        remedy = "do the data mean the same by them?" if own else f"labels in another order? --labels {turned}"
+        remedy = f"labels in another order? --labels {turned}"
+        if named.own_labels:  # which --labels must not reorder
+            remedy = f"do the data mean the same by {', '.join(labels)}, and does the victim name its columns in their order?"
         guessing = percent(1 / len(labels))
         found.append(
             f"accuracy before the attack is {percent(accuracy.value or 0.0)}, at most "

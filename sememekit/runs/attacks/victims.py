@@ -35,6 +35,7 @@ class NamedVictim:
         cut: cuts texts into the words that may be replaced; None for white space and marks.
         cut_by: the same in words.
         blanks: whether it must be given blanks between words, so that text without any cannot be cut for it.
+        own_labels: whether it names its labels itself.
         reads: fields -> characters of each that it reads; None where nobody knows.
     """
 
@@ -44,6 +45,7 @@ class NamedVictim:
     cut: Cutter | None
     cut_by: str
     blanks: bool = False
+    own_labels: bool = False
     reads: Reads | None = None
 
 
@@ -108,7 +110,7 @@ def open_victim(
     def reads(fields: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(_end(classifier, field, longest) for field in fields)
 
-    return NamedVictim(victim, identity, kind, cut, cut_by, blanks=own == "none", reads=reads if longest else None)
+    return NamedVictim(victim, identity, kind, cut, cut_by, own == "none", own_labels=True, reads=reads if longest else None)
 
 
 def _end(classifier: Classifier, text: str, longest: int) -> int:
@@ -155,7 +157,8 @@ def wrap(
     identity = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
     if known is None:
         identity["words"] = "none"
-    return NamedVictim(victim, {**identity, "logits": True} if logits else identity, None, cut, cut_by, reads=found.reads)
+    identity = {**identity, "logits": True} if logits else identity
+    return NamedVictim(victim, identity, None, cut, cut_by, own_labels=sorted(names) == sorted(own), reads=found.reads)
 
 
 def is_function(name: str) -> bool:
