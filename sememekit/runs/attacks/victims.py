@@ -154,10 +154,10 @@ def wrap(
     known = None if found.words is None else _strings(found.words, name, "words")
     victim = Victim(found.predict, names, name=name, batch_size=batch_size, words=known)
     cut, cut_by = _cutter(segmenter, lexicon)
-    identity = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
+    identity: dict[str, Any] = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
     if known is None:
         identity["words"] = "none"
-    identity = {**identity, "logits": True} if logits else identity
+    identity |= {"logits": True} if logits else {}
     return NamedVictim(victim, identity, None, cut, cut_by, own_labels=sorted(names) == sorted(own), reads=found.reads)
 
 
