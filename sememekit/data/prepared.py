@@ -63,6 +63,10 @@ class PreparedData:
         other._checked, other._mapped = self._checked, self._mapped
         return other
 
+    def num_added(self, split: str) -> int:
+        """Examples of a split that ``with_more`` added."""
+        return len(self._more.get(split, ()))
+
     @classmethod
     def open(cls, folder: Path | str) -> PreparedData:
         """Open a folder and check that its parts belong together. Raises DataError: no prepared-data folder, another version,

@@ -122,7 +122,8 @@ def _summary(plan: Mapping[str, Any], epochs: Sequence[Entry], best: Entry | Non
         where = f"the best weights have the clusters that cluster-update gave them after {best['step']:,} steps"
     else:
         where = f"best on validation after epoch {best['epoch']}: {_values(best['valid'])}"
-    return f"{names.removeprefix('task ')}; {len(epochs)} epochs, {last['step']:,} steps; {where}. {ended}"
+    added = f"; {last['augmented']:,} training examples added by --augment" if last.get("augmented") else ""
+    return f"{names.removeprefix('task ')}{added}; {len(epochs)} epochs, {last['step']:,} steps; {where}. {ended}"
 
 
 def _values(valid: Mapping[str, float]) -> str:

@@ -22,7 +22,7 @@ from sememekit.files import typed
 from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
-from sememekit.runs.augment import augmented
+from sememekit.runs.augment import augmented, kept
 from sememekit.runs.build import (
     ENCODER,
     build_task,
@@ -133,7 +133,7 @@ def open_training(
             if sources.kept is not None:
                 files[ENCODER] = sources.kept
             if plan.data.augment:
-                files[AUGMENT_FILE] = extra.read_bytes()
+                files[AUGMENT_FILE] = kept(data, extra)
             folder = _make_folder(out, plan, files, ranks, held)
         ranks.note(f"begun {out}")
         for text in task.remarks(data):

@@ -46,6 +46,7 @@ class EpochReport:
         cpu_seconds: CPU time of that part, of all threads.
         averaged: whether the validated weights are means over steps.
         averaging_begins: whether such a mean begins after this epoch.
+        augmented: training examples that ``--augment`` added.
     """
 
     epoch: int
@@ -63,6 +64,7 @@ class EpochReport:
     cpu_seconds: float = 0.0
     metric: str = ""
     estimated: bool = False
+    augmented: int = 0
 
 
 @dataclass(frozen=True)

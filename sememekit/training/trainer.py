@@ -298,6 +298,7 @@ class Trainer:
             tokens_per_second=speed,
             averaged=averaged,
             averaging_begins=verdict.averaging_begins,
+            augmented=self.data.num_added("train"),
         )
         self._save(best=verdict.best)
         if verdict.stuck:
