@@ -20,7 +20,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.pipeline import Cutting, SegmenterWords
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
-from sememekit.text.form import TextForm
+from sememekit.text.form import TextForm, without_ends
 from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 from sememekit.text.reading import FaultCounter, Span, read_pieces
 from sememekit.text.scripts import UNSPACED_RANGES
@@ -67,7 +67,9 @@ def own_cutting(
             model.with_name(MODELS["hf"]).write_bytes(tokenizer.content)
             return tokenizer
         if name == "sentencepiece":
-            sentences = islice(_training_sentences(corpus, parts, settings.errors, settings.seed), _TRAINING_SENTENCES)
+            ends = corpus.end_of_sentence if settings.end_of_sentence is None else settings.end_of_sentence
+            read = _training_sentences(corpus, parts, settings.errors, settings.seed)
+            sentences = islice(map(without_ends, read) if ends else read, _TRAINING_SENTENCES)
             model.write_bytes(train_sentencepieces(sentences, settings.pieces, settings.seed, settings.piece_model))
             return SentencePieces(model)
         return open_segmenter(name, words=words.words if words else None, hmm=settings.hmm, cut_latin=corpus.cuts_latin)

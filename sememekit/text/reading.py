@@ -59,6 +59,7 @@ class TextFaults(Record):
         long_lines: lines above the cap, read in pieces.
         cut_words: cuts of such lines between two characters, for want of white space and punctuation.
         byte_order_marks, carriage_returns: taken off files and lines.
+        end_marks: sentences with marks of their ends in the text, such as ``<eos>``, which are taken off.
         truncated_archives: compressed files that end before their end mark; read up to there.
         long_sentences: sentences above ``--max-length``, left out.
     """
@@ -73,6 +74,7 @@ class TextFaults(Record):
     carriage_returns: int = 0
     truncated_archives: int = 0
     long_sentences: int = 0
+    end_marks: int = 0
 
 
 class FaultCounter:
