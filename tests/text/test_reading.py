@@ -175,7 +175,8 @@ def test_replacing_most_of_a_file_is_refused(tmp_path: Path) -> None:
         for policy in ("strict", "replace", "skip"):
             if not (refused and policy == "replace"):
                 refuse_other_encoding(path, str(path), FaultCounter(policy))
-    with pytest.raises(DataError, match=rf"{path}: 14 of 27 lines are no text in UTF-8, .*may be GB18030; type: iconv .*{path}"):
+    told = rf"{path}: 14 of 27 lines are no text in UTF-8, .*may be GB18030; type: iconv .*{path}"
+    with pytest.raises(DataError, match=told):
         refuse_other_encoding(path, str(path), FaultCounter("replace"))
     with path.open("rb") as file, pytest.raises(DataError, match="14 of 27 lines"):
         list(read_named(file, "t", FaultCounter("replace")))
