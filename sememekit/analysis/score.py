@@ -18,7 +18,7 @@ from sememekit.runs.uncut import refuse_uncut, warn_uncut
 from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
-from sememekit.text.form import TextForm
+from sememekit.text.form import TextForm, without_ends
 from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 
@@ -159,7 +159,7 @@ def _read(
     lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm, name: str
 ) -> Iterator[_Line]:
     told = segmenter is not None
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines if end is None else map(without_ends, lines), start=1):
         if segmenter is not None:
             tokens = read = form.cut(line, segmenter)
         else:
@@ -172,7 +172,7 @@ def _read(
         except DataError as error:
             raise DataError(f"{name} {number}: {error}") from None
         told = told or warn_uncut(_unknown(tokens, ids, vocabulary), HOW_TO_CUT)
-        if end is not None and ids[-1] != end:
+        if end is not None:
             tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
         yield _Line(number, tokens, ids)
 

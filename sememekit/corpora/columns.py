@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import by_its_beginning
 from sememekit.text.reading import FaultCounter, refuse_mostly_invalid, without_mark
 
 _ROWS: Final = 1 << 10
@@ -21,7 +22,7 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
     ``skip``. Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``,
     and under ``replace`` where most lines have some.
     """
-    lines, invalid_before = 0, faults.counts.get("invalid_utf8", 0)
+    lines, invalid_before = 0, faults.bad_lines
     for number, line in enumerate(_lines(blocks), start=1):
         line = without_mark(line, faults)
         if not line.strip():
@@ -30,7 +31,7 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
         decoded = _decoded(line, f"{name}:{number}", faults)
         if decoded is None:
             continue
-        hint = _HINT if lines == 1 else ""
+        hint = (f"; {odd}" if (odd := by_its_beginning(line, name)) else _HINT) if lines == 1 else ""
         try:
             found = json.loads(decoded)
         except (ValueError, RecursionError) as error:
@@ -43,7 +44,7 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
             raise DataError(f"{name}:{number}: no text in the column {column!r}, {had}; name the column with --column")
         yield _as_lines(text)
     if faults.policy == "replace":
-        refuse_mostly_invalid(name, faults.counts.get("invalid_utf8", 0) - invalid_before, lines)
+        refuse_mostly_invalid(name, faults.bad_lines - invalid_before, lines)
 
 
 def _decoded(line: bytes, where: str, faults: FaultCounter) -> str | None:

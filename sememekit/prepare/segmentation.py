@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
@@ -17,10 +18,12 @@ from sememekit.corpora.opening import with_rules
 from sememekit.corpora.plain import Plain
 from sememekit.data.segmenters import MODELS, lexicon_bytes
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
+from sememekit.prepare.line_forms import form_of_lines
 from sememekit.prepare.pipeline import Cutting, SegmenterWords
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
-from sememekit.text.form import TextForm
+from sememekit.text.form import TextForm, without_ends
 from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 from sememekit.text.reading import FaultCounter, Span, read_pieces
 from sememekit.text.scripts import UNSPACED_RANGES
@@ -63,11 +66,15 @@ def own_cutting(
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
         if asked is None and isinstance(corpus, Plain | ExampleCorpus) and name in _CUT_AT_BLANKS:
             _refuse_text_without_blanks(parts[0][1], settings.errors)
+        if isinstance(corpus, Plain):
+            warn_of_form(parts[0][1], settings.errors)
         if tokenizer is not None:
             model.with_name(MODELS["hf"]).write_bytes(tokenizer.content)
             return tokenizer
         if name == "sentencepiece":
-            sentences = islice(_training_sentences(corpus, parts, settings.errors, settings.seed), _TRAINING_SENTENCES)
+            ends = corpus.end_of_sentence if settings.end_of_sentence is None else settings.end_of_sentence
+            read = _training_sentences(corpus, parts, settings.errors, settings.seed)
+            sentences = islice(map(without_ends, read) if ends else read, _TRAINING_SENTENCES)
             model.write_bytes(train_sentencepieces(sentences, settings.pieces, settings.seed, settings.piece_model))
             return SentencePieces(model)
         return open_segmenter(name, words=words.words if words else None, hmm=settings.hmm, cut_latin=corpus.cuts_latin)
@@ -133,6 +140,13 @@ def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
         if seen == _SENTENCES_TO_SEE:
             break
     return raw, seen
+
+
+def warn_of_form(span: Span, errors: str) -> None:
+    """A RunWarning where the lines of a running text are columns, tags, trees or numbered."""
+    pieces = read_pieces(span, FaultCounter("replace" if errors == "strict" else errors))
+    if found := form_of_lines([piece.text for piece in islice(pieces, _SENTENCES_TO_SEE)], span.name):
+        warnings.warn(f"{span.name}: {found}", RunWarning, stacklevel=2)
 
 
 def _refuse_text_without_blanks(span: Span, errors: str) -> None:

@@ -17,6 +17,7 @@ from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.paths import Segment
+from sememekit.text.form import without_ends
 from sememekit.text.reading import FaultCounter, read_named
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.sentencepieces import SentencePieces
@@ -160,7 +161,7 @@ class LatticeReader:
 
         ``read`` cuts long ones, for it keeps every edge.
         """
-        read = ([token.read for token in self.tokens(text)] for text in texts)
+        read = ([token.read for token in self.tokens(without_ends(text))] for text in texts)
         sentences = [np.append(self.run.vocabulary.encode(tokens), self.task.end) for tokens in read if tokens]
         nats = sum(float(part.sum()) for _, part in self.task.nats(sentences))
         return Tally(nats, sum(map(len, sentences)))

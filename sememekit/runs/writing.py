@@ -16,6 +16,7 @@ from sememekit.runs.uncut import how_to_cut, warn_uncut
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
+from sememekit.text.form import without_ends
 from sememekit.text.segmenters import Segmenter
 
 _LINES_AT_ONCE: Final = 1024
@@ -74,7 +75,7 @@ class Writer:
     def words(self, text: str) -> list[str]:
         """The words of a text, read as the training data were: full-width letters and digits become half-width ones where they
         did there. Words of the vocabulary in angle brackets, as ``<unk>``, stay whole."""
-        text = self.run.form().text(text)
+        text = self.run.form().text(without_ends(text))
         if self.segmenter is None:
             return text.split()
         words: list[str] = []

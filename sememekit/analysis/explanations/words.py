@@ -31,6 +31,7 @@ from sememekit.runs.uncut import CUT_FIRST, warn_uncut
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import WordPredictor, require
+from sememekit.text.form import CLOSING, without_ends
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import Segmenter
@@ -318,6 +319,8 @@ def _with_senses(
 def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     vocabulary, form = loaded.vocabulary, loaded.form()
     words, segmentation = context.split(), BLANKS
+    if (end := vocabulary.end_id) is not None and loaded.signature.end_of_sentence:  # that of a sentence before is read, too
+        words = without_ends(context).split() + [vocabulary.token(end)] * context.rstrip().endswith(CLOSING)
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
     if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and HAN.search(words[0]):

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
 from sememekit.errors import DataError
 from sememekit.files import RunWarning, unpacked_name
+from sememekit.text.form import has_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
 _FEWEST_ROWS: Final = 20
@@ -264,6 +265,9 @@ class RowReader:
 
     def _row(self, number: int, values: Sequence[str]) -> Row:
         self.lines = max(self.lines, number)
-        texts = tuple(map(self._kind.text, values[: len(self._kind.texts)]))
+        given = values[: len(self._kind.texts)]
+        if any(map(has_ends, given)):
+            self._faults.add("end_marks")
+        texts = tuple(map(self._kind.text, given))
         label = values[-1].strip() if len(values) > len(texts) else None
         return Row(number, texts, label)
