@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sememekit.config import Record, check_code, read_settings, trusting_code
+from sememekit.config import Record, check_code, check_table, read_settings, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.decoders.contract import check_own_decoders
@@ -20,7 +20,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import read_text, typed
 from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
-from sememekit.runs.plan import Plan, check_plan_code, plan_of_run
+from sememekit.runs.plan import Plan, plan_of_run
 from sememekit.sememes import SememeGraph, words_of_lexicons
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import Kind, Task
@@ -121,7 +121,7 @@ class Run:
         else:
             folder = RunFolder.open(Path(path))
             with trusting_code(trust_code):
-                check_plan_code(folder.plan, f"{path}/plan.json")
+                check_table(folder.plan, f"{path}/plan.json")
                 plan = plan_of_run(folder)
             vocabulary = vocabulary_of_run(folder)
         given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}

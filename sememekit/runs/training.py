@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.config import trusting_code
+from sememekit.config import check_table, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
@@ -31,7 +31,7 @@ from sememekit.runs.build import (
     slow_products,
     versions,
 )
-from sememekit.runs.plan import Plan, check_plan_code, completed, plan_of_run, read_plan, remarks_on
+from sememekit.runs.plan import Plan, completed, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, load_weights
 from sememekit.runs.sources import fresh_sources, resumed_sources
 from sememekit.runs.start_from import start_from, with_earlier_epochs
@@ -228,7 +228,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
         raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
     names = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
     with trusting_code([name for name in names if isinstance(name, str)]):
-        check_plan_code(folder.plan, where)
+        check_table(folder.plan, where)
     stored: dict[str, Any] = completed(folder.plan)
     for slot, keys in table.items():
         for key, value in keys.items():

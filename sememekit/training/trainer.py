@@ -254,9 +254,8 @@ class Trainer:
         progress.seconds += seconds
         progress.cpu_seconds += time.process_time() - window.cpu_began
         where = progress.epoch, progress.batch, num_batches, progress.step
-        return StepReport(
-            *where, nats / window.count, progress.rate, window.count / seconds, loss_is_estimated(self._output_layers)
-        )
+        speed, estimated = window.count / seconds, loss_is_estimated(self._output_layers)
+        return StepReport(*where, nats / window.count, progress.rate, speed, estimated)
 
     def _end_epoch(self, schedule: Schedule) -> Iterator[EpochReport]:
         """Validate, move the schedule on, write a checkpoint.
@@ -280,8 +279,7 @@ class Trainer:
         progress.rate *= self.schedule.decay
         train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
-        progress.epoch, progress.batch = (epoch if progress.finished else epoch + 1), 0
-        self.carry = ()
+        progress.epoch, progress.batch, self.carry = (epoch if progress.finished else epoch + 1), 0, ()
         yield EpochReport(
             epoch=epoch,
             step=progress.step,
