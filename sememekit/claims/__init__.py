@@ -1,7 +1,7 @@
 """What the five papers say, as data: claims, how each is tried at a small size, and the rule that gives its verdict."""
 
 from sememekit.claims.chain import Step, Timing, result_names, steps_of, timing_names, timings_of
-from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, claims_folder, load_claims
+from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, claims_folder, load_claims, paper_of
 from sememekit.claims.results import Point, RunResult, UpdateTimes, read_results, read_times
 from sememekit.claims.verdict import VERDICTS, ClaimResult, judge
 
@@ -20,6 +20,7 @@ __all__ = [
     "claims_folder",
     "judge",
     "load_claims",
+    "paper_of",
     "read_results",
     "read_times",
     "result_names",

@@ -183,19 +183,19 @@ def report(
 def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | None = None) -> list[ClaimResult]:
     """The verdicts on claims by the results below ``out``, or in the folder ``results``. Raises ConfigError: an unknown claim.
     Raises DataError: a result that cannot be read, or results of unlike data."""
-    from sememekit.claims import judge, read_results, read_times
+    from sememekit.claims import judge, paper_of, read_results, read_times
 
     found, claims = [], _claims()
     for name in names:
         file, claim = _claim(name, claims)
         if claim.small is None:
-            found.append(judge(name, claim, [], []))
+            found.append(judge(name, claim, [], [], paper=paper_of(file, claim)))
             continue
         files = _result_files(file, claim, results or out / "results", tiny)
         runs = read_results(files).values()
         baseline, other = ([run for run in runs if run.arm == arm] for arm in claim.small)
         timings = [] if tiny else [read_times(path) for path in _time_files(file, claim, results or out / "results")]
-        found.append(judge(name, claim, baseline, other, timings, file.arm[claim.small[0]].higher))
+        found.append(judge(name, claim, baseline, other, timings, file.arm[claim.small[0]].higher, paper_of(file, claim)))
     return found
 
 
@@ -333,6 +333,8 @@ def _check_markdown(path: Path) -> None:
 
 
 def _print(found: Sequence[ClaimResult]) -> None:
-    from sememekit.reports.ledger import COLUMNS, rows
+    from sememekit.reports.ledger import COLUMNS, DETAILS, by_paper, details, row
 
-    print_table("", COLUMNS, rows(found), numeric=3)
+    for paper, claims in by_paper(found):
+        cells = [(claim.name, *row(claim)[1:], *details(claim)[2:]) for claim in claims]
+        print_table(paper, (*COLUMNS, *DETAILS[2:]), cells, numeric=6)
