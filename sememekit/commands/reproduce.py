@@ -48,19 +48,21 @@ DEFAULT_OUT = Path("reproduced")
 @command.command("list", epilog=example("sememekit reproduce list", "sememekit reproduce list sdlm"))
 def list_all(word: Word = None, json: Json = False) -> None:
     """All claims, with what the paper printed and whether there is a small protocol; with a WORD those that have it."""
-    from sememekit.claims import judge
+    from sememekit.claims import judge, paper_of
     from sememekit.reports.ledger import ledger
 
     everything = _claims()
     claims = {
-        name: (file, claim) for name, (file, claim) in everything.items() if has_word(word, name, claim.statement, claim.source)
+        name: (file, claim)
+        for name, (file, claim) in everything.items()
+        if has_word(word, name, claim.statement, claim.source, file.paper)
     }
     if not claims:
         raise ConfigError(
-            f"no claim has {word!r} in its name, statement or source; 'sememekit reproduce list' shows all {len(everything)}"
+            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all {len(everything)}"
         )
     if json:
-        print_json(ledger([judge(name, claim, [], []) for name, (_, claim) in claims.items()]))
+        print_json(ledger([judge(name, claim, [], [], paper=paper_of(file, claim)) for name, (file, claim) in claims.items()]))
         return
     rows = []
     for name, (_, claim) in claims.items():

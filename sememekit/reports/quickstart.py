@@ -163,7 +163,7 @@ def verdict(models: Sequence[ModelRow]) -> str:
         f"({sememes.test_perplexity:.1f} against {softmax.test_perplexity:.1f}), on the validation text a "
         f"{_change(softmax.best_valid, sememes.best_valid)} one, with {larger} "
         f"parameters and {slower:.1f} times the training time a token. "
-        "One run of each, on a small text: docs/results/sdlm.md has larger ones with several seeds."
+        "One run of each, on a small text: docs/results/sdlm.md of the repository has larger ones with several seeds."
     )
 
 
