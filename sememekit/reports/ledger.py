@@ -74,7 +74,7 @@ def effect_text(value: float, low: float | None = None, high: float | None = Non
     >>> effect_text(-0.043, -0.06, -0.02), effect_text(29.612, 29.612, 29.612)
     ('-4.3 % (-6.0 to -2.0)', '30.6 times')
     """
-    if low is not None and high is not None and high - low < 1e-9:
+    if low is not None and high is not None and abs(high - low) < 1e-9:
         low = high = None
     if value < _LARGE:
         return percent_interval(value, low, high, sign="+")
