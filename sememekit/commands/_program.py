@@ -49,7 +49,7 @@ PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in nam
 
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
-    | {"compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull", "card"}
+    | {"recipes validate", "compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull", "card"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 
@@ -138,7 +138,7 @@ class _Subcommands(Mapping[str, Any]):
                 self._made[name] = typer.main.get_command(app)
                 settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
                 self._made[name].former = {**settings, **getattr(module, "NO_OPTIONS", {})}
-            _add_options(self._made[name], trusting=name in TRUSTING)
+            _add_options(self._made[name], name)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -148,12 +148,12 @@ class _Subcommands(Mapping[str, Any]):
         return len(PANELS)
 
 
-def _add_options(command: Any, *, trusting: bool) -> None:
+def _add_options(command: Any, name: str) -> None:
     """Give a command, or all of a group, the options that are read here and not by it."""
-    for inner in getattr(command, "commands", {}).values():
-        _add_options(inner, trusting=trusting)
+    for inner, found in getattr(command, "commands", {}).items():
+        _add_options(found, f"{name} {inner}")
     if not hasattr(command, "commands"):
-        command.params.extend(_options_read_here()[0 if trusting else 1 :])
+        command.params.extend(_options_read_here()[0 if name in TRUSTING else 1 :])
 
 
 @cache

@@ -19,7 +19,16 @@ from sememekit.config.tables import (
     settings_typed_as_options,
     with_setting,
 )
-from sememekit.config.variants import check_code, installed_variants, is_own, load_variant, trusted_code, trusting_code
+from sememekit.config.variants import (
+    check_code,
+    check_table,
+    installed_variants,
+    is_own,
+    load_variant,
+    named_in,
+    trusted_code,
+    trusting_code,
+)
 
 __all__ = [
     "ADAPTATION_SLOTS",
@@ -35,6 +44,7 @@ __all__ = [
     "Settings",
     "apply_overrides",
     "check_code",
+    "check_table",
     "checked_arguments",
     "choose_variant",
     "collected",
@@ -47,6 +57,7 @@ __all__ = [
     "load_recipe",
     "load_variant",
     "merge_tables",
+    "named_in",
     "named_variants",
     "names_in",
     "nearest",

@@ -63,6 +63,10 @@ class PreparedData:
         other._checked, other._mapped = self._checked, self._mapped
         return other
 
+    def num_added(self, split: str) -> int:
+        """Examples of a split that ``with_more`` added."""
+        return len(self._more.get(split, ()))
+
     @classmethod
     def open(cls, folder: Path | str) -> PreparedData:
         """Open a folder and check that its parts belong together. Raises DataError: no prepared-data folder, another version,
@@ -131,6 +135,13 @@ class PreparedData:
             raise DataError(f"{self.folder}: no split {split!r}; name another one (--split): {', '.join(self.splits)}")
         self.check(split)
         return self._mapped[f"{split}.bin"]
+
+    def train_counts(self) -> npt.NDArray[np.int64]:
+        """Count each word in the training text alone, (V,). The vocabulary counts what it was made from: for some data sets all
+        splits, and other text where it was given. Examples and folders without training text have the vocabulary's counts."""
+        if self.signature.examples is not None or "train" not in self.splits:
+            return self.vocabulary.counts
+        return np.bincount(self.tokens("train"), minlength=len(self.vocabulary))
 
     def _map(self, name: str, dtype: npt.DTypeLike) -> None:
         path = self.folder / name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -324,3 +324,8 @@ def shard_vectors(words: nn.Embedding, shard: WordShard) -> None:
             "sememekit.layers.uniform_embedding, or leave out run.shard_words"
         )
     words.shard_words(shard)
+
+
+def loss_is_estimated(layers: Iterable[Decoder]) -> bool:
+    """Return whether training estimates the loss of any of these output layers at this point, from sampled words."""
+    return any(layer.estimates_in_training for layer in layers)

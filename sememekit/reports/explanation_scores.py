@@ -61,7 +61,7 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
     sememes = [(band.name, band.pairs, {s.ranking: s.found for s in band.scores if s.top == top}) for band in report.sememes]
     return [
         Table("All positions, per cent", columns, whole),
-        _by_band(f"Recall of the first {top} by the count of the gold word in the vocabulary, per cent", rankings, words),
+        _by_band(f"Recall of the first {top} by the count of the gold word in the training text, per cent", rankings, words),
         _by_band(f"Gold sememes among the first {top} by the counted tokens that have them, per cent", rankings, sememes),
     ]
 

@@ -13,7 +13,6 @@ from sememekit.config import (
     USUAL_VARIANTS,
     Claim,
     Settings,
-    check_code,
     collected,
     load_variant,
     nearest,
@@ -134,12 +133,6 @@ def variant(slot: str, name: str) -> Any:
         lacks = ", ".join(sorted(found.__abstractmethods__))
         raise ConfigError(f"{slot} {name!r}: the class lacks what every {slot} of its kind has: {lacks}; add it to the class")
     return found
-
-
-def check_plan_code(table: Mapping[str, Any], where: str) -> None:
-    """Refuse a plan out of a folder that names code, unless that is trusted; see ``config.variants.check_code``."""
-    named = {f"{slot}.name": keys.get("name") for slot, keys in table.items() if isinstance(keys, Mapping)}
-    check_code(named, where)
 
 
 def read_plan(table: Mapping[str, Any], where: str) -> Plan:

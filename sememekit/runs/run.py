@@ -12,15 +12,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sememekit.config import Record, check_code, read_settings, trusting_code
+from sememekit.config import Record, check_code, check_table, read_settings, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.files import typed
+from sememekit.files import read_text, typed
 from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
-from sememekit.runs.plan import Plan, check_plan_code, plan_of_run
+from sememekit.runs.plan import Plan, plan_of_run
 from sememekit.sememes import SememeGraph, words_of_lexicons
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import Kind, Task
@@ -35,6 +35,7 @@ from sememekit.word_classes.file import read_clusters
 GRAPH = "graph.json"
 CLUSTERS = "clusters.json"
 SIGNATURE = "data.json"
+TRAIN_COUNTS = "train-counts.txt"
 
 Which = Literal["best", "last"]
 """Which weights of a run: the best by validation, or the last."""
@@ -120,7 +121,7 @@ class Run:
         else:
             folder = RunFolder.open(Path(path))
             with trusting_code(trust_code):
-                check_plan_code(folder.plan, f"{path}/plan.json")
+                check_table(folder.plan, f"{path}/plan.json")
                 plan = plan_of_run(folder)
             vocabulary = vocabulary_of_run(folder)
         given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
@@ -181,6 +182,20 @@ class Run:
     def chunks(self) -> ChunkVocabulary | None:
         """Words and n-grams of its data, or None."""
         return stored_chunks(self.folder, self.vocabulary)
+
+    @cached_property
+    def train_counts(self) -> NDArray[np.int64]:
+        """(V,) how often each word is in the training text. Without a file of its own these are the vocabulary's counts."""
+        file = self.folder.file(TRAIN_COUNTS)
+        if not file.exists():
+            return self.vocabulary.counts
+        lines = read_text(file, CheckpointError).split()
+        if len(lines) != len(self.vocabulary) or not all(line.isdecimal() and len(line) < 19 for line in lines):
+            raise CheckpointError(
+                f"{file} must have one count for each of the {len(self.vocabulary):,} words of {VOCABULARY}; it was changed "
+                "after it was written; copy the folder again from where it came from"
+            )
+        return np.array(lines, dtype=np.int64)
 
     @cached_property
     def kept(self) -> bytes | None:

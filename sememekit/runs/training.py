@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.config import trusting_code
+from sememekit.config import check_table, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
@@ -22,7 +22,7 @@ from sememekit.files import typed
 from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
-from sememekit.runs.augment import augmented
+from sememekit.runs.augment import augmented, kept
 from sememekit.runs.build import (
     ENCODER,
     build_task,
@@ -31,8 +31,8 @@ from sememekit.runs.build import (
     slow_products,
     versions,
 )
-from sememekit.runs.plan import Plan, check_plan_code, completed, plan_of_run, read_plan, remarks_on
-from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, load_weights
+from sememekit.runs.plan import Plan, completed, plan_of_run, read_plan, remarks_on
+from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, load_weights
 from sememekit.runs.sources import fresh_sources, resumed_sources
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
@@ -133,7 +133,7 @@ def open_training(
             if sources.kept is not None:
                 files[ENCODER] = sources.kept
             if plan.data.augment:
-                files[AUGMENT_FILE] = extra.read_bytes()
+                files[AUGMENT_FILE] = kept(data, extra)
             folder = _make_folder(out, plan, files, ranks, held)
         ranks.note(f"begun {out}")
         for text in task.remarks(data):
@@ -214,6 +214,9 @@ def kept_files(
     for name in (CHUNKS, *MODELS.values(), LEXICON):
         if (data.folder / name).exists():
             files[name] = (data.folder / name).read_bytes()
+    counts = data.train_counts()
+    if not np.array_equal(counts, vocabulary.counts):
+        files[TRAIN_COUNTS] = "".join(f"{count}\n" for count in counts.tolist()).encode()
     files[SIGNATURE] = (data.signature.model_dump_json(indent=1) + "\n").encode()
     return files
 
@@ -225,7 +228,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
         raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
     names = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
     with trusting_code([name for name in names if isinstance(name, str)]):
-        check_plan_code(folder.plan, where)
+        check_table(folder.plan, where)
     stored: dict[str, Any] = completed(folder.plan)
     for slot, keys in table.items():
         for key, value in keys.items():

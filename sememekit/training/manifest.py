@@ -16,7 +16,7 @@ from sememekit.files import has_sha256, opening, read_object, replace_file, to_j
 
 MANIFEST: Final = "manifest.json"
 KEPT: Final = (
-    *("vocabulary.tsv", "graph.json", "clusters.json", "chunks.tsv"),
+    *("vocabulary.tsv", "train-counts.txt", "graph.json", "clusters.json", "chunks.tsv"),
     *("sentencepiece.model", "pieces.json", "encoder.json", "lexicon.txt", "augment.jsonl", "data.json"),
 )
 """What a run may keep of its data and its model beside plan, versions, snapshots and metrics: the one list of these files."""

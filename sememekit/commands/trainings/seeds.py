@@ -70,10 +70,10 @@ def train_seeds(
     checkpoints."""
     from sememekit.commands.trainings.on_engine import open_trainings
     from sememekit.commands.trainings.processes import train_all
-    from sememekit.config import merge_tables
+    from sememekit.config import check_table, merge_tables
     from sememekit.engines.opening import engine_of
     from sememekit.files import read_object, replace_file
-    from sememekit.runs.plan import check_plan_code, read_plan
+    from sememekit.runs.plan import read_plan
     from sememekit.signals import stop_signals
 
     engine_of(engine)  # a wrong name is told before there is a folder
@@ -90,7 +90,7 @@ def train_seeds(
         raise CheckpointError(
             f"{kept} has no table of settings; it was changed after writing: copy it again from where it came"
         )
-    check_plan_code(stored, str(kept))
+    check_table(stored, str(kept))
     if isinstance(stored.get("run"), dict):
         stored["run"].pop("track", None)  # who resumes sends nothing to others unless --track is given again
     whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
@@ -131,7 +131,8 @@ def _of_earlier_calls(
     on_remark: Callable[[str], None],
 ) -> dict[int, TrainReport]:
     """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
-    from sememekit.runs.plan import check_plan_code, completed
+    from sememekit.config import check_table
+    from sememekit.runs.plan import completed
     from sememekit.runs.train_report import TrainReport
     from sememekit.training.snapshots import read_json
 
@@ -146,7 +147,7 @@ def _of_earlier_calls(
         except (KeyError, TypeError, ValueError):  # there is none, or another version wrote it
             report = None
         plan_of_seed = read_json(run / "plan.json")
-        check_plan_code(plan_of_seed, f"{run}/plan.json")
+        check_table(plan_of_seed, f"{run}/plan.json")
         own = completed(plan_of_seed)
         if report is not None and not report.stopped and all(own.get(slot) == plan.get(slot) for slot in _TRAINED_ALIKE):
             found[seed] = report
