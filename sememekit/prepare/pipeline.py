@@ -155,6 +155,12 @@ class Pipeline:
             corpus, seed = self._corpus, self._settings.seed
             splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
         examples = self._corpus.annotate(target, shards)
+        for split, summary in splits.items():
+            if examples is None and summary.tokens < 2:
+                raise DataError(
+                    f"the split {split!r} has one token, which nothing predicts; give more text for it: --{split} FILE, or a "
+                    "longer text that is divided"
+                )
         chunks = self._count_chunks(target, merged.vocabulary)
         for result in results:
             for name, amount in result.faults.items():

@@ -88,6 +88,10 @@ class ExampleSet:
         rest = name[len(self.beside[0]) :]
         return [start + rest for start in self.beside]
 
+    def reads_folder(self, path: Path) -> bool:
+        """Whether a path is a folder with a folder of texts for each label, as in ``aclImdb/train``."""
+        return len(self.texts) == 1 and bool(self.label_headers) and path.is_dir() and any(map(Path.is_dir, path.iterdir()))
+
     def is_beside(self, name: str) -> bool:
         """Whether a file is read together with another one, which is not the first."""
         return bool(self.beside) and name.startswith(self.beside[1:])

@@ -13,7 +13,7 @@ from sememekit.errors import DataError
 from sememekit.text.form import has_ends
 from sememekit.text.reading import FaultCounter
 
-SOURCE_KEYS = ("source", "text", "article", "document", "short_text")
+SOURCE_KEYS = ("source", "text", "article", "document", "short_text", "content", "abst")
 TARGET_KEYS = ("references", "summaries", "target", "summary", "title", "headline")
 _NAMES = (("article", "title"), ("source", "target"), ("src", "tgt"))
 
@@ -59,7 +59,7 @@ class FilePairs(PairSet):
 class GigawordSet(FilePairs):
     """Headlines of Gigaword in the form of Rush et al. (2015): tokenised, lower-cased, digits as ``#``."""
 
-    segmenters: ClassVar = ("gigaword", "none", "english", "english-cased", "sentencepiece")
+    segmenters: ClassVar = ("gigaword", "none", "english", "english-cased", "jieba", "characters", "fmm", "sentencepiece")
 
 
 @final
