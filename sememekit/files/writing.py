@@ -76,6 +76,20 @@ def to_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
+def sealed(table: Mapping[str, Any]) -> bytes:
+    """JSON of a table with its own SHA-256, which ``fits_seal`` compares."""
+    return to_json({**table, "sha256": hashlib.sha256(to_json(table)).hexdigest()})
+
+
+def fits_seal(table: dict[str, Any]) -> bool:
+    """Whether the SHA-256 in a table is that of the rest; it is taken out. A table without one, of an earlier version, fits."""
+    stated = table.pop("sha256", None)
+    try:
+        return stated is None or stated == hashlib.sha256(to_json(table)).hexdigest()
+    except UnicodeEncodeError:  # half a surrogate, which nobody could have written
+        return False
+
+
 def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]], manifest: str) -> None:
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
