@@ -94,13 +94,12 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
     The content of a file may come in pieces, of which one is held at a time. The files go to a hidden folder beside it, are
-    synced, and one rename makes them visible. A leftover of a killed process with the same number is removed first: in a
-    container every process may have the same number.
+    synced, and one rename makes them visible. Leftovers of killed processes are removed first, also of one with the same
+    number: in a container every process may have it.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
-    if temporary.exists():
-        shutil.rmtree(temporary)
+    remove_leftovers(folder.parent, f".{folder.name}.writing-", "")
     temporary.mkdir()
     hashes = {}
     for name, content in contents.items():

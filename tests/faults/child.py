@@ -106,7 +106,13 @@ class Commands:
         self._server.stdout.close()
 
     def __call__(
-        self, *arguments: object, watch: Path | None = None, kill: int = 0, cwd: Path | None = None, seconds: int = SECONDS
+        self,
+        *arguments: object,
+        watch: Path | None = None,
+        kill: int = 0,
+        cwd: Path | None = None,
+        seconds: int = SECONDS,
+        synced: Path | None = None,
     ) -> Outcome:
         """Run a command line.
 
@@ -116,6 +122,7 @@ class Commands:
             kill: end the process before its event of this number, from 1; 0 lets it be.
             cwd: working folder.
             seconds: longest time of the command; whatever takes longer hangs.
+            synced: gets a line for each file and folder that is synced to the disk: its inode.
         """
         self.count += 1
         request = {
@@ -124,6 +131,7 @@ class Commands:
             "kill": kill,
             "cwd": str(cwd or self.folder),
             "seconds": seconds,
+            "synced": str(synced or ""),
             "out": str(self.folder / "stdout"),
             "err": str(self.folder / "stderr"),
         }
@@ -215,6 +223,8 @@ def _run(command: Any, request: dict[str, Any], shared: mmap.mmap) -> None:
         os.chdir(request["cwd"])
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if request["synced"]:
+            _note_syncs(request["synced"])
         if request["watch"]:
             sys.addaudithook(_hook(request["watch"], request["kill"], shared))
         command.main(request["arguments"])
@@ -229,6 +239,16 @@ def _run(command: Any, request: dict[str, Any], shared: mmap.mmap) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _note_syncs(log: str) -> None:
+    real, notes = os.fsync, os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def fsync(handle: Any) -> None:
+        real(handle)
+        os.write(notes, f"{os.fstat(handle).st_ino}\n".encode())
+
+    os.fsync = fsync
 
 
 def _hook(watch: str, kill: int, shared: mmap.mmap) -> Any:

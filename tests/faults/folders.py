@@ -47,7 +47,7 @@ def make_folder(commands: Commands, folder: Path, kind: str) -> World:
     out = ["--out", str(made)]
     if kind == "seeds":
         seeds = [*world.train, "--seeds", "1,2", *out]
-        commands.do(*seeds)
+        commands.do(*seeds, seconds=300)
         readers = {
             "evaluate-ppl": ["evaluate-ppl", str(made), "--json"],
             "resume": ["train", "--seeds", "1,2", *out, "--resume", "--json", "-q"],
@@ -55,7 +55,7 @@ def make_folder(commands: Commands, folder: Path, kind: str) -> World:
     else:
         flags = [flag for flag in world.train[1:] if flag != "--json"]
         sweep = ["sweep", *flags, "--over", "optimizer.learning_rate=1.0,4.0", "--trials", "2", "--jobs", "1", *out, "--json"]
-        commands.do(*sweep)
+        commands.do(*sweep, seconds=300)
         readers = {"again": list(sweep)}
     return World(kind, folder, world.train, readers, (kind,), depth=2)
 

@@ -63,7 +63,14 @@ Part = tuple[str, str]
 
 def all_parts() -> list[Part]:
     """Pieces that can be run beside each other, long ones first."""
-    scenes = ["train", "attack", "cluster-update", "build-sememe-graph", *(f"preprocess {kind}" for kind in kill.PACKED)]
+    scenes = [
+        "train",
+        "attack",
+        "cluster-update",
+        "push",
+        "build-sememe-graph",
+        *(f"preprocess {kind}" for kind in kill.PACKED),
+    ]
     pieces = [("corrupt", kind) for kind in (*KINDS, *FOLDERS)] + [("hostile", "all")]
     pieces += [("names", kind) for kind in (*NAMED, *ALL_FOLDERS)] + [("kill", name) for name in scenes]
     return [*pieces, ("fuzz", "all")]
