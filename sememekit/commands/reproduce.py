@@ -59,7 +59,8 @@ def list_all(word: Word = None, json: Json = False) -> None:
     }
     if not claims:
         raise ConfigError(
-            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all {len(everything)}"
+            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all "
+            f"{len(everything)}"
         )
     if json:
         print_json(ledger([judge(name, claim, [], [], paper=paper_of(file, claim)) for name, (file, claim) in claims.items()]))

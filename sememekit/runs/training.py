@@ -18,7 +18,7 @@ from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.files import typed
+from sememekit.files import sync_to_disk, typed
 from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
@@ -171,6 +171,7 @@ def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks
     folder = None
     if ranks.leads:
         folder = RunFolder.create(out, plan.table(), versions(), files)
+        sync_to_disk(out.parent)
         held.enter_context(folder.locked())
     ranks.wait()
     return folder or RunFolder.open(out)

@@ -20,7 +20,7 @@ import safetensors
 from torch import Tensor, nn
 
 from sememekit.errors import CheckpointError
-from sememekit.files import read_object, replace_file, to_json, write_folder
+from sememekit.files import fits_seal, read_object, replace_file, sealed, to_json, write_folder
 from sememekit.ranks import ALONE, Ranks
 from sememekit.training.state_tree import flatten, unflatten
 from sememekit.training.tensor_file import RowsOf, read_tensors, tensor_pieces
@@ -215,15 +215,13 @@ def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], 
     ``offer`` says how to go on without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
     """
     table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {offer()}"))
-    stated = table.pop("sha256", None)
-    written = dict(table)
+    fits = fits_seal(table)
     others = [table.pop("next", None) or [], table.pop("stale", None) or []]
     names = [*table.values(), *(name for part in others if isinstance(part, list) for name in part)]
     good = set(table) <= {"last", "best"} and all(isinstance(part, list) for part in others)
     if not good or not all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
         raise CheckpointError(f"{path} names no checkpoints; it was changed after writing; {offer()}")
-    # Only now: names that are no names may hold what cannot be written as UTF-8.
-    if stated is not None and stated != hashlib.sha256(to_json(written)).hexdigest():
+    if not fits:
         raise CheckpointError(f"{path} does not match its own checksum; it was changed or damaged; {offer()}")
     return table, names[len(table) :]
 
@@ -231,5 +229,4 @@ def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], 
 def write_pointer(path: Path, pointer: Mapping[str, str], **others: Iterable[str]) -> None:
     """Replace the pointer; ``others`` are ``next`` and ``stale`` names."""
     table: dict[str, Any] = {**pointer, **{key: sorted(names) for key, names in others.items() if names}}
-    table["sha256"] = hashlib.sha256(to_json(table)).hexdigest()
-    replace_file(path, to_json(table))
+    replace_file(path, sealed(table))

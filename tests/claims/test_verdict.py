@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
+from pathlib import Path
 
 import pytest
 
 from sememekit.claims import PaperClaim, Point, RunResult, UpdateTimes, judge
+from sememekit.claims.results import read_results
 from sememekit.errors import DataError
+from sememekit.files import sealed
 from sememekit.reports.ledger import details, ledger, ledger_page, markdown, row
 
 
@@ -262,3 +266,16 @@ def test_results_of_unlike_data_are_refused() -> None:
 
 def test_a_tiny_run_marks_the_claim() -> None:
     assert judge("x", claim(), [run("a", 1, 100.0, tiny=True)], three("b", 100.0)).tiny
+
+
+def test_a_figure_that_was_typed_into_a_result_is_refused(tmp_path: Path) -> None:
+    whole, path = json.loads(run("a", 1, 9.0).model_dump_json()), tmp_path / "a-1.json"
+    path.write_bytes(sealed(whole))
+    assert read_results([path])["a-1"] == run("a", 1, 9.0)
+    changed = path.read_bytes().replace(b'"perplexity": 9.0', b'"perplexity": 8.0')
+    assert changed != path.read_bytes()
+    path.write_bytes(changed)
+    with pytest.raises(DataError, match=r"a-1\.json does not match its own checksum.*sememekit reproduce run"):
+        read_results([path])
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    assert read_results([path])["a-1"] == run("a", 1, 9.0), "results of earlier versions have no checksum"

@@ -180,7 +180,8 @@ def _write() -> None:
     for page in drawn():
         for label, possible in possible_fields(page).items():
             old = stated.get(page, {}).get(label, [""] * len(possible))
-            fields = [one if one in {*found, "computed"} else _guess(label, found) for one, found in zip(old, possible, strict=True)]
+            both = zip(old, possible, strict=True)
+            fields = [one if one in {*found, "computed"} else _guess(label, found) for one, found in both]
             lines.append(f"{page}\t{label}\t{' '.join(fields)}\n")
     EXPECTED.write_text("".join(lines), "utf-8")
 

@@ -88,8 +88,24 @@ class Study:
                 storage=f"sqlite:///{(out / STUDY).absolute()}", study_name="sweep", pruner=pruner, load_if_exists=True
             )
             self.reports(), self.spent(), self.metric_name()  # what cannot be read is found before anything is trained
+            self._check_figures()
         if not self.study.trials:
             self._enqueue_own_settings()
+
+    def _check_figures(self) -> None:
+        """Compare each figure with the one in the folder of its trial. Raises DataError: they differ, and ``best.toml`` would
+        name other settings than the best."""
+        for trial in self.study.trials:
+            path, name = self.out / run_name(trial.number) / "metrics.jsonl", trial.user_attrs.get("metric", "")
+            measured = {int(record["epoch"]): record["valid"].get(name) for record in metrics.epochs(path)}
+            for epoch, value in trial.intermediate_values.items():
+                stored = value * trial.user_attrs["sign"]
+                if measured.get(epoch, stored) != stored:  # a run that goes on lacks lines, and a run may be gone
+                    raise DataError(
+                        f"{self.out / STUDY}: says {name} {stored:g} of epoch {epoch} of trial {trial.number + 1}, and {path} "
+                        f"{measured[epoch]:g}; one of them was changed: copy {self.out} again from where it came from, or "
+                        "choose another --out"
+                    )
 
     def _enqueue_own_settings(self) -> None:
         """The first trial is what the recipe says, where that lies within what is swept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -72,7 +73,7 @@ def train_seeds(
     from sememekit.commands.trainings.processes import train_all
     from sememekit.config import check_table, merge_tables
     from sememekit.engines.opening import engine_of
-    from sememekit.files import read_object, replace_file
+    from sememekit.files import read_sealed, replace_file
     from sememekit.runs.plan import read_plan
     from sememekit.signals import stop_signals
 
@@ -84,12 +85,10 @@ def train_seeds(
     kept = out / SEEDS
     if resume and not kept.is_file():
         raise CheckpointError(f"{kept} is missing, so there is nothing to resume; leave --resume out to begin")
-    before = read_object(kept, CheckpointError) if resume else {"table": {}}
+    before = read_sealed(kept, _changed) if resume else {"table": {}}
     stored = before.get("table")
     if not isinstance(stored, dict):
-        raise CheckpointError(
-            f"{kept} has no table of settings; it was changed after writing: copy it again from where it came"
-        )
+        raise _changed(f"{kept} has no table of settings")
     check_table(stored, str(kept))
     if isinstance(stored.get("run"), dict):
         stored["run"].pop("track", None)  # who resumes sends nothing to others unless --track is given again
@@ -214,5 +213,11 @@ def _report(out: Path, table: Mapping[str, Any], seeds: tuple[int, ...], runs: t
     )
 
 
+def _changed(why: str) -> CheckpointError:
+    return CheckpointError(f"{why}; copy it again from where it came, or remove it and begin with another --out")
+
+
 def _file(report: SeedsReport) -> bytes:
-    return report.model_dump_json(indent=1).encode() + b"\n"
+    from sememekit.files import sealed
+
+    return sealed(json.loads(report.model_dump_json()))
