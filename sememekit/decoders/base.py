@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -227,6 +227,13 @@ class Decoder(nn.Module, ABC):
         Those that say how far training is are named in an attribute ``training_counters``, and begin anew in a run that begins
         with the weights of this one (``--from``).
         """
+
+    def room_for_words(self) -> Mapping[str, Any]:
+        """Settings under which this layer stays as it is when the vocabulary gets more words at its end; None removes a key.
+
+        They are of what the layer derives from the number or the counts of words. Raises ConfigError: it has no word vectors.
+        """
+        return {}
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution | None:
         """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,); None where there are none."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isqrt
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -74,6 +75,9 @@ class ClassHSM(Decoder):
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         begin_class_bias(self.classes.bias, self.bias_start, counts, self.groups.group_of)
         begin_bias(self.bias, self.bias_start, counts)
+
+    def room_for_words(self) -> Mapping[str, Any]:
+        return {"classes": "file", "num_classes": None}
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         group_of = self.groups.group_of

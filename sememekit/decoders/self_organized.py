@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, Literal, final
 
@@ -134,6 +135,9 @@ class SelfOrganized(ClusterLearner, FixedTables):
     @property
     def learns_from_nll(self) -> bool:
         return self.settings.update_every > 0
+
+    def room_for_words(self) -> Mapping[str, Any]:
+        return {"num_clusters": self.num_clusters}
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         """From "log_frequency" clusters begin at the mass of their first words; they keep that when words move."""

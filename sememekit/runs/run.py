@@ -30,6 +30,7 @@ from sememekit.text.segmenters import Segmenter, knows_words
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, RunSettings, autocast
 from sememekit.training.diagnosis import first_bad_weight
+from sememekit.training.manifest import EXTENDED
 from sememekit.word_classes.file import read_clusters
 
 GRAPH = "graph.json"
@@ -266,10 +267,13 @@ class Run:
             raise DataError(f"{self.path} was trained on {folder}, which is not there; say where it is with --data DIR")
         prepared = PreparedData.open(folder)
         if prepared.vocabulary.fingerprint != self.vocabulary.fingerprint:
+            again = typed("sememekit", "extend", "RUN", "--against", self.path, "--data", "DATA")
+            extended = f"; words were added to this run: compare it with the run before by: {again}"
             raise DataError(
                 f"{self.path} was trained on the vocabulary {self.vocabulary.fingerprint} "
                 f"({len(self.vocabulary):,} words), but {folder} has {prepared.vocabulary.fingerprint} "
                 f"({len(prepared.vocabulary):,} words); give data of the same vocabulary with --data DIR, or train on these"
+                + (extended if self.folder.file(EXTENDED).is_file() else "")
             )
         return prepared
 
@@ -315,6 +319,11 @@ class Run:
     def check_code(self, **names: object) -> None:
         """Refuse code that its signature names, unless it is trusted: see ``config.check_code``."""
         check_code(names, str(self.folder.file(SIGNATURE)))
+
+
+def counts_text(counts: NDArray[np.int64]) -> bytes:
+    """Write ``TRAIN_COUNTS``: a count a line, by id."""
+    return "".join(f"{count}\n" for count in counts.tolist()).encode()
 
 
 def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int64] | None:

@@ -32,7 +32,7 @@ from sememekit.runs.build import (
     versions,
 )
 from sememekit.runs.plan import Plan, completed, plan_of_run, read_plan, remarks_on
-from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, load_weights
+from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, counts_text, load_weights
 from sememekit.runs.sources import fresh_sources, resumed_sources
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
@@ -217,7 +217,7 @@ def kept_files(
             files[name] = (data.folder / name).read_bytes()
     counts = data.train_counts()
     if not np.array_equal(counts, vocabulary.counts):
-        files[TRAIN_COUNTS] = "".join(f"{count}\n" for count in counts.tolist()).encode()
+        files[TRAIN_COUNTS] = counts_text(counts)
     files[SIGNATURE] = (data.signature.model_dump_json(indent=1) + "\n").encode()
     return files
 
