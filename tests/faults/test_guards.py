@@ -23,6 +23,7 @@ from tests.faults.fitted import fit
 from tests.faults.hostile import Stage
 from tests.faults.runs import put, write_lexicon
 from tests.faults.sabotage import ROOT, sabotages
+from tests.tiny_models import write_classifier, write_gpt2
 
 
 def test_the_table_of_sabotages_is_of_this_program() -> None:
@@ -148,3 +149,27 @@ def test_an_attack_goes_on_with_the_candidates_that_it_was_begun_with(commands: 
         assert "was begun with candidates.table.json" in commands("attack", "--out", stage.attack, "--resume", "-q").err
     finally:
         put(kept, table)
+
+
+def bring_code(folder: Path, *classes: str) -> None:
+    """Let a folder of transformers name code of its own for some classes, as folders on the hub do."""
+    (folder / "brought.py").write_text("import fault_canary\n", encoding="utf-8")
+    for name, kinds in (("config.json", classes), ("tokenizer_config.json", ("AutoTokenizer",))):
+        table = json.loads((folder / name).read_bytes())
+        named = {kind: ["brought.Mine", None] if kind == "AutoTokenizer" else "brought.Mine" for kind in kinds}
+        (folder / name).write_text(json.dumps({**table, "auto_map": named}), encoding="utf-8")
+
+
+def test_no_code_that_a_model_brings_is_run(commands: Commands, stage: Stage, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the extra 'transformers' is not installed")
+    victim = write_classifier(tmp_path / "victim", ["no", "yes"])
+    bring_code(victim, "AutoConfig", "AutoModelForSequenceClassification")
+    (tmp_path / "x.tsv").write_text("a man\tno\n", encoding="utf-8")
+    commands.do("attack", f"hf:{victim}", "--data", tmp_path / "x.tsv", "--source", "open", "--out", tmp_path / "a", "-q")
+    assert not commands.executed()
+    encoder = write_gpt2(tmp_path / "encoder")
+    bring_code(encoder, "AutoConfig", "AutoModel", "AutoModelForCausalLM")
+    train = ["train", "--data", stage.sdlm.data, "--encoder", f"hf:{encoder}", "--set", "schedule.epochs=1"]
+    sizes = ["task.embedding_size=16", "encoder.context=48", "encoder.overlap=24"]
+    commands.do(*train, *(part for size in sizes for part in ("--set", size)), "--out", tmp_path / "run", "-q")
+    assert not commands.executed()
