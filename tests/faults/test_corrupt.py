@@ -46,9 +46,11 @@ def test_damage_that_changes_a_result_is_refused_by_name(damage: Damage, file: s
 
 
 def test_a_sample_of_all_damage(damage: Damage) -> None:
-    trials = list(damage.trials(lambda number: number % 79 == 3))
-    assert len(trials) > 15
-    assert [trial for trial in trials if trial.verdict in MUST_BE_ZERO] == []
+    tried = 0
+    for trial in damage.trials(lambda number: number % 79 == 3):
+        assert trial.verdict not in MUST_BE_ZERO, trial
+        tried += 1
+    assert tried > 15
 
 
 def test_the_harness_tells_a_right_result_from_another(damage: Damage) -> None:
