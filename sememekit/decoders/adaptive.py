@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from pydantic import Field
@@ -24,8 +24,6 @@ class Adaptive(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the adaptive softmax."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
-from typing import ClassVar, Literal, final
+from typing import Literal, final
 
 import numpy as np
 import torch
@@ -15,14 +15,8 @@ from torch.nn import functional
 from sememekit.decoders.base import Decoder, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import (
-    Groups,
-    Linear,
-    at_least_single,
-    grouped_cross_entropy,
-    grouped_topk,
-    within_groups,
-)
+from sememekit.layers import Linear, at_least_single, grouped_topk
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy, within_groups
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
 
@@ -40,8 +34,6 @@ class ClassHSM(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(BiasStartSettings):
         """Settings of the class-based softmax."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 import torch
@@ -29,8 +29,6 @@ class Differentiated(NormalisedScores):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the differentiated softmax."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from sememekit.claims import VERDICTS, ClaimResult
+from sememekit.claims.verdict import VERDICTS, ClaimResult
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.figures import percent, percent_interval

@@ -7,7 +7,9 @@ import statistics
 
 import pytest
 
-from sememekit.claims import PaperClaim, Point, RunResult, UpdateTimes, judge
+from sememekit.claims.claims import PaperClaim
+from sememekit.claims.results import Point, RunResult, UpdateTimes
+from sememekit.claims.verdict import judge
 from sememekit.errors import DataError
 from sememekit.reports.ledger import ledger, ledger_page, markdown, rows
 

@@ -26,13 +26,12 @@ from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.attack import ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
-from sememekit.claims import ClaimResult
+from sememekit.claims.verdict import ClaimResult
 from sememekit.reports import (
     analysis,
     attack,
     explanation,
     explanation_scores,
-    label_explanation,
     labels,
     lattice,
     ledger,
@@ -138,7 +137,7 @@ def pages() -> dict[str, str]:
         "embeddings": templates.render("embeddings", report=filled(EmbeddingsReport)),
         "explanation": explanation.explanation_page(explained),
         "explanation_scores": explanation_scores.scores_page(scores),
-        "label_explanation": label_explanation.explanation_page(filled(LabelExplanation)),
+        "label_explanation": labels.explanation_page(filled(LabelExplanation)),
         "labels": labels.label_page(filled(LabelAnalysis)),
         "lattice": templates.render("lattice", explanation=seen, sentences=[(sentence(), lattice.picture_of(sentence()))]),
         "ledger": ledger.ledger_page(ledger.ledger(claims)),
