@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from sememekit.claims import claims_folder
+from sememekit.claims.claims import claims_folder
 from sememekit.commands.reproduce import judged
 from sememekit.reports.ledger import COLUMNS, row
 from sememekit.reports.ledger import table as markdown_table

@@ -75,7 +75,6 @@ def score(
     *,
     carry: bool = False,
     segment: bool = False,
-    lexicon: str | None = None,
     device: str = "auto",
     which: Which = "best",
     name: str = "line",
@@ -99,7 +98,7 @@ def score(
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
-    segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
+    segmenter = loaded.segmenter() if segment else None
     if declares(task, TextWriter):
         return _score_pairs(Writer(loaded, task, segmenter), _cut(lines, loaded, segmenter, name), name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None

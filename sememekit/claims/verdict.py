@@ -10,8 +10,7 @@ from sememekit.claims.claims import PaperClaim
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.measure.intervals import Estimate
-from sememekit.measure.seed_interval import seed_difference, seed_mean
+from sememekit.measure.intervals import Estimate, seed_difference, seed_mean
 from sememekit.measure.sides import at_equal_budget
 
 Verdict = Literal["holds", "holds in direction", "inconclusive", "contradicted", "equal", "undecided", "differs", "not run"]

@@ -17,13 +17,14 @@ from sememekit.config import nearest
 from sememekit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from sememekit.claims import ClaimFile, ClaimResult, PaperClaim
     from sememekit.claims.chain import Timing, Trial
+    from sememekit.claims.claims import ClaimFile, PaperClaim
+    from sememekit.claims.verdict import ClaimResult
 
 
 def complete_claim(incomplete: str) -> list[str]:
     """Names of the claims."""
-    from sememekit.claims import load_claims
+    from sememekit.claims.claims import load_claims
 
     return [name for name in load_claims() if name.startswith(incomplete)]
 
@@ -48,7 +49,8 @@ DEFAULT_OUT = Path("reproduced")
 @command.command("list", epilog=example("sememekit reproduce list", "sememekit reproduce list sdlm"))
 def list_all(word: Word = None, json: Json = False) -> None:
     """All claims, with what the paper printed and whether there is a small protocol; with a WORD those that have it."""
-    from sememekit.claims import judge, paper_of
+    from sememekit.claims.claims import paper_of
+    from sememekit.claims.verdict import judge
     from sememekit.reports.ledger import ledger
 
     everything = _claims()
@@ -102,7 +104,7 @@ def run(
 ) -> None:
     """Run claims from text to verdict; called again it goes on where it stopped. All that have a protocol, unless named."""
     from sememekit.commands.reproducing.trials import run_timing, run_trials
-    from sememekit.engines.opening import open_engine
+    from sememekit.engines.base import open_engine
     from sememekit.reports.ledger import ledger
     from sememekit.signals import Stopped, stop_signals
 
@@ -186,7 +188,9 @@ def report(
 def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | None = None) -> list[ClaimResult]:
     """The verdicts on claims by the results below ``out``, or in the folder ``results``. Raises ConfigError: an unknown claim.
     Raises DataError: a result that cannot be read, or results of unlike data."""
-    from sememekit.claims import judge, paper_of, read_results, read_times
+    from sememekit.claims.claims import paper_of
+    from sememekit.claims.results import read_results, read_times
+    from sememekit.claims.verdict import judge
 
     found, claims = [], _claims()
     for name in names:
@@ -204,14 +208,14 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
 
 def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) -> list[Path]:
     """The files that the results of a claim are in, whether they are there or not."""
-    from sememekit.claims import result_names
+    from sememekit.claims.chain import result_names
 
     return [folder / name for name in result_names(file, claim, seeds=_MOST_SEEDS, tiny=tiny)]
 
 
 def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
     """The files that have the times of updates for the claim, whether they are there or not."""
-    from sememekit.claims import timing_names
+    from sememekit.claims.chain import timing_names
 
     return [folder / f"{name}.json" for name in timing_names(file, claim)]
 
@@ -264,7 +268,7 @@ def _named(files: Collection[str]) -> str:
 
 def _timings(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:
     """The timings of all claims, done or not, each once; tiny models are not timed."""
-    from sememekit.claims import timings_of
+    from sememekit.claims.chain import timings_of
 
     claims = _claims()
     chosen = [_claim(name, claims) for name in names]
@@ -281,7 +285,7 @@ def _trials(
     names: Sequence[str], out: Path, root: Path | None, seeds: int | None, tiny: bool, must_exist: bool = True
 ) -> list[Trial]:
     """The trials of all claims, each once: seed by seed, so that a first answer on every claim comes early."""
-    from sememekit.claims import steps_of
+    from sememekit.claims.chain import steps_of
 
     folder = _corpora(root)
     claims = _claims()
@@ -302,7 +306,7 @@ def _trials(
 
 
 def _claims() -> dict[str, tuple[ClaimFile, PaperClaim]]:
-    from sememekit.claims import load_claims
+    from sememekit.claims.claims import load_claims
 
     return load_claims()
 

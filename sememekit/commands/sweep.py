@@ -161,7 +161,7 @@ def sweep(
     from sememekit.commands.sweeping.space import overrides_of, read_spaces
     from sememekit.commands.sweeping.study import Study, check_same, import_optuna
     from sememekit.config import apply_overrides
-    from sememekit.engines.opening import engine_of
+    from sememekit.engines.base import engine_of
     from sememekit.files import replace_file, sole_writer, to_json
     from sememekit.runs.plan import read_plan
 

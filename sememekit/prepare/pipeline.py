@@ -30,8 +30,7 @@ from sememekit.corpora.units import ShardResult
 from sememekit.data.prepared import VOCABULARY, PreparedData, token_type
 from sememekit.data.segmenters import LEXICON, MODEL, MODELS, lexicon_bytes
 from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
-from sememekit.engines.base import Engine
-from sememekit.engines.opening import open_engine
+from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import sole_writer, sync_to_disk
 from sememekit.prepare.encode import IdWriter

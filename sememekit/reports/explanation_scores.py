@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from sememekit.analysis.explanations.evaluation import ExplanationScores
@@ -12,7 +11,7 @@ from sememekit.figures import percent, percent_interval
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Table
+from sememekit.reports.pages import Table
 
 NAMES: Final = {
     "rise": "rise (mass minus mean)",
@@ -25,11 +24,6 @@ NAMES: Final = {
 
 DRAWN: Final = ("rise", "mass", "gates", FREQUENCY)
 SHOWN_TOP: Final = 5
-
-
-def write_page(report: ExplanationScores, path: Path) -> None:
-    """Write the scores as a page that needs nothing else."""
-    pages.write_page(path, scores_page(report))
 
 
 def scores_page(report: ExplanationScores) -> str:

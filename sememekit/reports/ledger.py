@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from sememekit.claims import VERDICTS, ClaimResult
+from sememekit.claims.verdict import VERDICTS, ClaimResult
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.figures import percent_interval

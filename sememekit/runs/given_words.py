@@ -142,7 +142,7 @@ def _name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
 def _same_segmenter(given: GivenWords, words: SegmenterWords | None, model: Path) -> Segmenter:
     """The segmenter of the other data, by ``words`` where a user names them; its model file, if any, goes beside ``model``."""
     own = words.words if words is not None else None
-    segmenter = recorded_segmenter(given.signature, given.file, words=own, remedy="name that lexicon: --lexicon FORMAT:PATH")
+    segmenter = recorded_segmenter(given.signature, given.file, words=own)
     for name in MODELS.values():
         if (kept := given.file.with_name(name)).is_file():
             shutil.copyfile(kept, model.with_name(name))

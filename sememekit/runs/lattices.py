@@ -193,13 +193,11 @@ class LatticeReader:
         return [readings[index] for index in range(len(pieces))]
 
 
-def open_reader(
-    run: Path | Run, command: str, *, device: str = "auto", which: Which = "best", lexicon: str | None = None
-) -> LatticeReader:
-    """Load a trained lattice model, for ``command``; ConfigError for another kind. ``lexicon``: see ``Run.segmenter``."""
+def open_reader(run: Path | Run, command: str, *, device: str = "auto", which: Which = "best") -> LatticeReader:
+    """Load a trained lattice model, for ``command``; ConfigError for another kind."""
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, Lattice, command)
-    return LatticeReader(loaded, task, loaded.segmenter(lexicon))
+    return LatticeReader(loaded, task, loaded.segmenter())
 
 
 def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:

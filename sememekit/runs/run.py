@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -21,15 +21,15 @@ from sememekit.files import read_text, typed
 from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, plan_of_run
-from sememekit.sememes import SememeGraph, words_of_lexicons
+from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import Kind, Task
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
-from sememekit.text.segmenters import Segmenter, knows_words
+from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, RunSettings, autocast
-from sememekit.training.diagnosis import first_bad_weight
+from sememekit.training.divergence import first_bad_weight
 from sememekit.training.manifest import EXTENDED
 from sememekit.word_classes.file import read_clusters
 
@@ -277,40 +277,9 @@ class Run:
             )
         return prepared
 
-    def segmenter(self, lexicon: str | Sequence[str] | None = None, *, remedy: str = "") -> Segmenter:
-        """What cut the text of its data into words.
-
-        Args:
-            lexicon: ``FORMAT:PATH`` of its words, for a run of an earlier version, which keeps none.
-            remedy: what else the command offers such a run, for messages.
-
-        Raises ConfigError: a lexicon for a segmenter that takes none. Raises DataError: as ``recorded_segmenter``.
-        """
-        if lexicon and not knows_words(self.signature.segmenter):
-            given = lexicon if isinstance(lexicon, str) else ", ".join(lexicon)
-            raise ConfigError(
-                f"leave out --lexicon {given}: {self.path} reads text cut by: {self.signature.segmenter}, which takes no words"
-            )
-        data = self.plan.data.path or "DIR"
-        how = (
-            "--segmenter",
-            str(self.signature.options.get("segmenter")),
-            "--lexicon",
-            "FORMAT:PATH",
-            "--out",
-            data,
-            "--force",
-        )
-        again = typed("sememekit", "preprocess", self.signature.dataset, "SOURCE", *how)
-        keep = f"prepare its data again with the lexicon, {again}, and let the run take it from there: " + typed(
-            "sememekit", "train", "--out", self.path, "--resume"
-        )
-        return recorded_segmenter(
-            self.signature,
-            self.folder.file(SIGNATURE),
-            words=words_of_lexicons(lexicon) if lexicon else None,
-            remedy=f"{remedy}, or {keep}" if remedy else keep,
-        )
+    def segmenter(self) -> Segmenter:
+        """What cut the text of its data into words; errors as ``recorded_segmenter``."""
+        return recorded_segmenter(self.signature, self.folder.file(SIGNATURE))
 
     def form(self) -> TextForm:
         """The form of its text (lower case, half width, a word for numbers, ...), into which other text has to be brought."""

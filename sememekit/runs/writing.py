@@ -115,20 +115,17 @@ def load_writer(
     which: Which = "best",
     device: str = "auto",
     apart: bool = False,
-    lexicon: str | None = None,
     command: str = "generate",
 ) -> Writer:
     """Load a trained model that writes texts, for ``command``, which an error names.
 
     Args:
         apart: texts come as words with blanks between, and nothing cuts them.
-        lexicon: ``FORMAT:PATH``, the words that the segmenter of the training data knew, where it knew any.
 
     Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data cannot be had again."""
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, TextWriter, command)
-    remedy = "give the words that it knew with --lexicon FORMAT:PATH, or cut the text yourself and add --apart"
-    return Writer(loaded, task, None if apart else loaded.segmenter(lexicon, remedy=remedy))
+    return Writer(loaded, task, None if apart else loaded.segmenter())
 
 
 def search_of(

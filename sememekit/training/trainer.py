@@ -21,10 +21,8 @@ from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder
-from sememekit.training.clipping import clip_gradients, sparse_lookups
-from sememekit.training.diagnosis import NOT_AGAIN, first_bad_module, first_bad_weight
-from sememekit.training.divergence import how_to_go_on, worse_than_guessing
-from sememekit.training.optimizers import make_optimizer
+from sememekit.training.divergence import NOT_AGAIN, first_bad_module, first_bad_weight, how_to_go_on, worse_than_guessing
+from sememekit.training.optimizers import clip_gradients, make_optimizer, sparse_lookups
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings

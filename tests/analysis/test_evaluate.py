@@ -21,9 +21,9 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.protocols import CACHE_PRESETS, DYNAMIC_PRESETS, DynamicSettings
 from sememekit.protocols.adaptation import Adaptation
-from sememekit.protocols.cache import CacheSettings
+from sememekit.protocols.cache import CACHE_PRESETS, CacheSettings
+from sememekit.protocols.dynamic import DYNAMIC_PRESETS, DynamicSettings
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.language_model import LanguageModel

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.claims import load_claims, result_names, timing_names
+from sememekit.claims.chain import result_names, timing_names
+from sememekit.claims.claims import load_claims
 from sememekit.commands._program import app
 from sememekit.commands.reproduce import judged
 from sememekit.errors import DataError

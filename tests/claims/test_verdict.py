@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.claims import PaperClaim, Point, RunResult, UpdateTimes, judge
-from sememekit.claims.results import read_results
+from sememekit.claims.claims import PaperClaim
+from sememekit.claims.results import Point, RunResult, UpdateTimes, read_results
+from sememekit.claims.verdict import judge
 from sememekit.errors import DataError
 from sememekit.files import sealed
 from sememekit.reports.ledger import details, ledger, ledger_page, markdown, row

@@ -26,13 +26,12 @@ from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.attack import ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
-from sememekit.claims import ClaimResult
+from sememekit.claims.verdict import ClaimResult
 from sememekit.reports import (
     analysis,
     attack,
     explanation,
     explanation_scores,
-    label_explanation,
     labels,
     lattice,
     ledger,
@@ -150,7 +149,7 @@ def drawn() -> dict[str, tuple[Any, str]]:
         "embeddings": (embedded, templates.render("embeddings", report=embedded)),
         "explanation": (explained, explanation.explanation_page(explained)),
         "explanation_scores": (scores, explanation_scores.scores_page(scores)),
-        "label_explanation": (labelled, label_explanation.explanation_page(labelled)),
+        "label_explanation": (labelled, labels.explanation_page(labelled)),
         "labels": (labels_report, labels.label_page(labels_report)),
         "lattice": (seen, templates.render("lattice", explanation=seen, sentences=pictures)),
         "ledger": (claims, ledger.ledger_page(ledger.ledger(claims))),

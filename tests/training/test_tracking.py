@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from sememekit.commands.train import TrackerName, train
-from sememekit.config import describe_settings
+from sememekit.config.described import describe_settings
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.training import RunSettings, tracking
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport

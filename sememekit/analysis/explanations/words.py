@@ -37,7 +37,6 @@ from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import Segmenter
 
 BLANKS: Final = "blanks"
-_APART: Final = "give the context with blanks between its words"
 
 
 class ContextWord(Record):
@@ -357,7 +356,7 @@ def _cut_as_the_data(loaded: Run, words: Sequence[str]) -> list[str]:
     known = [form.word(word) in loaded.vocabulary for word in words]
     if all(known) or _cut_by_blanks(loaded):
         return list(words)
-    segmenter, cut = loaded.segmenter(remedy=_APART), []
+    segmenter, cut = loaded.segmenter(), []
     for word, is_known in zip(words, known, strict=True):
         cut += [word] if is_known else segmenter.segment(form.text(word))
     return cut
@@ -370,5 +369,5 @@ def _segment(loaded: Run, text: str) -> tuple[list[str], str]:
         segmenter = MaximumMatcher(loaded.vocabulary.tokens)
         how = "longest match over the words of the model, as the context has no blanks"
     else:
-        segmenter, how = loaded.segmenter(remedy=_APART), "the segmenter of the training data"
+        segmenter, how = loaded.segmenter(), "the segmenter of the training data"
     return loaded.form().cut(text, segmenter), how
