@@ -59,7 +59,7 @@ def command(
         refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
     lines, line = lines_of(file, errors), f"{input_name(file)}, line"
     loaded = LoadedRun.open(run, which=which, device=device)
-    options: dict[str, Any] = {"carry": carry, "segment": segment, "lexicon": lexicon, "which": which, "device": device}
+    options: dict[str, Any] = {"carry": carry, "segment": segment or None, "lexicon": lexicon, "which": which, "device": device}
     options["name"] = line
     sums = OverlaySums()
     if overlay is None:

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +99,8 @@ def _is_number(field: str) -> bool:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    done, open_text = 0, {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix.lower(), open)
+    done = 0
+    open_text: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix.lower(), open)
     try:
         with opening(path, DataError), open_text(path, "rt", encoding="utf-8", newline="\n") as file:
             for line in file:
