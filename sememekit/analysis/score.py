@@ -118,8 +118,8 @@ def score(
     if declares(task, TextWriter):
         return _score_pairs(Writer(loaded, task, segmenter), lines, name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
-    words = Words(loaded.vocabulary, loaded.form())
-    read = _read(lines, words, segmenter, end, _how_to_cut(loaded), name)
+    known = Words(loaded.vocabulary, loaded.form())
+    read = _read(lines, known, segmenter, end, _how_to_cut(loaded), name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
 
 
