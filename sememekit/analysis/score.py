@@ -18,7 +18,7 @@ from sememekit.runs.uncut import refuse_uncut, warn_uncut
 from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
-from sememekit.text.form import TextForm
+from sememekit.text.form import TextForm, without_ends
 from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 
@@ -75,7 +75,6 @@ def score(
     *,
     carry: bool = False,
     segment: bool = False,
-    lexicon: str | None = None,
     device: str = "auto",
     which: Which = "best",
     name: str = "line",
@@ -99,7 +98,7 @@ def score(
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
-    segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
+    segmenter = loaded.segmenter() if segment else None
     if declares(task, TextWriter):
         return _score_pairs(Writer(loaded, task, segmenter), _cut(lines, loaded, segmenter, name), name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
@@ -159,7 +158,7 @@ def _read(
     lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm, name: str
 ) -> Iterator[_Line]:
     told = segmenter is not None
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines if end is None else map(without_ends, lines), start=1):
         if segmenter is not None:
             tokens = read = form.cut(line, segmenter)
         else:
@@ -172,7 +171,7 @@ def _read(
         except DataError as error:
             raise DataError(f"{name} {number}: {error}") from None
         told = told or warn_uncut(_unknown(tokens, ids, vocabulary), HOW_TO_CUT)
-        if end is not None and ids[-1] != end:
+        if end is not None:
             tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
         yield _Line(number, tokens, ids)
 

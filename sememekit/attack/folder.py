@@ -20,6 +20,7 @@ from typing import Any, Final, final
 
 from sememekit.attack import ExampleResult
 from sememekit.attack.report import AttackReport
+from sememekit.config import named_in
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import is_there, opening, refuse_odd_files, replace_file, to_json, typed
 
@@ -248,11 +249,7 @@ def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
     names = {"victim": (identity.get("victim") or {}).get("name")}
     if isinstance(names["victim"], str) and (Path(names["victim"]).exists() or names["victim"].startswith(HUGGING_FACE)):
         names = {}  # a run folder whose path has a colon, or weights of a model, which are no code
-    plan = identity.get("plan") or {}
-    for slot in ("goal", "search", "candidates"):
-        names[slot] = (plan.get(slot) or {}).get("name")
-    names["segmenter"] = (plan.get("attack") or {}).get("segmenter")
-    names |= {f"constraint {name}": name for name in plan.get("constraints") or {}}
+    names |= named_in(identity.get("plan") or {})
     return {place: name for place, name in names.items() if isinstance(name, str) and ":" in name}
 
 

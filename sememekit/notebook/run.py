@@ -11,7 +11,7 @@ import torch
 
 from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score, score_overlay
 from sememekit.attack import long_run
-from sememekit.config import checked_arguments
+from sememekit.config.settings import checked_arguments
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
 from sememekit.notebook.shown import Shown, Table
@@ -85,7 +85,6 @@ class Run(OpenRun):
         overlay: Path | str | None = None,
         carry: bool = False,
         segment: bool | None = None,
-        lexicon: str | None = None,
     ) -> Table:
         """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
         for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
@@ -95,10 +94,9 @@ class Run(OpenRun):
             overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
             segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
-            lexicon: ``FORMAT:PATH`` of the words that the segmenter knew, for a run without ``lexicon.txt``.
         """
         kind = self._kind("score", "words", "texts")
-        options = {"overlay": overlay, "carry": carry, "segment": segment, "lexicon": lexicon}
+        options = {"overlay": overlay, "carry": carry, "segment": segment}
         rows = self._scored("score", text, **self._checked("score", kind, options, Run.score))
         columns = ["line", "position", "word", "read as", "nats", *(["nats with overlay"] if overlay is not None else [])]
         cells = [
@@ -149,7 +147,7 @@ class Run(OpenRun):
         from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
         from sememekit.analysis.explanations.words import explain
         from sememekit.analysis.explanations.written_text import explain_writing
-        from sememekit.reports import explanation, label_explanation, lattice, written_explanation
+        from sememekit.reports import explanation, labels, lattice, written_explanation
 
         kind = self._kind("explain", *_KINDS)
         _check_texts("explain", "a string for each text", text, *others)
@@ -157,7 +155,7 @@ class Run(OpenRun):
         asked = {name: options[name] for name in ("embeddings",) if more and name in options}
         embeddings = self._checked("explain", kind, asked, *more).get("embeddings", False)
         ways: dict[Kind, tuple[Callable[..., Any], Callable[[Any], str]]] = {
-            "labels": (explain_label, label_explanation.explanation_page),
+            "labels": (explain_label, labels.explanation_page),
             "texts": (explain_writing, written_explanation.explanation_page),
             "lattices": (explain_embeddings, lattice.embeddings_page)
             if embeddings
@@ -192,8 +190,8 @@ class Run(OpenRun):
         Args:
             prompt: words to begin with, or the source text.
             options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
-                ``overrides``, such as ``["task.search.beam_size=10"]``, ``apart`` for words between blanks, which nothing
-                cuts, and ``lexicon`` as in ``score``.
+                ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between blanks, which
+                nothing cuts.
         """
         from sememekit.runs.generation import generate
 
@@ -212,11 +210,10 @@ class Run(OpenRun):
         device: str,
         overrides: Sequence[str] = (),
         apart: bool = False,
-        lexicon: str | None = None,
     ) -> Generated:
         from sememekit.runs.writing import load_writer, search_of, write_texts
 
-        writer = load_writer(self, which=which, device=device, apart=apart, lexicon=lexicon)
+        writer = load_writer(self, which=which, device=device, apart=apart)
         search = search_of(writer.task, overrides)
         written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
         return Generated(written.best.text, written)

@@ -16,7 +16,8 @@ from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.explanation import explanation_page, remarks, write_page
+from sememekit.reports.explanation import explanation_page, remarks
+from sememekit.reports.pages import write_page
 from tests.pages import check_page
 from tests.small import SENSES
 
@@ -200,7 +201,7 @@ def test_chinese_without_blanks_is_cut_by_the_words_of_the_model(place: Path) ->
 
 
 def test_the_page_holds_only_itself(explanation: Explanation, tmp_path: Path) -> None:
-    write_page(explanation, tmp_path / "why.html")
+    write_page(tmp_path / "why.html", explanation_page(explanation))
     html = (tmp_path / "why.html").read_text(encoding="utf-8")
     page = check_page(html)
     assert "我 吃" in page.text

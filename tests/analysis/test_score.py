@@ -147,9 +147,6 @@ def test_text_is_cut_as_the_data_were(place: Place, tmp_path: Path) -> None:
         found = rows(run, ["我吃苹果。", "人买电脑。"], segment=True)
         assert "".join(row.token for row in found if row.sentence == 1).replace("▁", "") == "我吃苹果。"
         assert len(found) > 2
-    (tmp_path / "mine.tsv").write_text("苹果\tfruit|水果\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"cut by: forward maximum matching.*leave --lexicon out"):
-        rows(tmp_path / "fmm-run", ["我吃苹果。"], segment=True, lexicon=f"table:{tmp_path / 'mine.tsv'}")
 
 
 def test_white_space_is_the_segmenter_of_segmented_data(sdlm: Path) -> None:

@@ -240,7 +240,8 @@ def test_code_is_what_has_a_colon_and_is_no_folder(tmp_path: Path, monkeypatch: 
     identity = changed("plan.attack.segmenter", "lab:cut")
     identity["plan"]["search"]["name"] = "lab:Search"
     identity["plan"]["constraints"] = {"share": {}, "lab:Own": {}}
-    expected = {"victim": "lab:victim", "search": "lab:Search", "segmenter": "lab:cut", "constraint lab:Own": "lab:Own"}
+    expected = {"victim": "lab:victim", "search.name": "lab:Search"}
+    expected |= {"attack.segmenter": "lab:cut", "constraints.lab:Own": "lab:Own"}
     assert code_names(identity) == expected
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lab:victim").mkdir()

@@ -81,8 +81,6 @@ def test_a_score_offers_what_the_command_offers(run: Run, folders: Path, tmp_pat
     characters = load_run(folders / "characters" / "lm", device="cpu")
     assert characters.score("我吃", segment=True).column("word") == ["我", "吃", "<eos>"]
     assert characters.score("我吃").column("word") == ["我吃", "<eos>"]
-    with pytest.raises(ConfigError, match=r"leave out --lexicon open: .*characters"):
-        characters.score("我吃", segment=True, lexicon="open")
 
 
 def test_chinese_without_blanks_is_not_taken_for_one_word(run: Run) -> None:
@@ -182,11 +180,9 @@ def test_a_writer(folders: Path) -> None:
     assert written == written.report.best.text
     assert run.explain(source).source
     assert run.perplexity(f"{source}\t{source}") > 1
-    with pytest.raises(ConfigError, match="unknown key 'num_tokens'; allowed: apart, device, lexicon, overrides, which"):
+    with pytest.raises(ConfigError, match="unknown key 'num_tokens'; allowed: apart, device, overrides, which"):
         run.generate(source, num_tokens=3)
     assert run.generate(source, apart=True, overrides=["task.search.beam_size=2"]).report.source_words == 3
-    with pytest.raises(ConfigError, match="leave out --lexicon open"):
-        run.generate(source, lexicon="open")
 
 
 def test_a_lattice(folders: Path) -> None:

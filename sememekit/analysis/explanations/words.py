@@ -31,12 +31,12 @@ from sememekit.runs.uncut import CUT_FIRST, warn_uncut
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import WordPredictor, require
+from sememekit.text.form import CLOSING, without_ends
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import Segmenter
 
 BLANKS: Final = "blanks"
-_APART: Final = "give the context with blanks between its words"
 
 
 class ContextWord(Record):
@@ -318,6 +318,8 @@ def _with_senses(
 def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     vocabulary, form = loaded.vocabulary, loaded.form()
     words, segmentation = context.split(), BLANKS
+    if (end := vocabulary.end_id) is not None and loaded.signature.end_of_sentence:  # that of a sentence before is read, too
+        words = without_ends(context).split() + [vocabulary.token(end)] * context.rstrip().endswith(CLOSING)
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
     if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and HAN.search(words[0]):
@@ -354,7 +356,7 @@ def _cut_as_the_data(loaded: Run, words: Sequence[str]) -> list[str]:
     known = [form.word(word) in loaded.vocabulary for word in words]
     if all(known) or _cut_by_blanks(loaded):
         return list(words)
-    segmenter, cut = loaded.segmenter(remedy=_APART), []
+    segmenter, cut = loaded.segmenter(), []
     for word, is_known in zip(words, known, strict=True):
         cut += [word] if is_known else segmenter.segment(form.text(word))
     return cut
@@ -367,5 +369,5 @@ def _segment(loaded: Run, text: str) -> tuple[list[str], str]:
         segmenter = MaximumMatcher(loaded.vocabulary.tokens)
         how = "longest match over the words of the model, as the context has no blanks"
     else:
-        segmenter, how = loaded.segmenter(remedy=_APART), "the segmenter of the training data"
+        segmenter, how = loaded.segmenter(), "the segmenter of the training data"
     return loaded.form().cut(text, segmenter), how
