@@ -75,7 +75,7 @@ def evaluate_overlay(
     for loaded in sides:
         texts.append(TextNats(prepared, split))
         reports.append(measure_ppl(loaded, TextReading(split, data, batch_size), progress=progress, found=texts[-1]))
-    kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(one, run.vocabulary, used))]
+    kinds = [*_changed_kinds(changes, before.words), *(kind for one in by for kind in kinds_by(one, run.train_counts, used))]
     return OverlayComparison(
         **dict(comparison(reports, texts, kinds, used, seed)),
         overlay=str(overlay),

@@ -84,7 +84,7 @@ def evaluate_ppl(
     columns as ``batch_size`` says. Special tokens and ``<unk>`` count as any other word.
 
     ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
-    senses (Table 3), where words without annotation have a row of their own, by their count in the vocabulary, or by sememes
+    senses (Table 3), where words without annotation have a row of their own, by their count in the training text, or by sememes
     among words of like counts. ``batch_size`` None is that of the training, or
     1 for an ``adaptation``: a cache, dynamic evaluation, or both, which learn from the text. The run stays as it is; dynamic
     evaluation keeps statistics of gradients in its folder. Other arguments as ``sememekit evaluate-ppl --help``.
@@ -149,7 +149,7 @@ def measure_ppl(
         found.total,
         perplexity_signature(prepared, split, found.total.count, columns, reader.signature()),
         graph=used_graph,
-        groups=found.groups(by, loaded.vocabulary.counts, used_graph),
+        groups=found.groups(by, loaded.train_counts, used_graph),
         parts=found.parts() if adaptation is None else None,
         adaptation=adapted,
     )
@@ -217,7 +217,7 @@ def _pair_perplexity(
         for scored in task.score_pairs(prepared, split, partial(progress, "pairs")):
             found.add(scored)
     signature = perplexity_signature(prepared, split, found.total.count, 1, PAIRS)
-    groups, parts = found.groups(by, loaded.vocabulary.counts, graph), found.parts()
+    groups, parts = found.groups(by, loaded.train_counts, graph), found.parts()
     lengths = prepared.examples(split).lengths()[:, 0].tolist()
     return _report(
         loaded,

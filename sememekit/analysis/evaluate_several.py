@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sememekit.analysis.evaluate_ppl import PerplexityReport, TextReading, columns_of, given_graph, measure_ppl
 from sememekit.analysis.signatures import PAIRS, SENTENCES, of_text, perplexity_signature
 from sememekit.analysis.text_nats import SentenceNats, TextNats
-from sememekit.analysis.word_groups import Grouping, reads_graph, word_kinds
+from sememekit.analysis.word_groups import Grouping, reads_counts, reads_graph, word_kinds
 from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
@@ -23,7 +23,6 @@ from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import SentencePredictor, WordPredictor, declares, require
 from sememekit.tasks.writing import TextWriter
-from sememekit.text.vocabulary import Vocabulary
 
 Kind = tuple[str, str, npt.NDArray[np.bool_], bool]
 """Grouping, name, (V,) words of this kind, and whether other rows count them, too."""
@@ -118,7 +117,7 @@ def compare_ppl(
     check_all_comparable(runs, text)
     used = _common_graph(runs, graph) if any(map(reads_graph, by)) else None
     reports, texts = score_all(runs, text, by, used, progress)
-    kinds = [kind for one in by for kind in kinds_by(one, runs[0].vocabulary, used)]
+    kinds = [kind for one in by for kind in kinds_by(one, _common_counts(runs, one), used)]
     return comparison(reports, texts, kinds, used, seed)
 
 
@@ -248,9 +247,21 @@ def _relative(nats: Interval) -> Interval:
     return Interval(**values)
 
 
-def kinds_by(by: Grouping, vocabulary: Vocabulary, graph: SememeGraph | None) -> list[Kind]:
+def kinds_by(by: Grouping, train_counts: npt.NDArray[np.int64], graph: SememeGraph | None) -> list[Kind]:
     """The kinds of words of a grouping, with its name."""
-    return [(by, name, words, of_which) for name, words, of_which in word_kinds(by, vocabulary.counts, graph)]
+    return [(by, name, words, of_which) for name, words, of_which in word_kinds(by, train_counts, graph)]
+
+
+def _common_counts(runs: Sequence[Run], by: Grouping) -> npt.NDArray[np.int64]:
+    """Return the training counts of all runs, (V,). Raises ConfigError where words are sorted by counts that differ."""
+    counts = runs[0].train_counts
+    for other in runs[1:]:
+        if reads_counts(by) and not np.array_equal(counts, other.train_counts):
+            raise ConfigError(
+                f"--by {by}: {runs[0].path} and {other.path} were trained on texts with other counts of words, so that their "
+                "bands are not the same words; measure each alone"
+            )
+    return counts
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:

@@ -20,7 +20,7 @@ Grouping = Literal["senses", "sememes", "frequency", "sememes-at-frequency"]
 SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))
 """[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
 
-COUNT_BANDS: Final = (10, 100, 1000, 10000)
+COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)
 """Bounds of the bands of counts in the training text."""
 
 Mask = npt.NDArray[np.bool_]
@@ -88,14 +88,19 @@ class WordNats:
 
 
 def band_names() -> tuple[str, ...]:
-    """The bands of counts in words, from the rarest: "below 10", "10 to 99", ..., "10,000 or more"."""
+    """Name the bands of counts, from the rarest: "never", "1 to 9", "10 to 99", ..., "10,000 or more"."""
     middle = [f"{low:,} to {high - 1:,}" for low, high in pairwise(COUNT_BANDS)]
-    return (f"below {COUNT_BANDS[0]:,}", *middle, f"{COUNT_BANDS[-1]:,} or more")
+    return ("never", *middle, f"{COUNT_BANDS[-1]:,} or more")
 
 
 def reads_graph(by: Grouping) -> bool:
     """Whether a sememe graph is needed to sort words like this."""
     return by != "frequency"
+
+
+def reads_counts(by: Grouping) -> bool:
+    """Whether words are sorted by their training counts."""
+    return by in ("frequency", "sememes-at-frequency")
 
 
 def word_kinds(by: Grouping, trained: npt.NDArray[np.int64], graph: SememeGraph | None) -> Iterator[tuple[str, Mask, bool]]:

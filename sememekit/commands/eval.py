@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sememekit.commands import _options as shared
+from sememekit.commands import baseline as lead_baseline
+from sememekit.commands import evaluate_explanations as of_explanations
 from sememekit.commands._options import SenseMethod, SenseSources, given, option, refuse
-from sememekit.commands._page_and_figure import Result, check_outputs, give_files
 from sememekit.commands._printing import in_per_cent, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._run_kinds import Way, choose, open_run
-from sememekit.commands.evaluate_explanations import Contexts, Tops
 from sememekit.figures import percent, percent_interval
 
 if TYPE_CHECKING:
@@ -63,12 +63,17 @@ def command(
     explanations: Annotated[
         bool, option("--explanations", "Score the sememes that explain lists against those of the next word.")
     ] = False,
-    tops: Tops = None,
+    tops: of_explanations.Tops = None,
     mean: shared.MeanIfGiven = None,
-    contexts: Contexts = None,
+    contexts: of_explanations.Contexts = None,
     seed: shared.SeedIfGiven = None,
     html: shared.Html = None,
     figure: shared.Figure = None,
+    baseline: Annotated[
+        Literal["lead"] | None, option("--baseline", "Instead: ROUGE of the beginning of each source; RUN is prepared pairs.")
+    ] = None,
+    lead: lead_baseline.Lead = None,
+    rouge: lead_baseline.Rouge = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",
     dtype: shared.Dtype = None,
@@ -83,18 +88,22 @@ def command(
 
     RUN may be a folder that train --seeds wrote: then the metrics of each seed, with mean and standard deviation.
     """
+    if baseline is not None:
+        lead_baseline.command(run, split or "test", lead, rouge, texts, json)
+        return
+    refuse({"lead": lead, "rouge": rouge}, "only together with --baseline lead")
+    own = {"top": tops, "mean": mean, "contexts": contexts, "seed": seed, "html": html, "figure": figure}
+    if explanations:
+        refuse({"senses": senses, "dtype": dtype, "set": overrides, "texts": texts}, "not together with --explanations")
+        chosen = html, figure, tops, mean or "counts", contexts, 1 if seed is None else seed
+        of_explanations.command(run, split or "test", data, *chosen, which, device, json, quiet)
+        return
+    refuse(own, "only together with --explanations")
     from sememekit.training.checkpoint import seed_runs
 
     if not (run / "plan.json").is_file() and (seeds := seed_runs(run)):
-        only: dict[str, Any] = {
-            "set": overrides,
-            "texts": texts,
-            "segmentation": segmentation,
-            "words": words,
-            "lexicon": lexicon,
-        }
-        only |= {"senses": senses, "method": method, "source": sources, "explanations": explanations, "seed": seed}
-        only |= {"top": tops, "mean": mean, "contexts": contexts, "html": html, "figure": figure}
+        only = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words, "lexicon": lexicon}
+        only |= {"senses": senses, "source": sources}
         refuse(only | {"marks": marks, "decode": decode}, f"eval takes it with one run, such as {seeds[0]}")
         _seeds(run, json, quiet, which=which, device=device, **given(split=split, data=data, dtype=dtype))
         return
@@ -104,10 +113,6 @@ def command(
         report, print_report = way.call(
             loaded, progress=show, which=which, device=device, **typed, **given(split=split, data=data, dtype=dtype)
         )
-    if explanations and (html or figure):
-        from sememekit.reports.explanation_scores import charts, write_page
-
-        give_files(Result(report, write_page, print_report, charts), html, figure, quiet)
     print_json(report) if json else print_report(report)
     if getattr(report, "cut_sources", 0):
         from sememekit.runs.writing import told_of_cut, words_read
@@ -145,30 +150,14 @@ def _metrics(run: LoadedRun, **options: Any) -> tuple[Any, Callable[[Any], None]
     return evaluate(run, **options), _print_metrics
 
 
-def _words(
-    run: LoadedRun, *, senses: Path | None = None, explanations: bool = False, **options: Any
-) -> tuple[Any, Callable[[Any], None]]:
-    """Perplexity, or what --senses and --explanations ask for, each with its own options."""
-    own = {"sources", "method"}, {"tops", "mean", "contexts", "seed", "html", "figure"}
-    typed = [{name.rstrip("s") if name in ("sources", "tops") else name: options.get(name) for name in names} for names in own]
-    if senses is not None:
-        refuse(typed[1] | {"explanations": explanations}, "only together with --explanations, and not with --senses")
-        refuse(
-            {name: options.get(name) for name in ("split", "data", "dtype")}, "eval --senses reads GOLD alone; leave this out"
-        )
-        from sememekit.analysis.senses.evaluation import evaluate_senses
-
-        return evaluate_senses(run, senses, **options), _print_senses
-    refuse(typed[0], "only together with --senses GOLD")
-    if not explanations:
-        refuse(typed[1], "only together with --explanations")
+def _words(run: LoadedRun, *, senses: Path | None = None, **options: Any) -> tuple[Any, Callable[[Any], None]]:
+    if senses is None:
+        refuse({"source": options.get("sources"), "method": options.get("method")}, "only together with --senses GOLD")
         return _metrics(run, **options)
-    from sememekit.analysis.explanations.evaluation import evaluate_explanations
-    from sememekit.commands.evaluate_explanations import show_scores
+    refuse({name: options.get(name) for name in ("split", "data", "dtype")}, "eval --senses reads GOLD alone; leave this out")
+    from sememekit.analysis.senses.evaluation import evaluate_senses
 
-    check_outputs(options.pop("html", None), options.pop("figure", None))
-    refuse({"dtype": options.get("dtype")}, "eval --explanations computes in the precision of the run; leave this out")
-    return evaluate_explanations(run, **options), show_scores
+    return evaluate_senses(run, senses, **options), _print_senses
 
 
 def _lattice(
@@ -270,11 +259,9 @@ def _print_senses(report: SenseScores) -> None:
         say("the folder of the run cannot be written, so tag will not know this measurement")
 
 
-_EXPLANATIONS = frozenset({"explanations", "tops", "mean", "contexts", "seed", "html", "figure"})
-
 WAYS = (
-    Way("texts", "a model of headlines or dialogue", _EXPLANATIONS | {"overrides", "texts"}, _words),
+    Way("texts", "a model of headlines or dialogue", frozenset({"overrides", "texts"}), _metrics),
     Way("lattices", "a lattice model", frozenset({"segmentation", "words", "lexicon", "marks", "decode"}), _lattice),
     Way("labels", "a classifier", frozenset(), _metrics),
-    Way("words", "a model that predicts words", _EXPLANATIONS | {"senses", "method", "sources"}, _words),
+    Way("words", "a model that predicts words", frozenset({"senses", "method", "sources"}), _words),
 )

@@ -44,17 +44,16 @@ def command(
 ) -> None:
     """Earlier name of ``eval RUN --explanations``."""
     from sememekit.analysis.explanations.evaluation import TOPS, evaluate_explanations
-    from sememekit.reports.explanation_scores import charts, write_page
+    from sememekit.reports.explanation_scores import charts, scores_page
 
     check_outputs(html, figure)
     options: dict[str, Any] = {"split": split, "mean": mean, "data": data, "contexts": contexts, "seed": seed}
     with progress_bars(quiet) as show:
         report = evaluate_explanations(run, tops=tops or TOPS, device=device, which=which, progress=show, **options)
-    give_out(Result(report, write_page, show_scores, charts), html, figure, json=json, quiet=quiet)
+    give_out(Result(report, scores_page, _show, charts), html, figure, json=json, quiet=quiet)
 
 
-def show_scores(report: ExplanationScores) -> None:
-    """The tables and what was counted, on stdout."""
+def _show(report: ExplanationScores) -> None:
     from sememekit.reports.explanation_scores import remarks, tables
 
     for table in tables(report):

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from sememekit.analysis.explanations.sememes import ContextSememe
-from sememekit.analysis.explanations.words import ChangedSememe, ChangedWord, Explanation, OverlayExplanation
+from sememekit.analysis.explanations.words import BLANKS, ChangedSememe, ChangedWord, Explanation, OverlayExplanation
 from sememekit.figures import percent
 from sememekit.reports import pages
-from sememekit.runs.uncut import BLANKS
 
 SHOWN: Final = 12
 """Rows of what an overlay changes that are shown; --json has all."""
-
-
-def write_page(explanation: Explanation, path: Path) -> None:
-    """Write an explanation as a page that needs nothing else."""
-    pages.write_page(path, explanation_page(explanation))
 
 
 def explanation_page(explanation: Explanation) -> str:

@@ -270,7 +270,7 @@ def test_the_command_prints_tables_and_json(place: Place, tmp_path: Path) -> Non
     [
         (["--method", "share"], "only together with --senses"),
         (["--top", "3"], "only together with --explanations"),
-        (["--senses", "x", "--explanations"], "not with --senses"),
+        (["--senses", "x", "--explanations"], "not together with --explanations"),
         (["--senses", "x", "--split", "valid"], "--split"),
     ],
 )

@@ -25,7 +25,10 @@ TEXT = "我 吃 苹果 。\n\n人 买 橘子\n"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = Place(tmp_path_factory.mktemp("tag"))
+    """Its data were cut by the words of a lexicon."""
+    folder = tmp_path_factory.mktemp("tag")
+    (folder / "lex.txt").write_text("".join(f"{word}\n义\n" for word in ("苹果", "电脑", "无名")), encoding="utf-8")
+    place = Place(folder, segmenter="fmm", lexicon=f"list:{folder / 'lex.txt'}")
     train(place.table("sdlm"), place.folder / "sdlm")
     return place.folder / "sdlm"
 
@@ -61,6 +64,14 @@ def test_raw_text_is_cut_and_words_choose(run: Path) -> None:
     raw = tagged(run, "--words", "苹果,吃", text="我吃苹果。\n")
     assert raw == tagged(run, "--words", "苹果,吃", text="我 吃 苹果 。\n")
     assert [line.split("\t")[2] for line in raw.splitlines()[3:]] == ["吃", "苹果"]
+
+
+def test_raw_text_is_refused_where_blanks_cut_the_data(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    train(place.table("sdlm", schedule__epochs=1), tmp_path / "blanks")
+    found = runner.invoke(app, ["tag", str(tmp_path / "blanks")], input="我吃苹果。\n")
+    assert found.exit_code == 1
+    assert "cut it first: sememekit segment" in found.stderr
 
 
 def test_json_lines_begin_with_the_header(run: Path) -> None:

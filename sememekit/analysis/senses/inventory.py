@@ -39,7 +39,7 @@ class Substitutes(NamedTuple):
 class SenseInventory:
     """The senses of the words of a vocabulary, with substitutes and usual frequencies.
 
-    >>> inventory = SenseInventory(run.graph, run.vocabulary.counts)
+    >>> inventory = SenseInventory(run.graph, run.train_counts)
     >>> inventory.substitutes(int(inventory.graph.sense_offsets[word]))
     >>> inventory.usual(word)
 
@@ -142,11 +142,11 @@ def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
                 f"{run} keeps no sememe graph, so its words have no senses; name a lexicon: "
                 "--source FORMAT:PATH or --source open"
             )
-        return SenseInventory(run.graph, run.vocabulary.counts)
+        return SenseInventory(run.graph, run.train_counts)
     given = build_graph(run.vocabulary, [open_lexicon(source) for source in sources])
     if run.graph is not None:
         entries: list[WordEntry] = [
             own if own.is_annotated else more for own, more in zip(run.graph.entries(), given.entries(), strict=True)
         ]
         given = SememeGraph(entries, run.graph.vocabulary_fingerprint, (*run.graph.lexicons, *given.lexicons))
-    return SenseInventory(given, run.vocabulary.counts)
+    return SenseInventory(given, run.train_counts)

@@ -16,7 +16,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.files import typed
 from sememekit.runs.run import OfRun, Run, Which
-from sememekit.runs.uncut import cut_line
+from sememekit.runs.uncut import segmenter_of_raw
 
 _LINES_AT_ONCE: Final = 32
 
@@ -91,9 +91,9 @@ def tag(
 ) -> Iterator[TaggedToken]:
     """Tag each word of a text with its senses; 32 lines are read before the first row comes.
 
-    Words stand between blanks; a line of Chinese without any is cut as the data of the run were, or, where blanks cut these, by
-    longest match over the words of the run. Each line is read by itself. Probabilities are those of ``method``
-    (``SenseTagger``), of a word with one sense 1. A word that the model read as several has the sum of their nats.
+    Words stand between blanks; where lines are Chinese without any, they are cut as the data of the run were. Each line is read
+    by itself. Probabilities are those of ``method`` (``SenseTagger``), of a word with one sense 1. A word that the model read
+    as several has the sum of their nats.
 
     Args:
         run: a language model, or its folder.
@@ -107,7 +107,8 @@ def tag(
 
     Raises:
         ConfigError: the task predicts no words, or words have no senses by this method.
-        DataError: a word that a vocabulary without ``<unk>`` lacks, or a lexicon that cannot be read.
+        DataError: Chinese without blanks where blanks cut the data of the run, a word that a vocabulary without ``<unk>``
+            lacks, or a lexicon that cannot be read.
     """
     loaded = Run.open(run, which=which, device=device)
     if method not in METHODS:
@@ -127,7 +128,9 @@ def _tag(
     words: frozenset[str],
 ) -> Iterator[TaggedToken]:
     while group := list(islice(lines, _LINES_AT_ONCE)):
-        cut = [(number, cut_line(run, line)[0]) for number, line in group if line.strip()]
+        cut = [(number, line.split()) for number, line in group if line.strip()]
+        if segmenter := segmenter_of_raw(run, [tokens for _, tokens in cut], "tag"):
+            cut = [(number, run.form().cut(" ".join(tokens), segmenter)) for number, tokens in cut]
         read = [reader.read(tokens) for _, tokens in cut]
         wanted = []
         for (_, tokens), line in zip(cut, read, strict=True):
