@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, final
 
 import torch
@@ -80,13 +81,13 @@ class SenseShare(Record):
 
     Attributes:
         share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
-        prior: the same in an empty context.
+        prior: the same in an empty context, where it was asked for.
         label: part of speech and gloss where the lexicon has them, otherwise the sememes.
         sememes: by falling rise, or by falling gate where there is none.
     """
 
     share: float
-    prior: float
+    prior: float | None = None
     label: str
     sememes: tuple[ContextSememe, ...]
 
@@ -193,14 +194,17 @@ def ranked(sememes: Sequence[ContextSememe]) -> Iterator[tuple[int, ContextSemem
 
 
 def senses_of(
-    graph: SememeGraph, shares: Iterable[tuple[int, float]], priors: Mapping[int, float], sememes: Sequence[ContextSememe]
+    graph: SememeGraph,
+    shares: Iterable[tuple[int, float]],
+    sememes: Sequence[ContextSememe],
+    priors: Mapping[int, float] = MappingProxyType({}),
 ) -> tuple[SenseShare, ...]:
     """Senses of a word with their shares, in the order given, with those in an empty context, and the sememes of each."""
     senses = []
     for sense, share in shares:
         first, end = graph.set_offsets[graph.sense_set[sense] :][:2]
         own = sorted((sememes[number] for number in graph.set_sememes[first:end]), key=_by_rise)
-        senses.append(SenseShare(share=share, prior=priors[sense], label=graph.sense_labels[sense], sememes=tuple(own)))
+        senses.append(SenseShare(share=share, prior=priors.get(sense), label=graph.sense_labels[sense], sememes=tuple(own)))
     return tuple(senses)
 
 

@@ -191,8 +191,8 @@ def explain(
         named = known_word(loaded, word)
         reading = _reading(loaded, context, top, [named], mean, data, show)
         rank = 1 + int((reading.log_probs_V > reading.log_probs_V[named]).sum())
-        asked = asked_word(loaded, [item.word for item in reading.context], reading.predicted[named], rank, right.split())
-        return _explanation(reading, str(run), top_sememes, min_count).model_copy(update={"asked": asked})
+        found = asked_word(loaded, [item.word for item in reading.context], reading.predicted[named], rank, right.split())
+        return _explanation(reading, str(run), top_sememes, min_count).model_copy(update={"asked": found})
     if word is not None or right:
         raise ConfigError("--overlay compares the words of its changes; leave out --word and --right")
     changed = loaded.with_overlay(overlay)
@@ -306,7 +306,7 @@ def _with_senses(
             probability=probability,
             source=graph.word_sources[word],
             annotated=bool(graph.annotated[word]),
-            senses=senses_of(graph, shares, priors, sememes),
+            senses=senses_of(graph, shares, sememes, priors),
         )
         for (word, probability), shares in zip(probabilities, attribution.word_senses, strict=True)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -124,6 +125,7 @@ def evaluate_senses(
             f"--senses {gold}: no target can be scored with {loaded}: {told}; build the graph of the run from the lexicon of "
             "the gold senses, or name it with --source FORMAT:PATH"
         )
+    SenseTagger(loaded, inventory, METHODS[method])  # refuses a method that the model has not
     tagger = SenseTagger(loaded, inventory)
     names = [method, *(name for name in get_args(Method) if name != method)]
     names = [name for name in names if set(METHODS[name]) & set(tagger.parts)]
@@ -153,7 +155,14 @@ def evaluate_senses(
         words=_by_word(targets, inventory, loaded, correct),
         stored=False,
     )
-    measured = Measurement.of(loaded, gold, method, tuple(sources), len(targets), scores.rows[0].micro, scores.rows[0].macro)
+    measured = Measurement(
+        weights=loaded.weights_sha256,
+        gold=gold.name,
+        gold_sha256=hashlib.sha256(gold.read_bytes()).hexdigest(),
+        micro=scores.rows[0].micro,
+        macro=scores.rows[0].macro,
+        **scores.model_dump(include={"method", "sources", "targets"}),
+    )
     return scores.model_copy(update={"stored": remember(loaded.path, measured)})
 
 

@@ -70,7 +70,7 @@ class TagHeader(OfRun):
         of_lexicons = f", with {', '.join(self.sources)}" if self.sources else ""
         first = f"run {self.run}, {self.checkpoint}; method {self.method}{of_lexicons}"
         unknown = f"accuracy: not measured; {typed('sememekit', 'eval', self.run, '--senses', 'GOLD')} measures it"
-        return [first, *([f"accuracy: {one.sentence()}" for one in self.measured] or [unknown])]
+        return [first, *([f"accuracy: {one.sentence}" for one in self.measured] or [unknown])]
 
 
 def header_of(run: Run, method: Method, sources: Sequence[str]) -> TagHeader:
