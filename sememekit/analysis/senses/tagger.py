@@ -191,7 +191,8 @@ class SenseTagger:
                     after.setdefault(place + ahead, []).append((line, place))
             steps = []
             for step in range(rows):
-                self._keep(after.get(step, ()), state, states)
+                for line, place in after.get(step, ()):
+                    states[line, place] = tuple(part[line : line + 1].clone() for part in state)
                 hidden, state = task.contexts(tokens[step : step + 1], state)
                 steps.append(hidden)
             hidden_TBH = torch.cat(steps)
@@ -202,10 +203,6 @@ class SenseTagger:
             for column, ids in enumerate(lines)
         ]
         return contexts, states
-
-    def _keep(self, targets: Sequence[tuple[int, int]], state: State, states: dict[tuple[int, int], State]) -> None:
-        for line, place in targets:
-            states[line, place] = tuple(part[line : line + 1].clone() for part in state)
 
     def _parts(
         self,
