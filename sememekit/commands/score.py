@@ -53,7 +53,7 @@ def command(
 
     lines, line = lines_of(file, errors), f"{input_name(file)}, line"
     loaded = LoadedRun.open(run, which=which, device=device)
-    options: dict[str, Any] = {"carry": carry, "segment": segment, "which": which, "device": device}
+    options: dict[str, Any] = {"carry": carry, "segment": segment or None, "which": which, "device": device}
     options["name"] = line
     sums = OverlaySums()
     if overlay is None:

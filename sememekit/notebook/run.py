@@ -10,7 +10,6 @@ from typing import Any, Final
 import torch
 
 from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score, score_overlay
-from sememekit.attack import long_run
 from sememekit.config.settings import checked_arguments
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
@@ -231,6 +230,7 @@ class Run(OpenRun):
         wanted = "a list with a string for each example, or with a tuple of strings"
         _check_texts("predict", wanted, *(part for one in given for part in (one if isinstance(one, list | tuple) else [one])))
         classifier = load_classifier(self, which=self._which, device=self.settings.device)
+        classifier.refuse_uncut(given, "predict")
         rows = [
             (text if isinstance(text, str) else " / ".join(text), classifier.labels[int(values.argmax())], *values.tolist())
             for text, values in zip(given, classifier.probabilities(given), strict=True)
@@ -263,19 +263,10 @@ class Run(OpenRun):
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
     ) -> Sequence[ScoredToken]:
-        """Rows of ``score`` for a method; raw Chinese is cut as the data were, unless ``segment`` says otherwise.
-
-        Raises:
-            DataError: raw Chinese, and the data were cut by hand.
-        """
+        """Rows of ``score`` for a method."""
         lines = _lines(method, text)
-        raw = long_run(tuple(lines)) if segment is None else ""
-        if raw and self.signature.options.get("segmenter") == "none":
-            raise DataError(
-                f"{raw[:12]!r} has no blanks between its words, and the data of {self.path} were given with blanks; give the "
-                "text with blanks between its words"
-            )
-        given = {"which": self._which, "device": self.settings.device, **options, "segment": bool(segment or raw)}
+        given = {"name": "the text, line", **options, "segment": segment}
+        given |= {"which": self._which, "device": self.settings.device}
         if overlay is None:
             return list(score(self, lines, **given))
         return list(score_overlay(self, lines, Path(overlay), **given))
@@ -329,14 +320,16 @@ def _lines(method: str, text: Lines) -> list[str]:
     """The lines of a text, which LF ends as in files. Raises TypeError: it is none, such as a number, bytes or the path of a
     file."""
     if isinstance(text, str):
-        return text.removeprefix("\ufeff").removesuffix("\n").split("\n") if text else []
+        text = text.removesuffix("\n").split("\n") if text else []
     lines = list(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else [text]
     _check_texts(method, "a string with a sentence a line, or a list of strings", *lines)
-    return lines
+    return [line.removeprefix("\ufeff") for line in lines]
 
 
 def _check_texts(method: str, wanted: str, *texts: object) -> None:
-    """Raise TypeError for the first that is no string."""
+    """Raise TypeError for the first that is no string, DataError for a NUL, as in files."""
+    if number := next((place for place, text in enumerate(texts, start=1) if isinstance(text, str) and "\0" in text), 0):
+        raise DataError(f"run.{method}: a NUL in text {number}; clean it, such as with: text.replace('\\0', ' ')")
     other = next((text for text in texts if not isinstance(text, str)), "")
     if not isinstance(other, str):
         raise TypeError(f"run.{method} takes {wanted}, given {other!r:.80} ({type(other).__name__})")

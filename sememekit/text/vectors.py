@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import lzma
 import zlib
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -99,8 +99,8 @@ def _is_number(field: str) -> bool:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    kinds: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
-    done, open_text = 0, kinds.get(path.suffix.lower(), open)
+    done = 0
+    open_text: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix.lower(), open)
     try:
         with opening(path, DataError), open_text(path, "rt", encoding="utf-8", newline="\n") as file:
             for line in file:

@@ -79,6 +79,7 @@ class ExampleSet:
 
     def text(self, value: str) -> str:
         """A text of the source in one line, with one blank for white space and without marks of its ends."""
+        value = value.removeprefix("\ufeff")
         return " ".join(without_ends(value.replace("<br />", " ") if self.break_mark else value).split())
 
     def beside_names(self, name: str) -> list[str]:
