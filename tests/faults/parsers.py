@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sememekit.attack.candidates.table import TableCandidates
 from sememekit.attack.constraints.stop_words import StopWords
 from sememekit.attack.examples import read_examples
-from sememekit.attack.folder import AttackFolder
+from sememekit.attack.folder import AttackFolder, whole_results
 from sememekit.attack.plan import is_attack, read_attack_plan
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.word_pairs import read_pairs
@@ -239,8 +239,9 @@ def _read_run(folder: Path) -> None:
 
 def _read_attack(folder: Path) -> None:
     found = AttackFolder.open(folder / "attack")
-    _ = found.finished
     found.results()
+    found.report()
+    whole_results(folder / "attack" / "examples.jsonl")
     compare(folder / "attack", folder / "attack")
 
 
