@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.data.buckets import sorted_batches
+from sememekit.data.batching import sorted_batches
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner, Decoder
 from sememekit.encoders.base import Encoder
