@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sememekit.analysis.evaluate_writing import WrittenReport, evaluate_writing
-from sememekit.analysis.signatures import PAIRS, label_signature, perplexity_signature
+from sememekit.analysis.signatures import label_signature, perplexity_signature
 from sememekit.errors import ConfigError
 from sememekit.measure.classes import Accuracy
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import LabelPredictor, declares
+from sememekit.tasks.scoring import PAIRS
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.tasks.writing import TextWriter
 

@@ -6,15 +6,16 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import SerializeAsAny
 
 from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, WrittenMetrics, evaluate
 from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
-from sememekit.analysis.evaluate_several import check_comparable
+from sememekit.analysis.scored_runs import check_comparable
 from sememekit.analysis.signatures import of_text
 from sememekit.config import Record
-from sememekit.errors import CheckpointError, ConfigError
+from sememekit.errors import CheckpointError
 from sememekit.training.checkpoint import seed_runs
 
 
@@ -67,6 +68,9 @@ class SeedsMetrics(Record):
     reports: tuple[SerializeAsAny[MetricsReport], ...]
 
 
+R = TypeVar("R", PerplexityReport, MetricsReport)
+
+
 def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport] = evaluate_ppl) -> SeedsPerplexity:
     """The perplexity of each seed of a model, with mean and standard deviation; the runs are opened one after the other.
 
@@ -78,22 +82,16 @@ def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport] = eval
         CheckpointError: no such runs, or one without a checkpoint.
         ConfigError: runs whose signatures differ; and as ``read``.
     """
-    runs = _runs(folder)
-    reports: list[PerplexityReport] = []
-    for run in runs:
-        reports.append(read(run))
-        check_comparable(
-            *((one.run, f"{of_text(one.signature, adapted=False)}|dtype:{one.dtype}") for one in (reports[0], reports[-1]))
-        )
-    values = [one.perplexity for one in reports]
+    seeds, reports = _of_seeds(folder, read, lambda one: f"{of_text(one.signature, adapted=False)}|dtype:{one.dtype}")
+    figure = _figure("perplexity", [one.perplexity for one in reports])
     alike = len({one.signature for one in reports}) == 1
     return SeedsPerplexity(
         run=str(folder),
         split=reports[0].split,
-        seeds=_numbers(runs),
-        mean=geometric_mean(values),
-        sd=statistics.stdev(values) if len(values) > 1 else None,
-        signature=reports[0].signature if alike else of_text(reports[0].signature, adapted=False),
+        seeds=seeds,
+        mean=figure.mean,
+        sd=figure.sd,
+        signature=of_text(reports[0].signature, adapted=False) if not alike else reports[0].signature,
         reports=tuple(reports),
     )
 
@@ -103,45 +101,40 @@ def evaluate_metrics_of_seeds(folder: Path, read: Callable[[Path], MetricsReport
 
     Args and errors as ``evaluate_seeds``; ``read`` is such as ``partial(evaluate, split="valid")``.
     """
-    runs, reports = _runs(folder), list[MetricsReport]()
-    for run in runs:
-        reports.append(read(run))
-        first, last = (_signature(one) for one in (reports[0], reports[-1]))
-        if first != last:
-            raise ConfigError(
-                f"{runs[0]} and {run} have no mean, for what was measured differs: {first} and {last}; evaluate each by "
-                f"itself: sememekit eval {runs[0]}"
-            )
-    by_name = {name: tuple(_figures(one)[name] for one in reports) for name in _figures(reports[0])}
+    seeds, reports = _of_seeds(folder, read, _signature)
+    figures = [_figures(one) for one in reports]
     return SeedsMetrics(
         run=str(folder),
         split=reports[0].split,
-        seeds=_numbers(runs),
-        figures={
-            name: SeedsFigure(
-                values=values,
-                mean=geometric_mean(values) if name.endswith("perplexity") else statistics.fmean(values),
-                sd=statistics.stdev(values) if len(values) > 1 else None,
-            )
-            for name, values in by_name.items()
-        },
-        signature=_signature(reports[0]),
+        seeds=seeds,
+        figures={name: _figure(name, [one[name] for one in figures]) for name in figures[0]},
+        signature=_signature(reports[0]) or None,
         reports=tuple(reports),
     )
 
 
-def _runs(folder: Path) -> list[Path]:
+def _of_seeds(folder: Path, read: Callable[[Path], R], signature: Callable[[R], str]) -> tuple[tuple[int, ...], list[R]]:
+    """The seeds of a folder and what is read of each, all by one signature; an empty one is not compared."""
     if not (runs := seed_runs(folder)):
         raise CheckpointError(f"{folder} is no folder of runs seed-1, seed-2, ...; give one that 'train --seeds' wrote")
-    return runs
+    reports: list[R] = []
+    for run in runs:
+        reports.append(read(run))
+        if first := signature(reports[0]):
+            check_comparable((str(runs[0]), first), (str(run), signature(reports[-1])))
+    return tuple(int(run.name.removeprefix("seed-")) for run in runs), reports
 
 
-def _numbers(runs: Sequence[Path]) -> tuple[int, ...]:
-    return tuple(int(run.name.removeprefix("seed-")) for run in runs)
+def _figure(name: str, values: Sequence[float]) -> SeedsFigure:
+    return SeedsFigure(
+        values=tuple(values),
+        mean=geometric_mean(values) if name.endswith("perplexity") else statistics.fmean(values),
+        sd=statistics.stdev(values) if len(values) > 1 else None,
+    )
 
 
-def _signature(report: MetricsReport) -> str | None:
-    return report.signature if isinstance(report, LabelMetrics | WrittenMetrics) else None
+def _signature(report: MetricsReport) -> str:
+    return report.signature if isinstance(report, LabelMetrics | WrittenMetrics) else ""
 
 
 def _figures(report: MetricsReport) -> dict[str, float]:

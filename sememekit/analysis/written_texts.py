@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from sememekit.config import Record
-from sememekit.errors import DataError
+from sememekit.config import Record, nearest
+from sememekit.errors import ConfigError, DataError
 from sememekit.files import TEXTS, opening, write_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Interval, interval
 from sememekit.measure.rouge import METRICS, PRESETS, rouge
 from sememekit.measure.score_differences import score_differences
+
+SCORED_BY: Final = (*PRESETS, "bleu")
+"""How texts are scored for a comparison."""
 
 
 class TextsDifference(Record):
@@ -60,6 +63,23 @@ def write_texts_file(
         for source, best, own in zip(sources, texts, references, strict=True)
     )
     write_output(path, "".join(lines).encode(), TEXTS)
+
+
+def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> ComparisonReport:
+    """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
+
+    Raises:
+        ConfigError: ``by`` is none of ``SCORED_BY``.
+        DataError: a file that cannot be read, or files of other sources or references, with the line.
+    """
+    if by not in SCORED_BY:
+        raise ConfigError(f"--by {by!r}{nearest(by, SCORED_BY)}: allowed are {', '.join(SCORED_BY)}")
+    one, two = read_texts_file(first), read_texts_file(second)
+    check_same_sources(one, two, first, second)
+    signature, rows = difference_table(one, two, by, seed)
+    return ComparisonReport(
+        first=str(first), second=str(second), by=by, examples=len(one.texts), signature=signature, differences=rows
+    )
 
 
 def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, tuple[TextsDifference, ...]]:

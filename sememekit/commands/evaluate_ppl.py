@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sememekit.analysis.groupings import Grouping
 from sememekit.commands._completion import complete_setting
 from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which, option
 from sememekit.commands._printing import print_fields, print_json, print_table, remark, say
@@ -19,7 +19,6 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 if TYPE_CHECKING:
-    from sememekit.analysis.evaluate_overlay import OverlayComparison
     from sememekit.analysis.evaluate_ppl import PerplexityReport
     from sememekit.analysis.evaluate_seeds import SeedsPerplexity
     from sememekit.analysis.evaluate_several import ComparedWords, PerplexityComparison
@@ -32,33 +31,6 @@ EXAMPLES = (
     "sememekit evaluate-ppl runs/sdlm --cache --tune",
     "sememekit evaluate-ppl runs/mos --dynamic --set dynamic.preset=mos-ptb",
 )
-FORMER = {
-    "--cache-preset": "cache.preset",
-    "--theta": "cache.theta",
-    "--lambda": "cache.weight",
-    "--window": "cache.window",
-    "--cache-start": "cache.start",
-    "--dynamic-preset": "dynamic.preset",
-    "--scaling": "dynamic.scaling",
-    "--dynamic-rate": "dynamic.rate",
-    "--dynamic-decay": "dynamic.decay",
-    "--dynamic-epsilon": "dynamic.epsilon",
-    "--dynamic-segment": "dynamic.segment",
-    "--statistics-tokens": "dynamic.statistics_tokens",
-    "--tune-tokens": "tune.tokens",
-}
-"""Options of earlier versions, and the setting that each is now."""
-
-
-class Grouping(StrEnum):
-    """What ``--by`` takes."""
-
-    senses = "senses"
-    sememes = "sememes"
-    frequency = "frequency"
-    sememes_at_frequency = "sememes-at-frequency"
-
-
 SHOWN_POINTS = 10
 """Rows of a grid that are printed; --json has all."""
 
@@ -117,23 +89,14 @@ def command(
 
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
-    from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
     from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
     from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
-    from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
+    from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl, evaluate_overlay
     from sememekit.protocols.adaptation import read_adaptation
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.training.checkpoint import seed_runs
 
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
-    options: dict[str, Any] = {
-        "split": split,
-        "by": list(dict.fromkeys(one.value for one in by or ())),
-        "data": data,
-        "graph": graph,
-        "batch_size": batch_size,
-    }
-    where: dict[str, Any] = {"which": which, "device": device, "dtype": dtype}
     if overlay is not None and (others or adaptation is not None):
         raise ConfigError(
             "--overlay compares one run as it was trained with itself; leave out further runs, --cache and --dynamic"
@@ -141,29 +104,25 @@ def command(
     runs = (run, *(others or ()))
     seeds = next((one for one in runs if not (one / "plan.json").is_file() and seed_runs(one)), None)
     if seeds is not None and (others or overlay is not None):
-        raise ConfigError(
-            f"{seeds} holds runs of several seeds; "
-            + (
-                f"models of several seeds are compared by: {typed('sememekit', 'compare', *runs)}"
-                if others
-                else f"--overlay takes one run, such as {seed_runs(seeds)[0]}"
-            )
-        )
-    opened = [] if seeds is not None else [LoadedRun.open(one, **where) for one in runs]
+        advice = f"--overlay takes one run, such as {seed_runs(seeds)[0]}"
+        if others:
+            advice = f"models of several seeds are compared by: {typed('sememekit', 'compare', *runs)}"
+        raise ConfigError(f"{seeds} holds runs of several seeds; {advice}")
+    groupings = list(dict.fromkeys(one.value for one in by or ()))
+    options: dict[str, Any] = {"split": split, "by": groupings, "data": data, "graph": graph, "batch_size": batch_size}
+    where: dict[str, Any] = {"which": which, "device": device, "dtype": dtype}
     report: PerplexityReport | PerplexityComparison | SeedsPerplexity
     with progress_bars(quiet) as show:
-        if seeds is not None:
-            report = evaluate_seeds(seeds, partial(evaluate_ppl, **options, **where, adaptation=adaptation, progress=show))
-        elif overlay is not None:
-            report = evaluate_overlay(opened[0], overlay, **options, progress=show)
+        if overlay is not None:
+            report = evaluate_overlay(LoadedRun.open(run, **where), overlay, **options, progress=show)
         elif others:
+            opened = [LoadedRun.open(one, **where) for one in runs]
             report = compare_ppl(opened, **options, adaptation=adaptation, progress=show)
         else:
-            report = evaluate_ppl(opened[0], **options, **where, adaptation=adaptation, progress=show)
+            options |= {**where, "adaptation": adaptation, "progress": show}
+            report = evaluate_ppl(run, **options) if seeds is None else evaluate_seeds(seeds, partial(evaluate_ppl, **options))
     if json:
         print_json(report)
-    elif isinstance(report, OverlayComparison):
-        _print_overlay(report, quiet)
     elif isinstance(report, PerplexityComparison):
         _print_comparison(report)
     elif isinstance(report, SeedsPerplexity):
@@ -173,6 +132,8 @@ def command(
     for one in (report,) if isinstance(report, PerplexityReport) else report.reports:
         if one.cut_sources:
             remark(f"{one.run}: {one.cut_sources:,} sources have more words than the model reads (task.read_words)", quiet)
+    for word in getattr(report, "absent", ()):
+        remark(f"{word} does not occur in {report.split}", quiet)
 
 
 def _print_report(report: PerplexityReport) -> None:
@@ -212,26 +173,18 @@ def _print_seeds(report: SeedsPerplexity) -> None:
 
 def _print_comparison(report: PerplexityComparison) -> None:
     """One table: perplexities, and by how much each further model differs from the first; a row with a name is shown once."""
+    from sememekit.analysis.evaluate_several import OverlayComparison
+
     names = [f"{one.run} ({', '.join(filter(None, (one.checkpoint, one.marginal)))})" for one in report.reports]
-    _print_side_by_side(report, names)
-
-
-def _print_overlay(report: OverlayComparison, quiet: bool) -> None:
-    """What was changed, then the table of before and after."""
-    for change in report.changes:
-        say(f"{change.word}#{change.sense}: {' '.join(change.before)} -> {' '.join(change.after)}")
-    first = report.reports[0]
-    _print_side_by_side(report, [f"{first.run} ({first.checkpoint}) as trained", f"the same with {report.overlay}"])
-    for word in report.absent:
-        remark(f"{word} does not occur in {report.split}", quiet)
-
-
-def _print_side_by_side(report: PerplexityComparison, names: Sequence[str]) -> None:
+    if isinstance(report, OverlayComparison):
+        for change in report.changes:
+            say(f"{change.word}#{change.sense}: {' '.join(change.before)} -> {' '.join(change.after)}")
+        names = [f"{names[0]} as trained", f"the same with {report.overlay}"]
     for number, name in enumerate(names, start=1):
         say(f"{number}: {name}")
-    columns = ["words", "tokens", "share", *(str(number) for number in range(1, len(names) + 1))]
-    for number in range(2, len(names) + 1):
-        columns += [f"{number} - 1", "in %", "from", "to"]
+    numbers = range(1, len(names) + 1)
+    columns = ["words", "tokens", "share", *map(str, numbers)]
+    columns += [head for number in numbers[1:] for head in (f"{number} - 1", "in %", "from", "to")]
     rows = {row.name: (row.name, row.tokens, percent(row.share), *row.perplexities, *_changes(row)) for row in report.rows}
     print_table(f"Perplexity on {report.split}", columns, rows.values())
     drawn = f"{report.resamples:,} paired draws of {report.units:,} {report.unit}"
