@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.scored_runs import TextReading, open_texts, score_texts
+from sememekit.analysis.scored_runs import SCALES, Scale, TextReading, open_texts, score_texts
 from sememekit.analysis.signatures import of_text
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.figures import percent
 from sememekit.files import typed
-from sememekit.measure.intervals import FEWEST_EXAMPLES, RESAMPLES, Estimate, Interval, from_draws, interval, resampled_ratios
+from sememekit.measure.intervals import FEWEST_EXAMPLES, RESAMPLES, Estimate, Interval, from_draws, resampled_ratios
 from sememekit.measure.rates import rate_difference
 from sememekit.measure.seed_interval import combined, seed_difference
 from sememekit.measure.sides import at_equal_budget
@@ -27,29 +26,6 @@ from sememekit.runs.run import Run, Which
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import seed_runs
 
-
-@dataclass(frozen=True)
-class Scale:
-    """How the values of a figure are averaged and told apart.
-
-    ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
-    """
-
-    figure: Literal["perplexity", "accuracy"]
-    higher: bool
-    inner: Callable[[float], float]
-    outer: Callable[[float], float]
-    change: Callable[[float], float]
-
-    def shown(self, estimate: Estimate) -> Interval:
-        """A difference of inner values as it is shown."""
-        return interval(Estimate(*map(self.change, (estimate.value, estimate.low, estimate.high))))
-
-
-SCALES: Final = {
-    "perplexity": Scale("perplexity", False, math.log, math.exp, math.expm1),
-    "accuracy": Scale("accuracy", True, float, float, float),
-}
 TEST: Final = "at the best checkpoint"
 TEST_LAST: Final = "at the last checkpoint"
 UPDATES: Final = "validation, equal updates"
@@ -191,12 +167,12 @@ def compare_runs(
     runs = [Run.open(path, which=which, device=device, dtype=dtype) for path in flat]
     ends = np.cumsum([len(side) for side in paths]).tolist()
     columns = [range(end - len(side), end) for side, end in zip(paths, ends, strict=True)]
-    opened = open_texts(runs, TextReading(split, data, batch_size), "compare", figures=tuple(SCALES))
-    scored = score_texts(opened, progress=progress)
-    scoring = scored[0].scoring
+    texts = open_texts(runs, TextReading(split, data, batch_size), "compare", figures=tuple(SCALES))
+    score_texts(texts, progress=progress)
+    scoring = texts[0].scoring
     scale = SCALES[scoring.figure]
     curves = [_curve(run.folder, scale) for run in runs]
-    values_UC, counts_UC = (np.stack(part, axis=1) for part in zip(*(one.sums.units() for one in scored), strict=True))
+    values_UC, counts_UC = (np.stack(part, axis=1) for part in zip(*(one.sums.units() for one in texts), strict=True))
     measures = [
         _tested(TEST if which == "best" else TEST_LAST, scale, values_UC, counts_UC, columns, seed),
         _at_equal_budget(UPDATES, scale, curves, columns, 0),
@@ -216,7 +192,7 @@ def compare_runs(
         figure=scale.figure,
         sides=found,
         split=split,
-        signature=of_text(scored[0].signature),
+        signature=of_text(texts[0].signature),
         unit=scoring.unit,
         units=scoring.num_units,
         resamples=RESAMPLES,
@@ -291,7 +267,7 @@ def _measure(
         measure=name,
         budget=budget,
         values=values,
-        mean=scale.outer(statistics.fmean(inner)) if values else None,
+        mean=scale.mean(inner) if values else None,
         sd=statistics.stdev(values) if len(values) > 1 else None,
         difference=difference,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sememekit.analysis.scored_runs import ScoredText, TextReading, open_texts, score_texts
+from sememekit.analysis.scored_runs import RunText, TextReading, open_texts, score_texts
 from sememekit.analysis.word_groups import WordKind, kinds_of
 from sememekit.config import Record
 from sememekit.measure import Perplexity, perplexity_of
@@ -93,14 +93,14 @@ def evaluate_ppl(
         GraphError: the graph is of another vocabulary.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
-    opened = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
+    texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = loaded.graph if graph is None else given_graph(graph, loaded)
     kinds = kinds_of(by, loaded, used)
-    (scored,) = score_texts(opened, kinds, progress)
-    return report_of(scored, used, kinds)
+    score_texts(texts, kinds, progress)
+    return report_of(texts[0], used, kinds)
 
 
-def report_of(scored: ScoredText, graph: SememeGraph | None, kinds: Sequence[WordKind] = ()) -> PerplexityReport:
+def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKind] = ()) -> PerplexityReport:
     """The report of one scored text, with a table for each grouping of the ``kinds``; characters and bytes are those of the
     whole split, but for pairs, of whose targets alone they are not known."""
     loaded, data, scoring, sums = scored.run, scored.data, scored.scoring, scored.sums

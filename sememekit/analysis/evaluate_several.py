@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sememekit.analysis.evaluate_ppl import PerplexityReport, given_graph, report_of
-from sememekit.analysis.scored_runs import ScoredText, TextReading, open_texts, score_texts
+from sememekit.analysis.scored_runs import RunText, TextReading, open_texts, score_texts
 from sememekit.analysis.signatures import of_text
 from sememekit.analysis.word_groups import WordKind, kinds_of, reads_graph
 from sememekit.config import Record
@@ -130,12 +130,12 @@ def compare_ppl(
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
     text = TextReading(split, data, batch_size, adaptation)
-    opened = open_texts(runs, text, "evaluate-ppl RUN RUN2", grouped=bool(by))
+    texts = open_texts(runs, text, "evaluate-ppl RUN RUN2", grouped=bool(by))
     used = _common_graph(runs, graph) if any(map(reads_graph, by)) else None
     kinds = kinds_of(by, runs[0], used)
-    scored = score_texts(opened, kinds, progress)
-    reports = [report_of(one, used or one.run.graph, kinds) for one in scored]
-    return PerplexityComparison(**_side_by_side(scored, reports, kinds, used, seed))
+    score_texts(texts, kinds, progress)
+    reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
+    return PerplexityComparison(**_side_by_side(texts, reports, kinds, used, seed))
 
 
 def evaluate_overlay(
@@ -170,11 +170,11 @@ def evaluate_overlay(
     if before is None:  # the overlay was refused already
         raise GraphError(f"{run} has no sememe graph")
     used = before if graph is None else given_graph(graph, run)
-    opened = open_texts([run, after], TextReading(split, data, batch_size), "evaluate-ppl --overlay", grouped=True)
+    texts = open_texts([run, after], TextReading(split, data, batch_size), "evaluate-ppl --overlay", grouped=True)
     kinds = [*_changed_kinds(changes, before.words), *kinds_of(by, run, used)]
-    scored = score_texts(opened, kinds, progress)
+    score_texts(texts, kinds, progress)
     return OverlayComparison(
-        **_side_by_side(scored, [report_of(one, one.run.graph) for one in scored], kinds, used, seed),
+        **_side_by_side(texts, [report_of(one, one.run.graph) for one in texts], kinds, used, seed),
         overlay=str(overlay),
         changes=changes,
         sememe_counts=counts_of_added(before, run.vocabulary.counts, changes, overlay, run.path),
@@ -194,7 +194,7 @@ def _changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> lis
 
 
 def _side_by_side(
-    scored: Sequence[ScoredText],
+    texts: Sequence[RunText],
     reports: Sequence[PerplexityReport],
     kinds: Sequence[WordKind],
     graph: SememeGraph | None,
@@ -202,7 +202,7 @@ def _side_by_side(
 ) -> dict[str, Any]:
     """The fields of a comparison: the whole text, then each kind of words; sentences are drawn once for all rows."""
     listed = [("all", "all words", False), *((kind.grouping, kind.name, kind.of_which) for kind in kinds)]
-    sums = [[one.sums.units(place) for one in scored] for place in range(len(listed))]
+    sums = [[one.sums.units(place) for one in texts] for place in range(len(listed))]
     estimates = iter(ratio_difference_intervals([(side, sides[0]) for sides in sums for side in sides[1:]], seed=seed))
     total, rows = reports[0].tokens, []
     for (grouping, name, of_which), sides in zip(listed, sums, strict=True):
@@ -224,8 +224,8 @@ def _side_by_side(
         "split": reports[0].split,
         "signature": of_text(reports[0].signature),
         "graph": None if graph is None else graph.fingerprint,
-        "unit": scored[0].scoring.unit,
-        "units": scored[0].scoring.num_units,
+        "unit": texts[0].scoring.unit,
+        "units": texts[0].scoring.num_units,
         "resamples": RESAMPLES,
         "rows": tuple(rows),
     }
@@ -237,7 +237,7 @@ def _change(first: float | None, other: float | None, nats: Interval) -> Perplex
         perplexity=None if first is None or other is None else other - first,
         nats=nats,
         relative=Interval(**relative),
-        excludes_zero=None if nats.low is None or nats.high is None else nats.low > 0 or nats.high < 0,
+        excludes_zero=nats.leaves_zero_out,
     )
 
 

@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.analysis.signatures import of_text, signature_of
 from sememekit.analysis.word_groups import WordKind
-from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
+from sememekit.measure.intervals import Estimate, Interval, interval
 from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
 from sememekit.runs.run import Run
 from sememekit.tasks.base import WordPredictor, check_declares, require
-from sememekit.tasks.scoring import SENTENCES, Scoring, UnitScores, stream_scoring
+from sememekit.tasks.scoring import SENTENCES, UnitScores, stream_scoring
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the values of a figure are averaged and told apart.
+
+    ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
+    """
+
+    figure: Literal["perplexity", "accuracy"]
+    higher: bool
+    inner: Callable[[float], float]
+    outer: Callable[[float], float]
+    change: Callable[[float], float]
+
+    def mean(self, inner: Iterable[float]) -> float:
+        """The mean of figures, given as inner values: geometric of perplexities."""
+        return self.outer(statistics.fmean(inner))
+
+    def shown(self, estimate: Estimate) -> Interval:
+        """A difference of inner values as it is shown."""
+        return interval(Estimate(*map(self.change, (estimate.value, estimate.low, estimate.high))))
+
+
+SCALES: Final = {
+    "perplexity": Scale("perplexity", False, math.log, math.exp, math.expm1),
+    "accuracy": Scale("accuracy", True, float, float, float),
+}
 
 Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 """Values and number of predictions, unit by unit: (U,) each."""
@@ -78,19 +108,30 @@ class TextSums:
         return {name: Tally(nats, self.total.count).perplexity for name, nats in self._parts.items()} or None
 
 
-@dataclass(frozen=True)
 class RunText:
-    """A text as one run reads it, before it is scored."""
+    """A text as one run reads it and, after ``score``, what the run makes of it.
 
-    run: Run
-    data: PreparedData
-    text: TextReading
-    scoring: Scoring
+    Attributes:
+        scoring: how the task reads it; with a cache or dynamic evaluation, how these do.
+        num_predictions: the tokens of the text; once it is scored, the predictions.
+        sums, adaptation: of the scored text.
+    """
 
-    @property
-    def num_predictions(self) -> int:
-        """How many there are, for the signature: as long as the text is not scored, its tokens."""
-        return len(self.data.tokens(self.text.split))
+    sums: TextSums
+    adaptation: AdaptationReport | None = None
+
+    def __init__(self, run: Run, text: TextReading, command: str, figures: Sequence[str], grouped: bool) -> None:
+        """Args and errors as ``open_texts``."""
+        self.run, self.text, self.data, adapted = run, text, run.data(text.data), text.adaptation is not None
+        scoring = run.task.scored(self.data, text.split, text.batch_size or (1 if adapted else None))
+        if scoring is None or scoring.figure not in figures:
+            check_declares(type(run.task), WordPredictor, command)
+        assert scoring is not None
+        asked = {"by": grouped, "cache": adapted, "batch_size": text.batch_size is not None}
+        if any(asked.get(name) for name in scoring.without):
+            options = (f"--{name.replace('_', '-')}" for name in scoring.without)
+            raise ConfigError(f"{run} {scoring.how}; leave out {', '.join(options)}")
+        self.scoring, self.num_predictions = scoring, len(self.data.tokens(text.split))
 
     @property
     def signature(self) -> str:
@@ -101,26 +142,30 @@ class RunText:
         """As ``check_comparable`` takes it."""
         return str(self.run), f"{of_text(self.signature)}|dtype:{self.run.settings.dtype}"
 
-
-@dataclass(frozen=True)
-class ScoredText(RunText):
-    """A text with what a run makes of it; ``scoring`` is that which was used, with a cache or dynamic evaluation."""
-
-    sums: TextSums
-    adaptation: AdaptationReport | None
-
-    @property
-    def num_predictions(self) -> int:
-        return self.sums.total.count
+    def score(self, kinds: Sequence[WordKind], progress: Progress) -> None:
+        """Score the text. Raises ConfigError: dynamic evaluation diverged."""
+        run, data, split, columns, reader = self.run, self.data, self.text.split, self.scoring.columns, None
+        self.sums, tokens = TextSums(self.scoring.num_units, len(run.vocabulary), kinds), data.tokens(split)
+        with run.autocast():
+            if self.text.adaptation is not None:
+                task = require(run.task, WordPredictor, "evaluate-ppl")
+                reader = make_scorer(task, data, run.path, self.text.adaptation, run.settings.dtype, columns, progress)
+                segments = partial(reader.segments, tokens, columns)
+                self.scoring = stream_scoring(data, split, segments, columns, reader.signature())
+            for part in self.scoring.chunks(partial(progress, self.scoring.counted)):
+                self.sums.add(part)
+            if reader is not None:
+                self.adaptation = reader.report(tokens, columns, progress)
+        self.num_predictions = self.sums.total.count
+        if reader is not None and reader.dynamic is not None and not np.isfinite(self.sums.total.perplexity):
+            raise ConfigError(
+                f"dynamic evaluation diverged: the perplexity of {split} is not finite at a rate of "
+                f"{reader.dynamic.rate:g}; use a smaller --set dynamic.rate, or find one with --tune"
+            )
 
 
 def open_texts(
-    runs: Sequence[Run],
-    text: TextReading,
-    command: str,
-    *,
-    figures: Sequence[str] = ("perplexity",),
-    grouped: bool = False,
+    runs: Sequence[Run], text: TextReading, command: str, *, figures: Sequence[str] = ("perplexity",), grouped: bool = False
 ) -> list[RunText]:
     """A text as several runs read it; nothing is scored yet.
 
@@ -136,63 +181,17 @@ def open_texts(
             apply to how a run reads.
         DataError: the data are absent, lack the split, or have another vocabulary.
     """
-    texts = [_open_text(run, text, command, figures, grouped) for run in runs]
+    texts = [RunText(run, text, command, figures, grouped) for run in runs]
     for other in texts[1:]:
         check_comparable(texts[0].side, other.side)
     return texts
 
 
-def _open_text(run: Run, text: TextReading, command: str, figures: Sequence[str], grouped: bool) -> RunText:
-    data, adapted = run.data(text.data), text.adaptation is not None
-    scoring = run.task.scored(data, text.split, text.batch_size or (1 if adapted else None))
-    if scoring is None or scoring.figure not in figures:
-        check_declares(type(run.task), WordPredictor, command)
-    assert scoring is not None
-    asked = {"by": grouped, "cache": adapted, "batch_size": text.batch_size is not None}
-    if any(asked.get(name) for name in scoring.without):
-        *flags, last = (f"--{name.replace('_', '-')}" for name in scoring.without)
-        options = (
-            f"{', '.join(flags)} and {last} do not apply; leave them out" if flags else f"{last} does not apply; leave it out"
-        )
-        raise ConfigError(f"{run} {scoring.how}, so that {options}")
-    return RunText(run, data, text, scoring)
-
-
-def score_texts(opened: Sequence[RunText], kinds: Sequence[WordKind] = (), progress: Progress = silent) -> list[ScoredText]:
-    """The text scored by each run; units are the same for all.
-
-    Args:
-        opened: of ``open_texts``.
-        kinds: kinds of words with sums of their own.
-
-    Raises:
-        ConfigError: signatures that differ, or dynamic evaluation that diverged.
-    """
-    found: list[ScoredText] = []
-    for one in opened:
-        found.append(_scored(one, kinds, progress))
-        check_comparable(found[0].side, found[-1].side)
-    return found
-
-
-def _scored(opened: RunText, kinds: Sequence[WordKind], progress: Progress) -> ScoredText:
-    run, data, text, scoring = opened.run, opened.data, opened.text, opened.scoring
-    sums, reader, tokens = TextSums(scoring.num_units, len(run.vocabulary), kinds), None, data.tokens(text.split)
-    with run.autocast():
-        if text.adaptation is not None:
-            task = require(run.task, WordPredictor, "evaluate-ppl")
-            reader = make_scorer(task, data, run.path, text.adaptation, run.settings.dtype, scoring.columns, progress)
-            segments = partial(reader.segments, tokens, scoring.columns)
-            scoring = stream_scoring(data, text.split, segments, scoring.columns, reader.signature())
-        for part in scoring.chunks(partial(progress, scoring.counted)):
-            sums.add(part)
-        adapted = None if reader is None else reader.report(tokens, scoring.columns, progress)
-    if reader is not None and reader.dynamic is not None and not np.isfinite(sums.total.perplexity):
-        raise ConfigError(
-            f"dynamic evaluation diverged: the perplexity of {text.split} is not finite at a rate of "
-            f"{reader.dynamic.rate:g}; use a smaller --set dynamic.rate, or find one with --tune"
-        )
-    return ScoredText(run, data, text, scoring, sums, adapted)
+def score_texts(texts: Sequence[RunText], kinds: Sequence[WordKind] = (), progress: Progress = silent) -> None:
+    """Score the text by each run, with sums of some kinds of words. Raises ConfigError: as ``score``, or signatures differ."""
+    for one in texts:
+        one.score(kinds, progress)
+        check_comparable(texts[0].side, one.side)
 
 
 _OPTIONS: Final = {"columns": "--batch-size", "dtype": "--dtype"}

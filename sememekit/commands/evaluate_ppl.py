@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -149,25 +150,25 @@ def _print_report(report: PerplexityReport) -> None:
 
 def _print_seeds(report: SeedsPerplexity) -> None:
     """A row for each seed, then mean and standard deviation; groups of words with their means."""
-    from sememekit.analysis.evaluate_seeds import geometric_mean
+    from sememekit.analysis.scored_runs import SCALES
 
-    adapted = any(one.adaptation is not None for one in report.reports)
+    adapted = [one.adaptation.static_perplexity for one in report.reports if one.adaptation is not None]
     columns = ["seed", "perplexity", "tokens", "checkpoint", *(["perplexity as trained"] if adapted else [])]
-    rows: list[tuple[object, ...]] = []
-    for seed, one in zip(report.seeds, report.reports, strict=True):
-        before = [one.adaptation.static_perplexity] if one.adaptation is not None else []
-        rows.append((str(seed), one.perplexity, one.tokens, one.checkpoint, *before))
+    rows: list[tuple[object, ...]] = [
+        (str(seed), one.perplexity, one.tokens, one.checkpoint, *adapted[place : place + 1])
+        for place, (seed, one) in enumerate(zip(report.seeds, report.reports, strict=True))
+    ]
     rows += [("geometric mean", report.mean), ("sd", report.sd)]
     print_table(f"Perplexity of {report.run} on {report.split}", columns, rows)
-    for grouping, groups in (report.reports[0].groups or {}).items():
-        found = []
-        for place, group in enumerate(groups):
-            values = [(one.groups or {})[grouping][place].perplexity for one in report.reports]
-            known = [value for value in values if value is not None]
-            mean = geometric_mean(known) if known else None
-            found.append((group.name, group.tokens, percent(group.share), *values, mean))
-        columns = ["words", "tokens", "share", *(f"seed {seed}" for seed in report.seeds), "geometric mean"]
-        print_table(f"By {grouping} of the word", columns, found)
+    columns = ["words", "tokens", "share", *(f"seed {seed}" for seed in report.seeds), "geometric mean"]
+    for grouping in report.reports[0].groups or {}:
+        rows = []
+        for first, *others in zip(*((one.groups or {})[grouping] for one in report.reports), strict=True):
+            values = [one.perplexity for one in (first, *others)]
+            known = [math.log(value) for value in values if value is not None]
+            mean = SCALES["perplexity"].mean(known) if known else None
+            rows.append((first.name, first.tokens, percent(first.share), *values, mean))
+        print_table(f"By {grouping} of the word", columns, rows)
     say(f"signature: {report.signature}")
 
 
@@ -200,29 +201,24 @@ def _changes(row: ComparedWords) -> Iterator[object]:
 
 
 def _print_adaptation(report: AdaptationReport) -> None:
-    tuning = report.tuning
-    if tuning is not None:
+    if (tuning := report.tuning) is not None:
         where = f"{tuning.tokens:,} tokens of {tuning.split}, {tuning.static_perplexity:,.2f} as trained"
-        if tuning.dynamic is not None:
-            columns = ("rate", "decay (lambda)", "epsilon", "perplexity")
-            steps = [(p.settings.rate, p.settings.decay, p.settings.epsilon, p.perplexity) for p in tuning.dynamic]
-            print_table(_title("Dynamic evaluation", where, len(steps)), columns, steps[:SHOWN_POINTS], numeric=0)
-        if tuning.cache is not None:
-            columns = ("theta", "lambda", "window", "perplexity")
-            points = [(p.settings.theta, p.settings.weight, p.settings.window, p.perplexity) for p in tuning.cache]
-            print_table(_title("Cache", where, len(points)), columns, points[:SHOWN_POINTS], numeric=0)
+        for name, points, columns in (
+            ("Dynamic evaluation", tuning.dynamic, {"rate": "rate", "decay": "decay (lambda)", "epsilon": "epsilon"}),
+            ("Cache", tuning.cache, {"theta": "theta", "weight": "lambda", "window": "window"}),
+        ):
+            if points is not None:
+                rows = [(*(getattr(one.settings, key) for key in columns), one.perplexity) for one in points[:SHOWN_POINTS]]
+                best = f"the best {SHOWN_POINTS} of " if len(points) > SHOWN_POINTS else ""
+                title = f"{name}: {best}{len(points)} settings on {where}"
+                print_table(title, (*columns.values(), "perplexity"), rows, numeric=0)
         if tuning.at_the_edge:
             names = ", ".join(tuning.at_the_edge)
             remark(f"the best value is at the edge of the grid: {names}; values outside of it may be better", quiet=False)
-    rows: list[tuple[str, object]] = [("perplexity as trained", report.static_perplexity)]
-    for name, settings in (("cache", report.cache), ("dynamic", report.dynamic), ("the same in krause scaling", report.exact)):
-        if settings is not None:
-            rows.append((name, settings.model_dump()))
-    if report.statistics_batches is not None:
-        rows.append(("batches of the statistics", report.statistics_batches))
-    print_table("Learned while reading", ("", ""), rows)
-
-
-def _title(name: str, where: str, points: int) -> str:
-    shown = f"the best {SHOWN_POINTS} of {points} settings" if points > SHOWN_POINTS else f"{points} settings"
-    return f"{name}: {shown} on {where}"
+    settings = {"cache": report.cache, "dynamic": report.dynamic, "the same in krause scaling": report.exact}
+    fields = {
+        "perplexity as trained": report.static_perplexity,
+        **{name: None if one is None else one.model_dump() for name, one in settings.items()},
+        "batches of the statistics": report.statistics_batches,
+    }
+    print_fields("Learned while reading", fields)

@@ -8,7 +8,8 @@ import statistics
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from sememekit.analysis.compare_runs import SCALES, RunsComparison, Side, SideMeasure
+from sememekit.analysis.compare_runs import RunsComparison, Side, SideMeasure
+from sememekit.analysis.scored_runs import SCALES
 from sememekit.errors import ConfigError
 from sememekit.figures import percent, percent_limits
 from sememekit.files import Kind
@@ -176,7 +177,7 @@ def curves(report: RunsComparison) -> list[Curves]:
 
 def _mean_line(report: RunsComparison, side: Side, place: int) -> tuple[tuple[float, float], ...]:
     scale, epochs = SCALES[report.figure], list(zip(*side.curves, strict=False))
-    figures = (scale.outer(statistics.fmean(scale.inner(point[2]) for point in epoch)) for epoch in epochs)
+    figures = (scale.mean(scale.inner(point[2]) for point in epoch) for epoch in epochs)
     return tuple(
         (statistics.fmean(point[place] for point in epoch), figure) for epoch, figure in zip(epochs, figures, strict=True)
     )

@@ -86,7 +86,9 @@ def test_a_baseline_can_be_compared(tmp_path: Path) -> None:
 )
 def test_options_of_runs_are_refused_with_texts(tmp_path: Path, typed: str) -> None:
     first = write(tmp_path / "1", ["a"] * 5)
-    done = CliRunner().invoke(app, ["compare", str(first), str(first), "--by", "gigaword", typed])
+    both = ["compare", str(first), str(first), "--by", "gigaword", "--debug", "--trust-code"]
+    assert CliRunner().invoke(app, both).exit_code == 0, "options that every command has"
+    done = CliRunner().invoke(app, [*both, typed])
     assert done.exit_code == 2
     assert f"{typed.partition('=')[0]} is for runs, and {first} is a file of texts; leave it out" in " ".join(
         done.stderr.split()

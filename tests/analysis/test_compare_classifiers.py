@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.compare_runs import SCALES, TEST, RunsComparison, _tested, compare_runs
+from sememekit.analysis.compare_runs import TEST, RunsComparison, _tested, compare_runs
 from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate
 from sememekit.analysis.evaluate_seeds import evaluate_metrics_of_seeds
+from sememekit.analysis.scored_runs import SCALES
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
@@ -183,7 +184,7 @@ def test_what_is_refused(seeds: dict[str, Path], examples: ExamplePlace, softmax
     brief, long = str(seeds["brief"]), str(seeds["long"])
     with pytest.raises(ConfigError, match=r"seed-1 labels texts and .*softmax does not.*compare models of one task"):
         compare_runs([str(softmax), brief], device="cpu")
-    with pytest.raises(ConfigError, match=r"labels examples, one by one, so that --batch-size does not apply"):
+    with pytest.raises(ConfigError, match=r"labels examples, one by one; leave out --batch-size"):
         compare_runs([brief, long], batch_size=1, device="cpu")
     train(examples.table("classification", schedule__epochs=1), tmp_path / "reviews")
     train(examples.table(schedule__epochs=1, run__dtype="bfloat16"), tmp_path / "half")
