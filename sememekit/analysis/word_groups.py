@@ -59,8 +59,8 @@ def kinds_of(by: Sequence[str], run: Run, graph: SememeGraph | None) -> list[Wor
         GraphError: one needs a graph, and there is none.
     """
     for one in by:
-        if one not in list(Grouping):
-            raise ConfigError(f"--by {one!r}{nearest(one, list(Grouping))}: allowed are {', '.join(Grouping)}")
+        if one not in (known := [grouping.value for grouping in Grouping]):
+            raise ConfigError(f"--by {one!r}{nearest(one, known)}: allowed are {', '.join(known)}")
         if graph is None and reads_graph(one):
             raise GraphError(f"--by {one} needs a sememe graph, and {run} has none; give one with --graph FILE")
     return [kind for one in by for kind in word_kinds(one, run.vocabulary.counts, graph)]
