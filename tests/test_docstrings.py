@@ -30,7 +30,7 @@ MODULES = (
     "layers.attention",
     "layers.grouped_cross_entropy",
     "layers.incidence",
-    "measure.tally",
+    "measure.perplexity",
     "sememes.graph",
     "tasks.language_model",
     "text.chunks",

@@ -17,9 +17,17 @@ from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.figures import percent
 from sememekit.files import typed
-from sememekit.measure.intervals import FEWEST_EXAMPLES, RESAMPLES, Estimate, Interval, from_draws, resampled_ratios
+from sememekit.measure.intervals import (
+    FEWEST_EXAMPLES,
+    RESAMPLES,
+    Estimate,
+    Interval,
+    combined,
+    from_draws,
+    resampled_ratios,
+    seed_difference,
+)
 from sememekit.measure.rates import rate_difference
-from sememekit.measure.seed_interval import combined, seed_difference
 from sememekit.measure.sides import at_equal_budget
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which

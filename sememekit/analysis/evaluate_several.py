@@ -132,7 +132,7 @@ def compare_ppl(
     text = TextReading(split, data, batch_size, adaptation)
     texts = open_texts(runs, text, "evaluate-ppl RUN RUN2", grouped=bool(by))
     used = _common_graph(runs, graph) if any(map(reads_graph, by)) else None
-    kinds = kinds_of(by, runs[0], used)
+    kinds = kinds_of(by, runs, used)
     score_texts(texts, kinds, progress)
     reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
     return PerplexityComparison(**_side_by_side(texts, reports, kinds, used, seed))
@@ -171,7 +171,7 @@ def evaluate_overlay(
         raise GraphError(f"{run} has no sememe graph")
     used = before if graph is None else given_graph(graph, run)
     texts = open_texts([run, after], TextReading(split, data, batch_size), "evaluate-ppl --overlay", grouped=True)
-    kinds = [*_changed_kinds(changes, before.words), *kinds_of(by, run, used)]
+    kinds = [*_changed_kinds(changes, before.words), *kinds_of(by, [run], used)]
     score_texts(texts, kinds, progress)
     return OverlayComparison(
         **_side_by_side(texts, [report_of(one, one.run.graph) for one in texts], kinds, used, seed),

@@ -18,7 +18,7 @@ from sememekit.sememes import SememeGraph
 SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))
 """[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
 
-COUNT_BANDS: Final = (10, 100, 1000, 10000)
+COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)
 """Bounds of the bands of counts in the training text."""
 
 Mask = npt.NDArray[np.bool_]
@@ -41,9 +41,9 @@ class WordKind(NamedTuple):
 
 
 def band_names() -> tuple[str, ...]:
-    """The bands of counts in words, from the rarest: "below 10", "10 to 99", ..., "10,000 or more"."""
+    """Name the bands of counts, from the rarest: "never", "1 to 9", "10 to 99", ..., "10,000 or more"."""
     middle = [f"{low:,} to {high - 1:,}" for low, high in pairwise(COUNT_BANDS)]
-    return (f"below {COUNT_BANDS[0]:,}", *middle, f"{COUNT_BANDS[-1]:,} or more")
+    return ("never", *middle, f"{COUNT_BANDS[-1]:,} or more")
 
 
 def reads_graph(by: str) -> bool:
@@ -51,19 +51,26 @@ def reads_graph(by: str) -> bool:
     return by != Grouping.frequency
 
 
-def kinds_of(by: Sequence[str], run: Run, graph: SememeGraph | None) -> list[WordKind]:
-    """The kinds of words of each grouping in this order.
+def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None) -> list[WordKind]:
+    """The kinds of words of each grouping in this order, the same for all runs.
 
     Raises:
-        ConfigError: there is no such grouping.
+        ConfigError: there is no such grouping, or it sorts words by training counts, and those of the runs differ.
         GraphError: one needs a graph, and there is none.
     """
+    counts = runs[0].train_counts if by else np.zeros(0, dtype=np.int64)
     for one in by:
         if one not in (known := [grouping.value for grouping in Grouping]):
             raise ConfigError(f"--by {one!r}{nearest(one, known)}: allowed are {', '.join(known)}")
         if graph is None and reads_graph(one):
-            raise GraphError(f"--by {one} needs a sememe graph, and {run} has none; give one with --graph FILE")
-    return [kind for one in by for kind in word_kinds(one, run.vocabulary.counts, graph)]
+            raise GraphError(f"--by {one} needs a sememe graph, and {runs[0]} has none; give one with --graph FILE")
+        for other in runs[1:]:
+            if one not in (Grouping.senses, Grouping.sememes) and not np.array_equal(counts, other.train_counts):
+                raise ConfigError(
+                    f"--by {one}: {runs[0]} and {other} were trained on texts with other counts of words, so that their bands "
+                    "are not the same words; measure each alone"
+                )
+    return [kind for one in by for kind in word_kinds(one, counts, graph)]
 
 
 def word_kinds(by: str, trained: npt.NDArray[np.int64], graph: SememeGraph | None) -> Iterator[WordKind]:

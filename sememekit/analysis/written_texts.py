@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from sememekit.config import Record, nearest
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import TEXTS, opening, write_output
 from sememekit.measure.bleu import BleuReport, BleuSettings, dialogue_bleu
-from sememekit.measure.intervals import Interval, interval
+from sememekit.measure.intervals import RESAMPLES, Estimate, Interval, interval, ratio_difference_interval
 from sememekit.measure.rouge import PRESETS, RougeReport, rouge
-from sememekit.measure.score_differences import score_differences
 
 SCORED_BY: Final = (*PRESETS, "bleu")
 """How texts are scored for a comparison."""
@@ -133,3 +134,20 @@ def check_same_sources(one: Texts, two: Texts, first: Path, second: Path) -> Non
             raise DataError(f"{first} and {second} are of different data: line {number} has another source or other references")
     if len(one.sources) != len(two.sources):
         raise DataError(f"{first} has {len(one.sources)} texts and {second} has {len(two.sources)}; both must have the same")
+
+
+def score_differences(
+    first: BleuReport | RougeReport, second: BleuReport | RougeReport, *, resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, Estimate]:
+    """The first system minus the second on the same inputs: metric -> difference of means with its paired bootstrap interval.
+    Raises DataError when the settings, the references or the numbers of examples differ."""
+    if first.signature != second.signature or first.examples != second.examples:
+        raise DataError(
+            f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "
+            f"examples by {second.signature}"
+        )
+    ones = np.ones(first.examples)
+    return {
+        name: ratio_difference_interval((column, ones), (second.per_example[name], ones), resamples=resamples, seed=seed)
+        for name, column in first.per_example.items()
+    }

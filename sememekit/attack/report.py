@@ -16,6 +16,7 @@ class AttackReport(Record):
         preset: what the settings stand for, as the recipe says.
         targeted: whether examples have a label that they are to be turned to, so that another wrong label is no success.
         segmentation: how texts were cut into words that may be replaced.
+        texts_cut, words_cut: texts that the victim reads only in part, and their words behind the cut, which are not attacked.
         notes: constraints in force, and filters that were off.
         warnings: what limits what the figures say.
         counting: the rule by which queries are counted; ``query_budget`` of each example, 0 for none.
@@ -53,6 +54,8 @@ class AttackReport(Record):
     resume_command: str
     signature: str
     targeted: bool = False
+    texts_cut: int = 0
+    words_cut: int = 0
 
 
 class AttackComparison(Record):

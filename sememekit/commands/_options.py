@@ -119,10 +119,6 @@ SegmenterLexicons = Annotated[
         metavar=LEXICON,
     ),
 ]
-DataLexicon = Annotated[
-    str | None,
-    option("--lexicon", "Words that the segmenter of the training data knew, for a run without lexicon.txt.", metavar=LEXICON),
-]
 Hmm = Annotated[bool, option("--hmm", "Let jieba find words outside its dictionary (hidden Markov model).")]
 Decode = Annotated[
     Literal["viterbi", "posterior"] | None,

@@ -38,8 +38,8 @@ LONGEST_MESSAGE = 1000
 _PANELS: Final = {
     "Start": "quickstart doctor",
     "Data and lexicon": "preprocess segment lookup build-sememe-graph",
-    "Train": "train sweep recipes settings cluster-update",
-    "Measure": "evaluate-ppl eval evaluate-explanations score baseline compare reproduce",
+    "Train": "train extend sweep recipes settings cluster-update",
+    "Measure": "evaluate-ppl eval evaluate-explanations score compare reproduce",
     "Use and look inside": "predict generate explain analyze clusters report",
     "Share": "push pull card",
     "Attack": "attack",
@@ -47,9 +47,13 @@ _PANELS: Final = {
 PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
+FORMER_NAMES: Final = frozenset({"baseline"})
+"""Subcommands that became an option of another one (``eval --baseline``): they run, and no list has them."""
+
 TRUSTING: Final = frozenset(
-    {"preprocess", "segment", "train", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict", "generate"}
-    | {"compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull", "card"}
+    {"preprocess", "segment", "train", "extend", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict"}
+    | {"generate", "recipes validate", "compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull"}
+    | {"card"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 
@@ -126,7 +130,7 @@ class _Subcommands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            panel = PANELS[name]
+            panel = None if name in FORMER_NAMES else PANELS[name]
             module = _module_of(name)
             app = typer.Typer(add_completion=False)
             if isinstance(module.command, typer.Typer):
@@ -134,11 +138,11 @@ class _Subcommands(Mapping[str, Any]):
                 self._made[name] = typer.main.get_group(app).commands[name]
             else:
                 told, shown_lines = paragraphs(module.command.__doc__), example(*module.EXAMPLES)
-                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel)(module.command)
+                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel, hidden=panel is None)(module.command)
                 self._made[name] = typer.main.get_command(app)
                 settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
                 self._made[name].former = {**settings, **getattr(module, "NO_OPTIONS", {})}
-            _add_options(self._made[name], trusting=name in TRUSTING)
+            _add_options(self._made[name], name)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -148,12 +152,12 @@ class _Subcommands(Mapping[str, Any]):
         return len(PANELS)
 
 
-def _add_options(command: Any, *, trusting: bool) -> None:
+def _add_options(command: Any, name: str) -> None:
     """Give a command, or all of a group, the options that are read here and not by it."""
-    for inner in getattr(command, "commands", {}).values():
-        _add_options(inner, trusting=trusting)
+    for inner, found in getattr(command, "commands", {}).items():
+        _add_options(found, f"{name} {inner}")
     if not hasattr(command, "commands"):
-        command.params.extend(_options_read_here()[0 if trusting else 1 :])
+        command.params.extend(_options_read_here()[0 if name in TRUSTING else 1 :])
 
 
 @cache

@@ -284,7 +284,7 @@ def attack(
         ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
     """
     from sememekit.attack.folder import AttackFolder, code_names
-    from sememekit.engines.opening import engine_of
+    from sememekit.engines.base import engine_of
     from sememekit.reports.attack import report_page
     from sememekit.runs.attacks.on_engine import gather, run_on_engine
     from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors

@@ -1,4 +1,4 @@
-"""``sememekit baseline``: the lead baseline of headline generation."""
+"""``sememekit eval --baseline lead``: the lead baseline of headline generation; ``sememekit baseline`` is its earlier name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,23 @@ from sememekit.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from sememekit.analysis.lead_baseline import BaselineReport
 
-EXAMPLES = ("sememekit baseline data/headlines --lead 15-characters",)
+EXAMPLES = ("sememekit eval data/headlines --baseline lead --lead 15-characters",)
+
+Lead = Annotated[
+    str | None,
+    option("--lead", "With --baseline: N-words, N-bytes or N-characters (default: by data set).", metavar="N-UNIT"),
+]
+Rouge = Annotated[
+    list[str] | None,
+    option("--rouge", "With --baseline: gigaword, duc, lcsts-characters or lcsts-words; may be repeated."),
+]
 
 
 def command(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of prepared pairs.")],
     split: Split = "test",
-    lead: Annotated[
-        str | None, option("--lead", "N-words, N-bytes or N-characters; the default depends on the data set.", metavar="N-UNIT")
-    ] = None,
-    rouge: Annotated[
-        list[str] | None, option("--rouge", "gigaword, duc, lcsts-characters or lcsts-words; may be repeated.")
-    ] = None,
+    lead: Lead = None,
+    rouge: Rouge = None,
     texts: Texts = None,
     json: Json = False,
 ) -> None:
@@ -49,7 +54,7 @@ def command(
 def baseline(
     data: Path, *, split: str = "test", lead: str | None = None, rouge_by: Sequence[str] = (), texts: Path | None = None
 ) -> BaselineReport:
-    """Score the beginnings of the sources as if they were headlines; arguments as ``sememekit baseline --help``.
+    """Score the beginnings of the sources as if they were headlines; arguments as ``sememekit eval --help``.
 
     ``lead`` counts words as the data were cut, and characters without white space. ``rouge_by`` are names of
     :data:`sememekit.measure.rouge.PRESETS`, none for those of the data set. Raises ConfigError: for another lead or preset, or

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sememekit.commands import _options as shared
+from sememekit.commands import baseline as lead_baseline
 from sememekit.commands._options import given, option, refuse
 from sememekit.commands._printing import in_per_cent, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
@@ -47,6 +48,11 @@ def command(
         option("--marks", "With --segmentation: numbers, Latin words and punctuation are found (default), or given."),
     ] = None,
     decode: shared.Decode = None,
+    baseline: Annotated[
+        Literal["lead"] | None, option("--baseline", "Instead: ROUGE of the beginning of each source; RUN is prepared pairs.")
+    ] = None,
+    lead: lead_baseline.Lead = None,
+    rouge: lead_baseline.Rouge = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",
     dtype: shared.Dtype = None,
@@ -57,6 +63,10 @@ def command(
 
     RUN may be a folder that train --seeds wrote: then the metrics of each seed, with mean and standard deviation.
     """
+    if baseline is not None:
+        lead_baseline.command(run, split or "test", lead, rouge, texts, json)
+        return
+    refuse({"lead": lead, "rouge": rouge}, "only together with --baseline lead")
     from sememekit.training.checkpoint import seed_runs
 
     if not (run / "plan.json").is_file() and (seeds := seed_runs(run)):

@@ -49,7 +49,7 @@ def command(
         list[Grouping] | None,
         option(
             "--by",
-            "Also by kinds of words: senses or sememes (how many a word has), frequency (its count in the vocabulary), or "
+            "Also by kinds of words: senses or sememes (how many a word has), frequency (its count in the training text), or "
             "sememes-at-frequency (sememes among words of like counts); may be repeated.",
             metavar="KIND",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 import shlex
 import time
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from sememekit.commands._printing import print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, SememekitError
-from sememekit.files import replace_file
+from sememekit.files import replace_file, sealed
 from sememekit.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ def _go_on(
     )
     replace_file(out / folder.PAGE, report_page(finished).encode())
     # the last: with it all is done
-    replace_file(out / folder.REPORT, finished.model_dump_json(indent=1).encode() + b"\n")
+    replace_file(out / folder.REPORT, sealed(json_module.loads(finished.model_dump_json())))
     return finished
 
 

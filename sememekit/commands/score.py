@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._input import input_name, lines_of
-from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option, refuse
+from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option
 from sememekit.commands._printing import print_json, remark, say
 
 if TYPE_CHECKING:
@@ -36,10 +36,6 @@ def command(
     ] = None,
     carry: Annotated[bool, option("--carry", "Read the lines as one text, as evaluate-ppl does.")] = False,
     segment: Annotated[bool, option("--segment", "Segment the lines with the segmenter of the run's data.")] = False,
-    lexicon: Annotated[
-        str | None,
-        option("--lexicon", "Words that this segmenter knows, for a run without lexicon.txt.", metavar="FORMAT:PATH"),
-    ] = None,
     overlay: Overlay = None,
     which: Which = "best",
     errors: Errors = "strict",
@@ -55,11 +51,9 @@ def command(
     from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, OverlaySums, ScoreReport, score, score_overlay
     from sememekit.runs.run import Run as LoadedRun
 
-    if not segment:
-        refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
     lines, line = lines_of(file, errors), f"{input_name(file)}, line"
     loaded = LoadedRun.open(run, which=which, device=device)
-    options: dict[str, Any] = {"carry": carry, "segment": segment, "lexicon": lexicon, "which": which, "device": device}
+    options: dict[str, Any] = {"carry": carry, "segment": segment or None, "which": which, "device": device}
     options["name"] = line
     sums = OverlaySums()
     if overlay is None:

@@ -16,7 +16,7 @@ from sememekit.commands._printing import hint, print_json, print_table, remark, 
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
 from sememekit.commands.train import PLACES, VARIANTS
-from sememekit.config import settings_typed_as_options
+from sememekit.config import named_in, settings_typed_as_options
 from sememekit.errors import ConfigError, TrainingError
 from sememekit.files import typed
 from sememekit.progress import Progress, silent
@@ -115,7 +115,9 @@ def command(
         raise typer.Exit(STOPPED)
     if report.trials and all(trial.state == "failed" for trial in report.trials):
         raise _all_failed(report)
-    hint(f"next: {typed('sememekit', 'train', '--recipe', str(report.best), '--out', 'RUN')}", quiet or report.best is None)
+    trusting = ["--trust-code"] * any(":" in name for name in named_in(table).values())
+    again = typed("sememekit", "train", "--recipe", str(report.best), "--out", "RUN", *trusting)
+    hint(f"next: {again}", quiet or report.best is None)
 
 
 def sweep(
@@ -159,7 +161,7 @@ def sweep(
     from sememekit.commands.sweeping.space import overrides_of, read_spaces
     from sememekit.commands.sweeping.study import Study, check_same, import_optuna
     from sememekit.config import apply_overrides
-    from sememekit.engines.opening import engine_of
+    from sememekit.engines.base import engine_of
     from sememekit.files import replace_file, sole_writer, to_json
     from sememekit.runs.plan import read_plan
 

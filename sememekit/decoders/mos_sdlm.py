@@ -62,10 +62,6 @@ class MoSSDLM(Decoder):
         lead = (hidden.shape[0], hidden.shape[1] * self.tables) if hidden.ndim == 3 else (-1,)
         return log_weights, contexts.reshape(*lead, contexts.shape[-1])
 
-    @classmethod
-    def by_frequency(cls, settings: Settings) -> bool:
-        return SDLM.by_frequency(settings)
-
     @property
     def estimates_in_training(self) -> bool:
         return self.senses.estimates_in_training

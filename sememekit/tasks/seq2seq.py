@@ -31,7 +31,7 @@ from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
 from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
-from sememekit.tasks.vector_start import StartSettings
+from sememekit.tasks.vectors import StartSettings
 from sememekit.tasks.writing import TeacherForced, TextWriter
 from sememekit.text.vocabulary import Vocabulary
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, naming, read_bytes, replace_file
+from sememekit.files import RunWarning, is_there, naming, read_bytes, replace_file
 from sememekit.training.reports import ChangeReport, EpochReport, StepReport
 
 CLUSTER_UPDATE: Final = "ClusterUpdate"
@@ -40,7 +40,7 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 def read(path: Path) -> list[dict[str, Any]]:
     """All records, without a last line cut short by a kill and NUL bytes of a power cut. Raises CheckpointError: a line that is
     no report; it is named."""
-    if not path.exists():
+    if not is_there(path, CheckpointError):
         return []
     raw = read_bytes(path, CheckpointError)
     if b"\0" in raw:

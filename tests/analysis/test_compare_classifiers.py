@@ -21,9 +21,8 @@ from sememekit.analysis.scored_runs import SCALES
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
-from sememekit.measure.intervals import Interval
+from sememekit.measure.intervals import Interval, seed_difference
 from sememekit.measure.rates import rate_difference
-from sememekit.measure.seed_interval import seed_difference
 from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
 from sememekit.runs.classifier import load_classifier
 from sememekit.training import RunFolder

@@ -21,7 +21,7 @@ from sememekit.analysis.evaluate_several import compare_ppl
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.measure.seed_interval import seed_difference
+from sememekit.measure.intervals import seed_difference
 from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
 from sememekit.runs.run import Run
 from sememekit.tasks.base import Task

@@ -14,16 +14,19 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
+from sememekit.analysis.evaluate_several import compare_ppl
 from sememekit.analysis.groupings import Grouping
 from sememekit.analysis.scored_runs import TextSums
 from sememekit.analysis.word_groups import word_kinds
 from sememekit.commands._program import app
+from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
 from sememekit.measure import Tally
-from sememekit.protocols import CACHE_PRESETS, DYNAMIC_PRESETS, DynamicSettings
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.protocols.adaptation import Adaptation
-from sememekit.protocols.cache import CacheSettings
+from sememekit.protocols.cache import CACHE_PRESETS, CacheSettings
+from sememekit.protocols.dynamic import DYNAMIC_PRESETS, DynamicSettings
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.language_model import LanguageModel
@@ -178,11 +181,11 @@ def test_words_of_like_counts_are_sorted_by_sememes_among_themselves() -> None:
         return {kind.name: {graph.words[i] for i in np.flatnonzero(kind.words)} for kind in word_kinds(by, trained, graph)}
 
     frequency = kinds("frequency")
-    assert list(frequency) == ["below 10", "100 to 999", "10,000 or more"], "no band that is empty"
-    assert frequency["below 10"] == {"人"}
+    assert list(frequency) == ["1 to 9", "100 to 999", "10,000 or more"], "no band that is empty"
+    assert frequency["1 to 9"] == {"人"}
     assert frequency["100 to 999"] == {"苹果", "吃", "我"}
     both = kinds("sememes-at-frequency")
-    assert both["below 10: [1, 2) sememes"] == {"人"}
+    assert both["1 to 9: [1, 2) sememes"] == {"人"}
     assert both["100 to 999: [1, 2) sememes"] == {"苹果", "吃"}
     assert both["100 to 999: [2, 4) sememes"] == {"我"}
     assert "无名" in both["10,000 or more: no annotation"]
@@ -196,6 +199,34 @@ def test_words_are_sorted_by_count_without_a_graph(softmax: Path) -> None:
     assert list(groups) == ["frequency"]
     with pytest.raises(GraphError, match=r"--by sememes-at-frequency needs a sememe graph.*--graph FILE"):
         evaluate_ppl(softmax, by=["frequency", "sememes-at-frequency"], device="cpu")
+
+
+def test_bands_are_by_the_counts_of_the_training_text(tmp_path: Path) -> None:
+    (tmp_path / "whole.txt").write_text("a b c d\n" * 30 + "rare b\n" * 12, encoding="utf-8")
+    (tmp_path / "part.txt").write_text("a b c d\n" * 20 + "rare b\n", encoding="utf-8")
+    for name, given in (("whole", None), ("part", tmp_path / "data-whole")):
+        files: dict[str, list[Path | str]] = {"train": [tmp_path / f"{name}.txt"], "valid": [tmp_path / "whole.txt"]}
+        preprocess(
+            "plain", None, tmp_path / f"data-{name}", PreprocessSettings(segmenter="none", vocabulary=given), files=files
+        )
+        table = {"data": {"path": str(tmp_path / f"data-{name}")}, "decoder": {"name": "softmax"}, "schedule": {"epochs": 1}}
+        train({**table, "task": {"embedding_size": 4}, "encoder": {"hidden_size": 4}}, tmp_path / name)
+    whole, part = (Run.open(tmp_path / name) for name in ("whole", "part"))
+    assert not whole.folder.file("train-counts.txt").exists()
+    words = part.vocabulary
+    assert [int(part.train_counts[words.id(word)]) for word in ("a", "b", "rare")] == [20, 21, 1]
+    assert [int(whole.train_counts[words.id(word)]) for word in ("a", "b", "rare")] == [30, 42, 12]
+    groups = evaluate_ppl(tmp_path / "part", split="valid", by=["frequency"], device="cpu").groups
+    assert groups is not None
+    assert {group.name: group.tokens for group in groups["frequency"] if group.tokens} == {
+        "1 to 9": 12,
+        "10 to 99": 30 * 5 + 12 * 2 - 1,
+    }
+    with pytest.raises(ConfigError, match=r"--by frequency: .* trained on texts with other counts of words"):
+        compare_ppl([whole, part], split="valid", by=["frequency"])
+    part.folder.file("train-counts.txt").write_text("1\n2\n", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"train-counts.txt .*(changed|SHA)"):
+        Run.open(tmp_path / "part")
 
 
 def test_a_softmax_is_grouped_by_a_graph_that_is_given(place: Place, softmax: Path, sdlm: Path) -> None:

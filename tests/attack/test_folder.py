@@ -193,11 +193,12 @@ def test_a_torn_line_goes_and_the_rest_comes_into_the_order_of_the_data(folder: 
 def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> None:
     assert not folder.finished
     for stopped in (True, False):
-        replace_file(folder.path / "report.json", json.dumps({"stopped": stopped}).encode())
+        replace_file(folder.path / "report.json", json.dumps({"stopped": stopped, "written": ["", 0, ""]}).encode())
         assert folder.finished is not stopped
-    replace_file(folder.path / "report.json", b"[]")
-    with pytest.raises(CheckpointError, match="no report of an attack"):
-        _ = folder.finished
+    for content in (b"[]", b'{"stopped": false}', b'{"stopped": false, "written": [1, 2, 3]}', b'{"written": ["", 0, ""]}'):
+        replace_file(folder.path / "report.json", content)
+        with pytest.raises(CheckpointError, match=r"no report of an attack.*delete it to write it anew"):
+            _ = folder.finished
 
 
 def test_the_budget_is_that_of_the_plan(folder: AttackFolder) -> None:
@@ -210,7 +211,8 @@ def test_code_is_what_has_a_colon_and_is_no_folder(tmp_path: Path, monkeypatch: 
     identity = changed("plan.attack.segmenter", "lab:cut")
     identity["plan"]["search"]["name"] = "lab:Search"
     identity["plan"]["constraints"] = {"share": {}, "lab:Own": {}}
-    expected = {"victim": "lab:victim", "search": "lab:Search", "segmenter": "lab:cut", "constraint lab:Own": "lab:Own"}
+    expected = {"victim": "lab:victim", "search.name": "lab:Search"}
+    expected |= {"attack.segmenter": "lab:cut", "constraints.lab:Own": "lab:Own"}
     assert code_names(identity) == expected
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lab:victim").mkdir()

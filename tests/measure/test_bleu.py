@@ -10,9 +10,9 @@ import pytest
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from sacrebleu.metrics.bleu import BLEU
 
+from sememekit.analysis.written_texts import score_differences
 from sememekit.errors import DataError
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
-from sememekit.measure.score_differences import score_differences
 
 
 def test_one_word_of_two(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,11 +11,11 @@ import pytest
 from rouge import Rouge
 from rouge_score.rouge_scorer import RougeScorer
 
+from sememekit.analysis.written_texts import score_differences
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.bleu import dialogue_bleu
 from sememekit.measure.references import digest_of
 from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge, sees
-from sememekit.measure.score_differences import score_differences
 
 CHARACTERS = PRESETS["lcsts-characters"]
 WORDS = RougeSettings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import ClassVar, Self, final
+from typing import ClassVar, Final, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +18,25 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner, Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
-from sememekit.layers import ending_edges, evaluating, log_marginal, shared_dropout
+from sememekit.layers import evaluating, shared_dropout
+from sememekit.layers.lattice import ending_edges, log_marginal
 from sememekit.measure import Tally, unigram_tally
 from sememekit.progress import OneStage, silent
+from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
-from sememekit.tasks.lattice.batch import LatticeBatch, make_batch
+from sememekit.tasks.lattice.batch import (
+    LatticeBatch,
+    length_remarks,
+    limit_places,
+    make_batch,
+    split_sentences,
+    training_batches,
+)
 from sememekit.tasks.lattice.composition import BatchVectors, Composition, batch_vectors
 from sememekit.tasks.lattice.entries import Entries, entries_of
 from sememekit.tasks.lattice.inner_lstm import Inner
 from sememekit.tasks.lattice.paths import Lattices
 from sememekit.tasks.lattice.scoring import EdgeScorer, score_in_order
-from sememekit.tasks.lattice.senses import make_embedding
-from sememekit.tasks.lattice.sentences import length_remarks, limit_places, split_sentences, training_batches
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
 from sememekit.tasks.lattice.sub_model import SubModel
@@ -319,3 +326,33 @@ class Lattice(SentencePredictor):
 
     def uniform(self) -> float:
         return float(len(self.vocabulary))
+
+
+NOISE: Final = 0.1
+"""What is added to each start is uniform in +- this share of the spread, so that words of the same sememes can part."""
+
+
+def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:
+    """(rows, E) vectors of the entries, uniform in +-``spread``; with ``senses`` those of annotated words from sememes."""
+    embedding = nn.Embedding(len(entries.names), settings.embedding_size)
+    nn.init.uniform_(embedding.weight, -settings.start_spread, settings.start_spread)
+    if settings.senses and graph is not None:
+        start_from_sememes(embedding.weight, entries, graph, settings.start_spread)
+    return embedding
+
+
+@torch.no_grad()
+def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph, spread: float) -> None:
+    """Give the copies of annotated words vectors (rows, E) made of sememes, in place.
+
+    A sense begins as the sum of the vectors of its k sememes over the root of k, which is spread as each of them is, and some
+    noise. The vectors of sememes are uniform in +- ``spread`` and kept nowhere. Other rows stay as they are.
+    """
+    sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-spread, spread)
+    for word in np.flatnonzero(graph.annotated).tolist():
+        first = int(graph.sense_offsets[word])
+        for copy in range(int(entries.num_copies[word])):
+            begin, end = graph.set_offsets[graph.sense_set[first + copy] :][:2]
+            own = sememes[graph.set_sememes[begin:end].tolist()]
+            noise = torch.empty_like(vectors[0]).uniform_(-NOISE * spread, NOISE * spread)
+            vectors[entries.rows[word, copy]] = own.sum(0) / len(own) ** 0.5 + noise
