@@ -10,7 +10,7 @@ from sememekit.attack.examples import ExampleResult
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackComparison
 from sememekit.attack.victim import SAME
-from sememekit.errors import CheckpointError, DataError
+from sememekit.errors import DataError
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
 
 
@@ -21,11 +21,7 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
     """
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
-        if not folder.finished:
-            raise CheckpointError(
-                f"{folder.path} is unfinished, and easy examples are done first, so that its rates are too high; finish it: "
-                f"{folder.resume_command}"
-            )
+        folder.report()
     sides = [folder.results() for folder in folders]
     hashes = [folder.identity["data"]["sha256"] for folder in folders]
     if hashes[0] != hashes[1] and not _same_examples(*sides):  # texts of a list have another hash than those of a file

@@ -1,6 +1,6 @@
 """Runs attacks: each example is a coroutine that yields texts and is sent answers; each round asks the victim some batches.
 
-A round takes the examples with least to ask first, and of the last one a part: a long text holds no other up.
+A round takes the examples with least to ask; one that is too large for a round waits for the others and is asked in parts.
 
 Queries: every text that a search asks for is one query of its example, the example itself included. With the rule ``distinct``
 a text that the same example asked before is answered from memory and not counted again; with ``every`` it is counted each time.
@@ -103,13 +103,15 @@ class Attack:
                     yield self.confirmed(result)
 
     def _round(self, active: Sequence[_Active]) -> list[tuple[_Active, int]]:
-        """The examples to ask next, those with least to ask first, and for how many more of their texts."""
+        """The examples to ask next, those with least to ask first, and for how many of their texts: all, or a part of the one
+        that is too large for a round, once there is no other."""
         room = _BATCHES * self.victim.batch_size * LENGTH
         found: list[tuple[_Active, int]] = []
         for one in sorted(active, key=lambda one: one.left * one.length):
-            num = min(one.left, max(room // one.length, 0 if found else 1))
-            if num:
-                found.append((one, num))
+            num = min(one.left, room // one.length)
+            if num < one.left and found:
+                break
+            found.append((one, max(num, 1)))
             room -= num * one.length
         return found
 
@@ -277,7 +279,7 @@ class _Run:
                 keys, allowed = [self._key(row) for row in rows], self._check(rows)
                 fresh, asked = self._count(keys, allowed)
                 if fresh:
-                    answers = yield Texts(self._space, rows[fresh])
+                    answers = yield Texts(self._space, rows, fresh)
                     for index, answer in zip(fresh, answers, strict=True):
                         if isinstance(answer, str):
                             return _Outcome(self._queries, best, answer, broken=True)
@@ -288,8 +290,8 @@ class _Run:
                     probabilities = np.stack([self._memory[keys[index]] for index in known])
                     scores[known] = self._aim.scores(probabilities)
                     best = max(best, float(scores.max()))
-                    won = known[self._aim.reached(probabilities) & (rows[known] > 0).any(axis=1)]
-                    if len(won):
+                    won = known[self._aim.reached(probabilities)]
+                    if len(won := won[rows[won].any(axis=1)]):
                         index = self._pick(won, rows, scores)
                         return _Outcome(self._queries, best, row=rows[index], probabilities=self._memory[keys[index]])
                 if asked < len(keys):

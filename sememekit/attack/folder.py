@@ -28,7 +28,7 @@ FORMAT: Final = 3
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
 _WRITTEN: Final = "written"
-"""Key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, and their SHA-256."""
+"""Key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, their SHA-256, and that of the rest of the report."""
 
 
 @final
@@ -111,11 +111,6 @@ class AttackFolder:
                     "leave it as it was, or start anew with another --out"
                 )
 
-    @property
-    def finished(self) -> bool:
-        """Whether the attack wrote its report over all examples; a stopped one says so in it, a killed one has none."""
-        return (report := self._report()) is not None and report["stopped"] is False
-
     def _report(self) -> dict[str, Any] | None:
         """What ``report.json`` holds, where there is one. Raises CheckpointError: it is no report of an attack."""
         path = self.path / "report.json"
@@ -123,15 +118,26 @@ class AttackFolder:
             return None
         try:
             report: dict[str, Any] = json.loads(path.read_bytes())
-            identity, size, lines = report[_WRITTEN]
-            if not all(isinstance(digest, str) for digest in (identity, lines)) or int(size) < 0 or report["stopped"] is None:
-                raise TypeError("a value of another kind")
-        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            *_, own = written = report.pop(_WRITTEN)
+            if own != sha256(to_json(report)).hexdigest() or not isinstance(written[1], int):
+                raise ValueError("it is not as it was written")
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
                 f"{path} is no report of an attack ({type(error).__name__}: {error}); delete it to write it anew, with: "
                 f"{self.resume_command}"
             ) from None
-        return report
+        return report | {_WRITTEN: written}
+
+    def report(self) -> AttackReport:
+        """The report of a finished attack. Raises CheckpointError: it is unfinished, damaged, or of other files."""
+        self.results()
+        if (report := self._report()) is None or report["stopped"]:
+            raise CheckpointError(
+                f"{self.path} is unfinished, and easy examples are done first, so that its rates are too high; finish it: "
+                f"{self.resume_command}"
+            )
+        del report[_WRITTEN]
+        return AttackReport.model_validate(report)
 
     @property
     def signature(self) -> str:
@@ -170,7 +176,9 @@ class AttackFolder:
         path = self.path / "examples.jsonl"
         if (report := self._report()) is not None:
             size = report[_WRITTEN][1]
-            for name, stored, found in zip(("attack.json", "", path.name), report[_WRITTEN], self._written(size), strict=True):
+            for name, stored, found in zip(
+                ("attack.json", "", path.name), report[_WRITTEN][:3], self._written(size), strict=True
+            ):
                 if stored != found:
                     raise CheckpointError(
                         f"{self.path}/{name or path.name} is not what report.json beside it was made of: one of them was "
@@ -206,7 +214,9 @@ class AttackFolder:
 
     def write_report(self, report: AttackReport, page: str = "") -> None:
         """Write the numbers and, of an attack that is finished, the page for people."""
-        replace_file(self.path / "report.json", to_json({**json.loads(report.model_dump_json()), _WRITTEN: self._written()}))
+        plain = json.loads(report.model_dump_json())
+        written = [*self._written(), sha256(to_json(plain)).hexdigest()]
+        replace_file(self.path / "report.json", to_json({**plain, _WRITTEN: written}))
         if page:
             replace_file(self.path / "report.html", page.encode())
 

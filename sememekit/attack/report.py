@@ -7,6 +7,7 @@ from pydantic import ConfigDict
 from sememekit.config import Record
 from sememekit.measure.attack_coverage import Coverage
 from sememekit.measure.attack_rates import AttackRates, Difference
+from sememekit.measure.attack_validity import Validity
 
 
 class AttackReport(Record):
@@ -24,6 +25,7 @@ class AttackReport(Record):
         reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
         queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
         stopped: whether a signal ended it; ``resume_command`` goes on with it.
+        validity: what raters said of the successes (``--ratings``); None without.
         signature: of all but the victim: data, examples, settings and the files behind them. Rates compare where it is equal.
     """
 
@@ -56,6 +58,7 @@ class AttackReport(Record):
     targeted: bool = False
     texts_cut: int = 0
     words_cut: int = 0
+    validity: Validity | None = None
 
 
 class AttackComparison(Record):

@@ -32,7 +32,7 @@ def command(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="Segmented sentences, one a line; for headline, dialogue: source TAB target. Stdin unless given.",
+            help="Segmented sentences, one a line; for headline, dialogue: source TAB target. Default: stdin.",
         ),
     ] = None,
     carry: Annotated[bool, option("--carry", "Read the lines as one text, as evaluate-ppl does.")] = False,

@@ -23,7 +23,7 @@ EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segm
 
 
 def command(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A text a line; stdin unless given.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="One text per line. Default: stdin.")] = None,
     segmenter: Annotated[str | None, shared.segmenter_option("fmm")] = None,
     lexicon: shared.SegmenterLexicons = None,
     hmm: shared.Hmm = False,

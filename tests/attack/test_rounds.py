@@ -28,7 +28,7 @@ def test_a_long_text_holds_no_short_one_up() -> None:
         if len(found) == len(EXAMPLES):
             break
     assert [result.index for result in found].count(99) == 0
-    assert sum(len(text) > 3000 for text in victim.texts) < 8 * 16, "a round asks a part of a long text"
+    assert sum(len(text) > 3000 for text in victim.texts) <= 1, "the long text as it is; what it becomes waits for the others"
     alone = {result.index: result for result in make_attack("greedy", constraints={"share": {"most": 0.5}}).run(EXAMPLES)}
     assert {result.index: result for result in found} == alone
 

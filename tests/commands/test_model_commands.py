@@ -215,8 +215,6 @@ def test_a_cache_and_steps_as_a_person_types_them(models: Path) -> None:
         (["--cache", "--set", "cache.preset=wt2"], 1, ["'wt2'", "ptb, wikitext-2"]),
         (["--dynamic", "--set", "dynamic.preset=wt2"], 1, ["'wt2'", "mos-wikitext-2"]),
         (["--dynamic", "--set", "dynamic.preset=mos-ptb", "--set", "dynamic.scaling=krause"], 1, ["'mos'", "'krause'"]),
-        (["--cache", "--theta", "0.3"], 2, ["--theta is a setting: --set cache.theta=VALUE", "--help"]),
-        (["--dynamic", "--dynamic-preset=mos-ptb"], 2, ["--dynamic-preset is a setting: --set dynamic.preset=VALUE"]),
     ],
 )
 def test_flags_that_make_no_sense_together_are_refused(models: Path, flags: list[str], code: int, fragments: list[str]) -> None:
