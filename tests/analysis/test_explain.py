@@ -9,8 +9,8 @@ import pytest
 
 from sememekit.analysis.explanations.sememes import is_rare
 from sememekit.analysis.explanations.words import Explanation, explain
+from sememekit.commands._explanations import print_words
 from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.explaining.words import print_words
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
