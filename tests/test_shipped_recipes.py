@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from types import SimpleNamespace
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache

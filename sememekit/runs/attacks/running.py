@@ -99,7 +99,9 @@ class AttackParts(NamedTuple):
             "victim": self.named.identity,
             "data": self.data._asdict(),
             "candidates": self.sources,
-            "constraints": named_apart(pair for part in self.engine.constraints for pair in part.sources().items()),
+            "constraints": named_apart(
+                dict.fromkeys(pair for part in self.engine.constraints for pair in part.sources().items())
+            ),
             "segmentation": self.named.cut_by,
             **({"unread": list(self.unread)} if self.unread[0] else {}),
             **({"segmentation_weights": cut.weights} if isinstance(cut := self.named.cut, LatticeCutter) else {}),
