@@ -171,6 +171,8 @@ def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet:
 
 
 def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:
+    if not report.senses:
+        raise DataError(f"no other word shares a sememe with {' '.join(report.asked)}; add a lexicon: --source FORMAT:PATH")
     if json:
         print_json(report)
         return
