@@ -140,6 +140,7 @@ def command(
 
 def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> None:
     from sememekit.sememes.lookup import lookup
+    from sememekit.text.scripts import traditional_hint
 
     report = lookup(word, sources, side=side)
     if json:
@@ -148,7 +149,8 @@ def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> N
         result_console().print(_word_tree(report))
     if not report.senses:
         near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
-        raise DataError(f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH")
+        told = f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH"
+        raise DataError(told + traditional_hint([word]))
 
 
 def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet: bool) -> None:
@@ -169,6 +171,8 @@ def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet:
 
 
 def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:
+    if not report.senses:
+        raise DataError(f"no other word shares a sememe with {' '.join(report.asked)}; add a lexicon: --source FORMAT:PATH")
     if json:
         print_json(report)
         return
