@@ -47,9 +47,6 @@ _PANELS: Final = {
 PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
-FORMER_NAMES: Final = frozenset({"baseline"})
-"""Subcommands that became an option of another one (``eval --baseline``): they run, and no list has them."""
-
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "extend", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict"}
     | {"generate", "recipes validate", "compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull"}
@@ -130,7 +127,7 @@ class _Subcommands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            panel = None if name in FORMER_NAMES else PANELS[name]
+            panel = PANELS[name]
             module = _module_of(name)
             app = typer.Typer(add_completion=False)
             if isinstance(module.command, typer.Typer):
@@ -138,7 +135,7 @@ class _Subcommands(Mapping[str, Any]):
                 self._made[name] = typer.main.get_group(app).commands[name]
             else:
                 told, shown_lines = paragraphs(module.command.__doc__), example(*module.EXAMPLES)
-                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel, hidden=panel is None)(module.command)
+                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel)(module.command)
                 self._made[name] = typer.main.get_command(app)
                 settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
                 self._made[name].former = {**settings, **getattr(module, "NO_OPTIONS", {})}
