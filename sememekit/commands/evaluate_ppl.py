@@ -150,7 +150,7 @@ def _print_report(report: PerplexityReport) -> None:
 
 def _print_seeds(report: SeedsPerplexity) -> None:
     """A row for each seed, then mean and standard deviation; groups of words with their means."""
-    from sememekit.analysis.scored_runs import SCALES
+    from sememekit.measure.sides import SCALES
 
     adapted = [one.adaptation.static_perplexity for one in report.reports if one.adaptation is not None]
     columns = ["seed", "perplexity", "tokens", "checkpoint", *(["perplexity as trained"] if adapted else [])]
