@@ -236,7 +236,7 @@ def _remarks(arguments: Sequence[str]) -> Iterator[None]:
             before(message, category, *rest, **more)
         elif str(message) not in said and not {"--quiet", "-q"} & set(arguments):
             said.add(str(message))
-            print("sememekit: remark:", message, file=sys.stderr)
+            print("sememekit: remark:", shown(str(message)), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", RunWarning)
@@ -329,6 +329,8 @@ def _unexpected_message(error: Exception) -> str:
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
     if (lone := re.search(r"(\\ud\w{3})'.* surrogates not allowed", str(error))) is not None:
         return f"a name or text with {lone[1]} is not UTF-8 and cannot be written as JSON; {_UTF8}"
+    if "embedded null" in str(error):
+        return "a name has a NUL byte in it, which no file has; give another name"
     if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
         return _OUT_OF_MEMORY
     told = f"{type(error).__name__}: {error}"

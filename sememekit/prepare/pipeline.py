@@ -154,6 +154,10 @@ class Pipeline:
             corpus, seed = self._corpus, self._settings.seed
             splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
         examples = self._corpus.annotate(target, shards)
+        ends = sum(one.sentences for one in splits.values()) if self._end_of_sentence else 0
+        if sum(one.tokens - one.unknown for one in splits.values()) <= ends:
+            at_least = f"--min-count {self._min_count}" if self._given is None else f"--vocabulary {self._given.where}"
+            raise DataError(f"{at_least}: no word of the text is left; leave it out, or give text of that language, cut")
         for split, summary in splits.items():
             if examples is None and summary.tokens < 2:
                 raise DataError(

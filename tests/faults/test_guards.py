@@ -151,6 +151,35 @@ def test_an_attack_goes_on_with_the_candidates_that_it_was_begun_with(commands: 
         put(kept, table)
 
 
+def test_a_run_whose_name_is_not_utf8_says_to_rename_it(commands: Commands, run: Path, tmp_path: Path) -> None:
+    other = tmp_path / os.fsdecode(b"run-\xc4\xe3")
+    run.rename(other)
+    told = commands("evaluate-ppl", other)
+    assert (told.code, "its name is not UTF-8; rename the folder" in told.err) == (1, True)
+
+
+def test_a_number_in_the_place_of_a_table_is_no_bug(commands: Commands, stage: Stage, run: Path, tmp_path: Path) -> None:
+    plan = json.loads((run / "plan.json").read_bytes())
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds" / "seeds.json").write_text(json.dumps({"table": {**plan, "task": 3}}), encoding="utf-8")
+    (run / "plan.json").write_text(json.dumps({**plan, "decoder": 3}), encoding="utf-8")
+    fit(run)
+    for command in (
+        ["train", "--seeds", "1", "--out", tmp_path / "seeds", "--resume"],
+        ["train", "--from", run, "--out", tmp_path / "out"],
+        ["train", "--out", run, "--resume"],
+        ["evaluate-ppl", run],
+    ):
+        told = commands(*command)
+        assert told.clean, told
+        assert "is 3)" in told.err
+
+
+def test_a_name_with_a_nul_byte_is_no_bug(commands: Commands, stage: Stage, tmp_path: Path) -> None:
+    told = commands("build-sememe-graph", "--source", "list:a\0b", "--data", stage.sdlm.data, "--out", tmp_path / "g")
+    assert told.clean, told
+
+
 def bring_code(folder: Path, *classes: str) -> None:
     """Let a folder of transformers name code of its own for some classes, as folders on the hub do."""
     (folder / "brought.py").write_text("import fault_canary\n", encoding="utf-8")
