@@ -115,6 +115,7 @@ def build_sememe_graph(
     from sememekit.data.prepared import PreparedData
     from sememekit.files import GRAPH, RunWarning, check_output
     from sememekit.sememes import SememeGraph, build_graph, graph_statistics, open_lemmas, open_lexicons
+    from sememekit.sememes.overlay import lone_sememes
     from sememekit.sememes.statistics import GraphReport, LexiconUse
 
     if not sources:
@@ -122,6 +123,8 @@ def build_sememe_graph(
     check_output(out, GRAPH)
     vocabulary = PreparedData.open(data).vocabulary
     lexicons = open_lexicons(sources, side, yes_download, lemmas=lemmas, defining_words=defining_words, seed=seed)
+    for told in lone_sememes(lexicons):
+        warnings.warn(told, RunWarning, stacklevel=2)
     graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas))
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
