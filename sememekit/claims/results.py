@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.files import is_there, read_bytes
+from sememekit.files import is_there, read_sealed
 
 
 class Point(Record):
@@ -109,12 +109,12 @@ _Kind = TypeVar("_Kind", bound=Record)
 
 
 def _record(kind: type[_Kind], path: Path) -> _Kind:
+    def refuse(why: str) -> DataError:
+        return DataError(f"{why}; delete it and make it again: sememekit reproduce run")
+
     try:
-        return kind.model_validate_json(read_bytes(path, DataError))
+        return kind.model_validate(read_sealed(path, refuse))
     except ValidationError as error:
         what = error.errors()[0]
         where = ".".join(map(str, what["loc"]))
-        raise DataError(
-            f"{path}: no result of a trial ({where or 'the file'}: {what['msg']}); delete it and make it again: "
-            "sememekit reproduce run"
-        ) from None
+        raise refuse(f"{path}: no result of a trial ({where}: {what['msg']})") from None

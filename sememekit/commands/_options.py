@@ -119,10 +119,6 @@ SegmenterLexicons = Annotated[
         metavar=LEXICON,
     ),
 ]
-DataLexicon = Annotated[
-    str | None,
-    option("--lexicon", "Words that the segmenter of the training data knew, for a run without lexicon.txt.", metavar=LEXICON),
-]
 Hmm = Annotated[bool, option("--hmm", "Let jieba find words outside its dictionary (hidden Markov model).")]
 Decode = Annotated[
     Literal["viterbi", "posterior"] | None,
@@ -176,11 +172,12 @@ def given(**options: Any) -> dict[str, Any]:
 
 
 def others_typed(context: typer.Context, allowed: Collection[str]) -> list[str]:
-    """The options and arguments of a command line that are not among the ``allowed`` parameters, as they are typed."""
-    found = []
+    """The options and arguments of a command line that are not among the ``allowed`` parameters, as they are typed; without
+    those that every command has."""
+    found, left_out = [], {*allowed, "debug", "trust_code"}
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
-        if source is not None and source.name == "COMMANDLINE" and parameter.name not in allowed:
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in left_out:
             found.append(parameter.opts[0] if parameter.opts[0].startswith("-") else (parameter.name or "").upper())
     return found
 

@@ -51,20 +51,9 @@ FORMER_NAMES: Final = frozenset({"baseline"})
 """Subcommands that became an option of another one (``eval --baseline``): they run, and no list has them."""
 
 TRUSTING: Final = frozenset(
-    {
-        "preprocess",
-        "segment",
-        "train",
-        "extend",
-        "sweep",
-        "cluster-update",
-        "evaluate-ppl",
-        "eval",
-        "score",
-        "predict",
-        "generate",
-    }
-    | {"compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull", "card"}
+    {"preprocess", "segment", "train", "extend", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict"}
+    | {"generate", "recipes validate", "compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull"}
+    | {"card"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 
@@ -153,7 +142,7 @@ class _Subcommands(Mapping[str, Any]):
                 self._made[name] = typer.main.get_command(app)
                 settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
                 self._made[name].former = {**settings, **getattr(module, "NO_OPTIONS", {})}
-            _add_options(self._made[name], trusting=name in TRUSTING)
+            _add_options(self._made[name], name)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -163,12 +152,12 @@ class _Subcommands(Mapping[str, Any]):
         return len(PANELS)
 
 
-def _add_options(command: Any, *, trusting: bool) -> None:
+def _add_options(command: Any, name: str) -> None:
     """Give a command, or all of a group, the options that are read here and not by it."""
-    for inner in getattr(command, "commands", {}).values():
-        _add_options(inner, trusting=trusting)
+    for inner, found in getattr(command, "commands", {}).items():
+        _add_options(found, f"{name} {inner}")
     if not hasattr(command, "commands"):
-        command.params.extend(_options_read_here()[0 if trusting else 1 :])
+        command.params.extend(_options_read_here()[0 if name in TRUSTING else 1 :])
 
 
 @cache
@@ -247,7 +236,7 @@ def _remarks(arguments: Sequence[str]) -> Iterator[None]:
             before(message, category, *rest, **more)
         elif str(message) not in said and not {"--quiet", "-q"} & set(arguments):
             said.add(str(message))
-            print("sememekit: remark:", message, file=sys.stderr)
+            print("sememekit: remark:", shown(str(message)), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", RunWarning)
@@ -340,6 +329,8 @@ def _unexpected_message(error: Exception) -> str:
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
     if (lone := re.search(r"(\\ud\w{3})'.* surrogates not allowed", str(error))) is not None:
         return f"a name or text with {lone[1]} is not UTF-8 and cannot be written as JSON; {_UTF8}"
+    if "embedded null" in str(error):
+        return "a name has a NUL byte in it, which no file has; give another name"
     if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
         return _OUT_OF_MEMORY
     told = f"{type(error).__name__}: {error}"

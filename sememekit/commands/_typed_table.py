@@ -29,10 +29,11 @@ def typed_table(
             hf:PATH`` is the encoder hf with its path.
         below: a table that lies under the recipe.
     """
-    from sememekit.config import apply_overrides, choose_variant, load_recipe, merge_tables, named_variants
+    from sememekit.config import apply_overrides, check_table, choose_variant, load_recipe, merge_tables, named_variants
 
     recipe, overrides = options.get("recipe"), options.get("overrides") or ()
     table = load_recipe(recipe) if recipe is not None else {}
+    check_table(table, str(recipe))
     if below is not None:
         table = merge_tables(below, table)
     named = {slot: options[slot] for slot in variants if options.get(slot) is not None}

@@ -43,7 +43,7 @@ def command(
     the word and of the sememe; the definitions are in docs/explaining.md.
     """
     from sememekit.analysis.explanations.evaluation import TOPS, evaluate_explanations
-    from sememekit.reports.explanation_scores import charts, write_page
+    from sememekit.reports.explanation_scores import charts, scores_page
 
     check_outputs(html, figure)
     with progress_bars(quiet) as show:
@@ -59,7 +59,7 @@ def command(
             which=which,
             progress=show,
         )
-    give_out(Result(report, write_page, _show, charts), html, figure, json=json, quiet=quiet)
+    give_out(Result(report, scores_page, _show, charts), html, figure, json=json, quiet=quiet)
 
 
 def _show(report: ExplanationScores) -> None:

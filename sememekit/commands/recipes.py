@@ -12,7 +12,7 @@ from sememekit.commands._completion import complete_recipe
 from sememekit.commands._exit import FAILED
 from sememekit.commands._options import Json, Word, example, has_word
 from sememekit.commands._printing import print_json, print_table, say
-from sememekit.config import Record, list_recipes, load_recipe, names_in, recipe_names
+from sememekit.config import Record, check_table, list_recipes, load_recipe, names_in, recipe_names
 from sememekit.errors import ConfigError
 
 Name = Annotated[
@@ -25,7 +25,7 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[NAME]...",
-        help="Recipes to check, .toml files with all their rows; all that ship unless given.",
+        help="Recipes to check, .toml files with all their rows; default: all that ship.",
         autocompletion=complete_recipe,
     ),
 ]
@@ -57,6 +57,7 @@ def validate_recipe(name: str) -> None:
     from sememekit.runs.plan import read_plan
 
     table = load_recipe(name)
+    check_table(table, name)
     if is_attack(table):
         read_attack_plan(table, f"recipe {name!r}")
     else:

@@ -1,9 +1,7 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
-from sememekit.config.arguments import checked_arguments
-from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names, resources_folder
-from sememekit.config.settings import LARGEST_SEED, OnlyWith, Record, Seed, Settings, collected, nearest, read_settings, unread
+from sememekit.config.settings import LARGEST_SEED, OnlyWith, Record, Seed, Settings, nearest, read_settings, unread
 from sememekit.config.tables import (
     ADAPTATION_SLOTS,
     COMMAND_SLOTS,
@@ -19,7 +17,16 @@ from sememekit.config.tables import (
     settings_typed_as_options,
     with_setting,
 )
-from sememekit.config.variants import check_code, installed_variants, is_own, load_variant, trusted_code, trusting_code
+from sememekit.config.variants import (
+    check_code,
+    check_table,
+    installed_variants,
+    is_own,
+    load_variant,
+    named_in,
+    trusted_code,
+    trusting_code,
+)
 
 __all__ = [
     "ADAPTATION_SLOTS",
@@ -31,14 +38,11 @@ __all__ = [
     "RecipeInfo",
     "Record",
     "Seed",
-    "Setting",
     "Settings",
     "apply_overrides",
     "check_code",
-    "checked_arguments",
+    "check_table",
     "choose_variant",
-    "collected",
-    "describe_settings",
     "differences",
     "differing",
     "installed_variants",
@@ -47,6 +51,7 @@ __all__ = [
     "load_recipe",
     "load_variant",
     "merge_tables",
+    "named_in",
     "named_variants",
     "names_in",
     "nearest",
@@ -56,7 +61,6 @@ __all__ = [
     "recipe_names",
     "resources_folder",
     "settings_typed_as_options",
-    "summary_of",
     "trusted_code",
     "trusting_code",
     "unread",

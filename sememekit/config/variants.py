@@ -1,8 +1,8 @@
 """Look-up of a variant by name: a table of ``name -> "module:Class"``, an installed package's, or any importable class.
 
 A package declares a variant as an entry point of the group ``sememekit.KIND`` (``sememekit.decoder``, ...); its name then works
-as one of ours. A name with a colon is code. One that the user typed is loaded; one that a folder names (a run, prepared data)
-is refused by :func:`check_code` unless the folder is trusted (``--trust-code``) or the user typed the same name.
+as one of ours. A name with a colon is code. One that the user typed is loaded; one that a file of a run, of prepared data or a
+recipe names is refused by :func:`check_code` unless all code is trusted (``--trust-code``) or the user typed the same name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from inspect import isclass
 from typing import Any
 
 from sememekit.config.settings import nearest
-from sememekit.errors import ConfigError
+from sememekit.errors import CheckpointError, ConfigError
 
 _trusted: ContextVar[frozenset[str] | None] = ContextVar("sememekit_trusted_code", default=frozenset())
 """Names of code that may be loaded though a folder names them; None for all."""
@@ -140,6 +140,27 @@ def check_code(names: Mapping[str, object], where: str) -> None:
     for key, name in names.items():
         if trusted is not None and isinstance(name, str) and ":" in name and name not in trusted:
             raise ConfigError(
-                f"{where} names code to be run, {key} = {name!r:.100}; a folder may come from a stranger: look at that code, "
+                f"{where} names code to be run, {key} = {name!r:.100}; it may come from a stranger: look at that code, "
                 "and if you trust it add --trust-code (in Python: load_run(..., trust_code=True))"
             )
+
+
+def named_in(table: Mapping[str, Any]) -> dict[str, str]:
+    """Key -> name, of everything that the table of a recipe, a run or an attack has looked up: variants of slots, constraints,
+    a segmenter."""
+    slots = [(slot, keys) for slot, keys in table.items() if isinstance(keys, Mapping)]
+    named = {f"{slot}.{key}": keys.get(key) for slot, keys in slots for key in ("name", "segmenter")}
+    named |= {f"constraints.{name}": name for slot, keys in slots if slot == "constraints" for name in keys}
+    return {key: name for key, name in named.items() if isinstance(name, str)}
+
+
+def check_table(table: Mapping[str, Any], where: str) -> None:
+    """Refuse the table of a recipe or a run, out of the file ``where``, that names code; see :func:`check_code`. Raises
+    CheckpointError: a slot of it is no table."""
+    for slot, keys in table.items():
+        if not isinstance(keys, Mapping):
+            raise CheckpointError(
+                f"{where} is no plan ([{slot}] is {keys!r:.60}); it was changed by hand, or written with another version of "
+                "sememekit; copy it again from where it came from"
+            )
+    check_code(named_in(table), where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import torch
 from pydantic import Field
@@ -25,8 +25,6 @@ class Adaptive(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the adaptive softmax."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -93,8 +93,6 @@ class Decoder(nn.Module, ABC):
     Settings: type[Settings]
     tables: int = 1
     """Tables of contexts x words that ``log_probs`` holds at once, as a mixture does; searches bound their memory by it."""
-    frequency_decides: ClassVar[bool] = False
-    """The answer of ``by_frequency`` whatever the settings."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
@@ -107,11 +105,6 @@ class Decoder(nn.Module, ABC):
         for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
                 raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")
-
-    @classmethod
-    def by_frequency(cls, settings: Any) -> bool:
-        """Whether the words' counts or the order of their ids decide how it draws, groups or orders words."""
-        return cls.frequency_decides
 
     @property
     def estimates_in_training(self) -> bool:
@@ -331,3 +324,8 @@ def shard_vectors(words: nn.Embedding, shard: WordShard) -> None:
             "sememekit.layers.uniform_embedding, or leave out run.shard_words"
         )
     words.shard_words(shard)
+
+
+def loss_is_estimated(layers: Iterable[Decoder]) -> bool:
+    """Return whether training estimates the loss of any of these output layers at this point, from sampled words."""
+    return any(layer.estimates_in_training for layer in layers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isqrt
-from typing import Any, ClassVar, Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
@@ -16,14 +16,8 @@ from torch.nn import functional
 from sememekit.decoders.base import Decoder, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import (
-    Groups,
-    Linear,
-    at_least_single,
-    grouped_cross_entropy,
-    grouped_topk,
-    within_groups,
-)
+from sememekit.layers import Linear, at_least_single, grouped_topk
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy, within_groups
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
 
@@ -41,8 +35,6 @@ class ClassHSM(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(BiasStartSettings):
         """Settings of the class-based softmax."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -30,8 +30,6 @@ class Differentiated(NormalisedScores):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the differentiated softmax."""

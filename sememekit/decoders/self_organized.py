@@ -18,15 +18,8 @@ from sememekit.decoders.assignment import Assignment, assign_greedily
 from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import (
-    FixedTables,
-    Groups,
-    Linear,
-    grouped_cross_entropy,
-    grouped_topk,
-    shared_dropout,
-    within_groups,
-)
+from sememekit.layers import FixedTables, Linear, grouped_topk, shared_dropout
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy, within_groups
 from sememekit.measure import Tally
 from sememekit.ranks import ALONE, Ranks
 
@@ -60,7 +53,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
     Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
     """
 
-    frequency_decides: ClassVar[bool] = True
     never_narrowed: ClassVar[tuple[str, ...]] = ("scores", "losses", "weight_of_new")
     training_counters: ClassVar[tuple[str, ...]] = ("held_steps",)
 
@@ -197,8 +189,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self.held_steps.fill_(steps)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Snapshots of former versions hold nothing."""
-        state_dict.setdefault(f"{prefix}held_steps", torch.zeros_like(self.held_steps))
         super()._load_from_state_dict(state_dict, prefix, *rest)
         self._held = int(self.held_steps)
 

@@ -36,8 +36,6 @@ class TreeHSM(Decoder, FixedTables):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    frequency_decides: ClassVar[bool] = True
-
     class Settings(BiasStartSettings):
         """Settings of the tree-based softmax."""
 

@@ -26,11 +26,22 @@ from sememekit.files.reading import (
     opening,
     read_bytes,
     read_object,
+    read_sealed,
     read_text,
     refuse_odd_files,
 )
 from sememekit.files.typed import typed
-from sememekit.files.writing import naming, remove_leftovers, replace_file, sync_to_disk, to_json, write_bytes, write_folder
+from sememekit.files.writing import (
+    fits_seal,
+    naming,
+    remove_leftovers,
+    replace_file,
+    sealed,
+    sync_to_disk,
+    to_json,
+    write_bytes,
+    write_folder,
+)
 
 
 class RunWarning(UserWarning):
@@ -56,6 +67,7 @@ __all__ = [
     "by_its_beginning",
     "check_output",
     "decode",
+    "fits_seal",
     "from_gb18030",
     "has_sha256",
     "is_there",
@@ -66,10 +78,12 @@ __all__ = [
     "packing_of",
     "read_bytes",
     "read_object",
+    "read_sealed",
     "read_text",
     "refuse_odd_files",
     "remove_leftovers",
     "replace_file",
+    "sealed",
     "sole_writer",
     "sync_to_disk",
     "to_json",

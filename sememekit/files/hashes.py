@@ -19,6 +19,9 @@ REMEMBERED: Final = 64 << 20
 _SETTLED: Final = 2 * 10**9
 """Nanoseconds after its last change from which on a file is identified by its time: file systems have coarse clocks."""
 
+_DAY: Final = 86_400
+"""Seconds of a day (in UTC), to the end of which a kept hash is believed: a disk that rots changes no time and no size."""
+
 _hashes: dict[tuple[Any, ...], str] = {}
 
 
@@ -26,14 +29,14 @@ def has_sha256(paths: Sequence[Path], expected: str) -> bool:
     """Whether the concatenated bytes of the files have this SHA-256. Raises OSError: a file cannot be read.
 
     A file is read once in a process while its size, time and inode stay. The hash of large files is also kept in the user's
-    cache folder; a kept hash that does not agree is computed again.
+    cache folder until the day ends; a kept hash that does not agree is computed again.
     """
     key = _key(paths)
     settled = time.time_ns() - max(part[2] for part in key) > _SETTLED
     if settled and _hashes.get(key) == expected:
         return True
     large = settled and sum(part[1] for part in key) >= REMEMBERED
-    kept_as = hashlib.sha256(repr(key).encode(errors="surrogateescape")).hexdigest()
+    kept_as = hashlib.sha256(repr((int(time.time()) // _DAY, key)).encode(errors="surrogateescape")).hexdigest()
     if large and _remembered().get(kept_as) == expected:
         _hashes[key] = expected
         return True

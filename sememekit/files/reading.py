@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sememekit.files.writing import fits_seal
+
 Refuse = Callable[[str], Exception]
 """Makes an error out of a clause that names the file and what is wrong with it."""
 
@@ -67,6 +69,14 @@ def read_text(path: Path, refuse: Refuse) -> str:
 def read_object(path: Path, refuse: Refuse) -> dict[str, Any]:
     """A JSON object out of a file; ``refuse`` makes the error where it cannot be opened or is none."""
     return object_of(read_bytes(path, refuse), path, refuse)
+
+
+def read_sealed(path: Path, refuse: Refuse) -> dict[str, Any]:
+    """``read_object`` of what ``sealed`` wrote; ``refuse`` also makes the error where the SHA-256 does not fit."""
+    found = read_object(path, refuse)
+    if not fits_seal(found):
+        raise refuse(f"{path} does not match its own checksum; it was changed or damaged after writing")
+    return found
 
 
 def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:

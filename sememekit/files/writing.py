@@ -76,17 +76,30 @@ def to_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
+def sealed(table: Mapping[str, Any]) -> bytes:
+    """JSON of a table with its own SHA-256, which ``fits_seal`` compares."""
+    return to_json({**table, "sha256": hashlib.sha256(to_json(table)).hexdigest()})
+
+
+def fits_seal(table: dict[str, Any]) -> bool:
+    """Whether the SHA-256 in a table is that of the rest; it is taken out. A table without one, of an earlier version, fits."""
+    stated = table.pop("sha256", None)
+    try:
+        return stated is None or stated == hashlib.sha256(to_json(table)).hexdigest()
+    except UnicodeEncodeError:  # half a surrogate, which nobody could have written
+        return False
+
+
 def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]], manifest: str) -> None:
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
     The content of a file may come in pieces, of which one is held at a time. The files go to a hidden folder beside it, are
-    synced, and one rename makes them visible. A leftover of a killed process with the same number is removed first: in a
-    container every process may have the same number.
+    synced, and one rename makes them visible. Leftovers of killed processes are removed first, also of one with the same
+    number: in a container every process may have it.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
-    if temporary.exists():
-        shutil.rmtree(temporary)
+    remove_leftovers(folder.parent, f".{folder.name}.writing-", "")
     temporary.mkdir()
     hashes = {}
     for name, content in contents.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from sememekit.analysis.explanations.sememes import ContextSememe
@@ -13,11 +12,6 @@ from sememekit.reports import pages
 
 SHOWN: Final = 12
 """Rows of what an overlay changes that are shown; --json has all."""
-
-
-def write_page(explanation: Explanation, path: Path) -> None:
-    """Write an explanation as a page that needs nothing else."""
-    pages.write_page(path, explanation_page(explanation))
 
 
 def explanation_page(explanation: Explanation) -> str:

@@ -26,7 +26,17 @@ import safetensors.torch
 
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.files import object_of, read_bytes, read_object, refuse_odd_files, to_json, typed, write_folder
+from sememekit.files import (
+    object_of,
+    read_bytes,
+    read_object,
+    refuse_odd_files,
+    remove_leftovers,
+    sync_to_disk,
+    to_json,
+    typed,
+    write_folder,
+)
 from sememekit.runs.build import build_task
 from sememekit.runs.run import Run, Which, load_weights
 from sememekit.text.huggingface import needed
@@ -109,10 +119,11 @@ def pull_run(source: str, out: Path) -> ShareReport:
         files = _checked(folder)
         about = _about(files[PUSHED], source)
         beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
-        shutil.rmtree(beside, ignore_errors=True)
+        remove_leftovers(out.parent, f".{out.name}.pulling-", "")
         try:
             _unpack(files, about, beside, source)
             beside.rename(out)
+            sync_to_disk(out.parent)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     return ShareReport(run=str(out), target=source, snapshot=str(about["snapshot"]), bytes=sum(map(len, files.values())))

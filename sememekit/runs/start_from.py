@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sememekit.config import differences, differing, with_setting
+from sememekit.config import check_table, differences, differing, with_setting
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, SememekitError
 from sememekit.layers import training_counters
 from sememekit.runs.build import build_task, clusters_of, graph_of, kept_of, labels_of
-from sememekit.runs.plan import Plan, check_plan_code, completed, read_plan
+from sememekit.runs.plan import Plan, read_plan
 from sememekit.runs.run import CLUSTERS, GRAPH, load_weights, vocabulary_of_run
 from sememekit.tasks.base import Task
 from sememekit.text.vocabulary import Vocabulary
@@ -25,8 +25,8 @@ from sememekit.training.trainer import first_seed
 def table_of_run(path: Path) -> dict[str, Any]:
     """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters."""
     folder = RunFolder.open(path)
-    check_plan_code(folder.plan, f"{path}/plan.json")
-    table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
+    check_table(folder.plan, f"{path}/plan.json")
+    table = {slot: dict(keys) for slot, keys in folder.plan.items() if slot != "claim"}
     for slot, name in (("graph", GRAPH), ("clusters", CLUSTERS)):
         if folder.file(name).exists():
             table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}

@@ -149,13 +149,13 @@ class SememeGraph:
     def edge_classes(self, kind: EdgeKind) -> EdgeClasses:
         """The edges between senses and sememes by depth or by role; of ``with_senses`` by the classes of its first graph.
 
-        Raises GraphError: the graph has no structure: its lexicons have no definitions, or an earlier version wrote it."""
+        Raises GraphError: the graph has no structure, since its lexicons have no definitions."""
         first = self._numbering or self
         if not first.has_structure:
             raise GraphError(
-                f"classes of edges by {kind}: the graph has no structure, the places of sememes in definitions; an earlier "
-                "version wrote it, or none of its lexicons has definitions (hownet, hownet2000, openhownet, table with a "
-                "column def do). Build it again: sememekit build-sememe-graph --source hownet2000:FILE --data DIR --out FILE"
+                f"classes of edges by {kind}: the graph has no structure, the places of sememes in definitions: none of its "
+                "lexicons has definitions (hownet, hownet2000, openhownet, table with a column def do). Build it again: "
+                "sememekit build-sememe-graph --source hownet2000:FILE --data DIR --out FILE"
             )
         known = first.edge_classes(kind).names if first is not self else ()
         number = {name: index for index, name in enumerate(self.sememes)}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, naming, read_bytes, replace_file
+from sememekit.files import RunWarning, is_there, naming, read_bytes, replace_file
 from sememekit.training.reports import ChangeReport, EpochReport, StepReport
 
 CLUSTER_UPDATE: Final = "ClusterUpdate"
@@ -40,7 +40,7 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 def read(path: Path) -> list[dict[str, Any]]:
     """All records, without a last line cut short by a kill and NUL bytes of a power cut. Raises CheckpointError: a line that is
     no report; it is named."""
-    if not path.exists():
+    if not is_there(path, CheckpointError):
         return []
     raw = read_bytes(path, CheckpointError)
     if b"\0" in raw:
@@ -119,8 +119,8 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
                 continue
             value = record.get(field.name)
             good = isinstance(value, _TYPES[str(field.type)]) and isinstance(value, bool) == (field.type == "bool")
-            if good and isinstance(value, dict):
-                good = all(isinstance(one, int | float) for one in value.values())
+            numbers = value.values() if isinstance(value, dict) else () if isinstance(value, str) else (value,)
+            good = good and all(isinstance(one, float) or (isinstance(one, int) and abs(one) < 1e300) for one in numbers)
             if not good:
                 raise ValueError(f"key {field.name!r} of {kind} is {value!r:.60}")
     except (ValueError, RecursionError) as error:

@@ -20,9 +20,8 @@ import safetensors
 from torch import Tensor, nn
 
 from sememekit.errors import CheckpointError
-from sememekit.files import read_object, replace_file, to_json, write_folder
+from sememekit.files import fits_seal, read_object, replace_file, sealed, to_json, write_folder
 from sememekit.ranks import ALONE, Ranks
-from sememekit.training.state_tree import flatten, unflatten
 from sememekit.training.tensor_file import RowsOf, read_tensors, tensor_pieces
 
 NAME: Final = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
@@ -199,6 +198,11 @@ def _read_tensors(path: Path, rows: RowsOf | None) -> dict[str, Tensor]:
         with _reading(path):
             return read_tensors(path, rows)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RuntimeError, safetensors.SafetensorError) as error:
+        if "not valid UTF-8" in str(error):  # so the library says of the name of a file
+            raise CheckpointError(
+                f"{path} cannot be opened, as its name is not UTF-8; rename the folder (names of old Chinese archives: "
+                "convmv -f gbk -t utf8 --notest NAME)"
+            ) from None
         raise CheckpointError(f"{path} holds no tensors in the safetensors format ({error}); {_AGAIN}") from None
 
 
@@ -215,15 +219,13 @@ def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], 
     ``offer`` says how to go on without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
     """
     table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {offer()}"))
-    stated = table.pop("sha256", None)
-    written = dict(table)
+    fits = fits_seal(table)
     others = [table.pop("next", None) or [], table.pop("stale", None) or []]
     names = [*table.values(), *(name for part in others if isinstance(part, list) for name in part)]
     good = set(table) <= {"last", "best"} and all(isinstance(part, list) for part in others)
     if not good or not all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
         raise CheckpointError(f"{path} names no checkpoints; it was changed after writing; {offer()}")
-    # Only now: names that are no names may hold what cannot be written as UTF-8.
-    if stated is not None and stated != hashlib.sha256(to_json(written)).hexdigest():
+    if not fits:
         raise CheckpointError(f"{path} does not match its own checksum; it was changed or damaged; {offer()}")
     return table, names[len(table) :]
 
@@ -231,5 +233,50 @@ def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], 
 def write_pointer(path: Path, pointer: Mapping[str, str], **others: Iterable[str]) -> None:
     """Replace the pointer; ``others`` are ``next`` and ``stale`` names."""
     table: dict[str, Any] = {**pointer, **{key: sorted(names) for key, names in others.items() if names}}
-    table["sha256"] = hashlib.sha256(to_json(table)).hexdigest()
-    replace_file(path, to_json(table))
+    replace_file(path, sealed(table))
+
+
+_TENSOR = "__tensor__"
+_TUPLE = "__tuple__"
+_INTEGER_KEYS = "__integer_keys__"
+
+
+def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
+    """The tree with every tensor replaced by a reference; the tensors are added to ``tensors`` under their paths.
+
+    A tree has dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None; ``path`` names its root.
+    Raises TypeError for anything else.
+    """
+    if isinstance(tree, Tensor):
+        tensors[path] = tree
+        return {_TENSOR: path}
+    if isinstance(tree, dict):
+        plain = {str(key): flatten(value, tensors, f"{path}.{key}") for key, value in tree.items()}
+        if tree and all(isinstance(key, int) for key in tree):
+            return {_INTEGER_KEYS: plain}
+        return plain
+    if isinstance(tree, list):
+        return [flatten(value, tensors, f"{path}.{number}") for number, value in enumerate(tree)]
+    if isinstance(tree, tuple):
+        return {_TUPLE: flatten(list(tree), tensors, path)}
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+    raise TypeError(
+        f"{path}: a {type(tree).__name__} cannot be stored in a checkpoint; allowed are dicts with str or int keys, lists, "
+        "tuples, tensors, numbers, strings, booleans and None"
+    )
+
+
+def unflatten(plain: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """The inverse of ``flatten``."""
+    if isinstance(plain, dict):
+        if set(plain) == {_TENSOR}:
+            return tensors[plain[_TENSOR]]
+        if set(plain) == {_TUPLE}:
+            return tuple(unflatten(plain[_TUPLE], tensors))
+        if set(plain) == {_INTEGER_KEYS}:
+            return {int(key): unflatten(value, tensors) for key, value in plain[_INTEGER_KEYS].items()}
+        return {key: unflatten(value, tensors) for key, value in plain.items()}
+    if isinstance(plain, list):
+        return [unflatten(value, tensors) for value in plain]
+    return plain

@@ -9,14 +9,15 @@ import pytest
 
 from sememekit.analysis.explanations.sememes import is_rare
 from sememekit.analysis.explanations.words import Explanation, explain
+from sememekit.commands._explanations import print_words
 from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.explaining.words import print_words
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.explanation import explanation_page, remarks, write_page
+from sememekit.reports.explanation import explanation_page, remarks
+from sememekit.reports.pages import write_page
 from tests.pages import check_page
 from tests.small import SENSES
 
@@ -192,15 +193,13 @@ def test_unknown_words_are_said(place: Path) -> None:
     assert remarks(found) == ["The model does not know 海豚 and read <unk> instead."]
 
 
-def test_chinese_without_blanks_is_cut_by_the_words_of_the_model(place: Path) -> None:
-    found = explain(place / "sdlm", "我吃苹果")
-    assert [word.word for word in found.context] == ["我", "吃", "苹果"]
-    assert "longest match" in found.segmentation
-    assert found.words == explain(place / "sdlm", "我 吃 苹果").words
+def test_chinese_without_blanks_is_refused_where_blanks_cut_the_data(place: Path) -> None:
+    with pytest.raises(DataError, match="'我吃苹果', which would be read as one <unk>; cut it first: sememekit segment"):
+        explain(place / "sdlm", "我吃苹果")
 
 
 def test_the_page_holds_only_itself(explanation: Explanation, tmp_path: Path) -> None:
-    write_page(explanation, tmp_path / "why.html")
+    write_page(tmp_path / "why.html", explanation_page(explanation))
     html = (tmp_path / "why.html").read_text(encoding="utf-8")
     page = check_page(html)
     assert "我 吃" in page.text

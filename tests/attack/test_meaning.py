@@ -258,11 +258,10 @@ def test_randomness_can_be_given() -> None:
     def run(generator: np.random.Generator | None) -> Any:
         attack = make_attack("random", search__draws=3, search__at_once=3)
         asking = attack.attack_one(EXAMPLES[2], generator)
-        texts = next(asking)
-        found = [texts]
+        found = [list(next(asking))]
         try:
             while True:
-                found.append(asking.send(attack.victim.ask([found[-1]])[0]))
+                found.append(list(asking.send(attack.victim.ask([found[-1]])[0])))
         except StopIteration:
             return found
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.claims import load_claims, result_names, steps_of, timing_names, timings_of
-from sememekit.claims.chain import folder_of, shell_script
+from sememekit.claims.chain import folder_of, result_names, shell_script, steps_of, timing_names, timings_of
+from sememekit.claims.claims import load_claims
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError
 from sememekit.runs.plan import read_plan

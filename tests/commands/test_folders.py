@@ -64,6 +64,33 @@ def test_code_of_a_folder_needs_trust_or_to_be_typed(run: Path, tmp_path: Path) 
     assert runner.invoke(app, ["report", str(run)]).exit_code == 0, "it imports nothing"
 
 
+def test_code_of_a_recipe_needs_trust_or_to_be_typed(run: Path, models: Path) -> None:
+    Path("lab_cli_recipe.py").write_text(CODE)
+    Path("mine.toml").write_text(
+        '[decoder]\nname = "lab_cli_recipe:Mine"\n[row.cut]\n[row.cut.attack]\nsegmenter = "lab_cli_recipe:Cut"\n'
+        '[row.held]\n[row.held.constraints."lab_cli_recipe:Held"]\n'
+    )
+    data = ["--data", str(models / "data"), "--out", "own"]
+    recipe = ["train", "--recipe", "mine.toml", *data, "--print-plan"]
+    attack = ["attack", "run", "--data", "x.tsv", "--out", "a", "--recipe"]
+    for command, name in (
+        (recipe, "decoder.name = 'lab_cli_recipe:Mine'"),
+        (["sweep", *recipe[1:-1], "--over", "task.input_dropout=0.1,0.2", "--trials", "1"], "decoder.name = "),
+        ([*attack, "mine.toml:cut"], "decoder.name = "),
+        ([*attack, "mine.toml:held"], "decoder.name = "),
+    ):
+        assert f"names code to be run, {name}" in refusal(*command)
+    Path("other.toml").write_text(Path("mine.toml").read_text().partition("\n[row")[2].join(["[row", ""]))
+    assert "attack.segmenter = 'lab_cli_recipe:Cut'" in refusal(*attack, "other.toml:cut")
+    assert "constraints.lab_cli_recipe:Held = " in refusal(*attack, "other.toml:held")
+    checked = runner.invoke(app, ["recipes", "validate", "mine.toml"])
+    assert (checked.exit_code, "names code to be run" in checked.output) == (1, True)
+    assert not Path("executed").exists()
+    assert runner.invoke(app, [*recipe, "--decoder", "lab_cli_recipe:Mine"]).exit_code == 0
+    assert runner.invoke(app, [*recipe, "--trust-code"]).exit_code == 0
+    assert Path("executed").exists()
+
+
 def test_a_class_of_the_working_folder_is_trained(run: Path, models: Path) -> None:
     Path("lab_cli_own.py").write_text(CODE)
     done = runner.invoke(

@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from sememekit.commands.quickstart import _in_words_of_quickstart, quickstart
-from sememekit.commands.quickstarting.folder import MODELS, QuickstartSettings, alone, begin, command_of
+from sememekit.commands.quickstarting.folder import MODELS, QuickstartSettings, alone, begin, command_of, finished
 from sememekit.commands.quickstarting.steps import CONTEXTS
 from sememekit.commands.trainings.processes import Trained, _stopped_before_it_began
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
+from sememekit.files import sealed
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
 from sememekit.signals import STOPPING
 from tests.pages import check_page
@@ -139,6 +140,15 @@ def test_its_files_are_written_whole_or_not_at_all(
     (out / "report.html").unlink()
     assert quickstart(out, share=0.5, month=month, overrides=TOY).already_done
     assert (out / "report.html").is_file()
+
+
+def test_a_report_that_was_changed_is_made_again(tmp_path: Path) -> None:
+    report = QuickstartReport(out=str(tmp_path), seconds=2.5, next_commands=())
+    path = tmp_path / "quickstart.json"
+    path.write_bytes(sealed(json.loads(report.model_dump_json())))
+    assert finished(tmp_path) == report
+    path.write_bytes(path.read_bytes().replace(b"2.5", b"1.5"))
+    assert finished(tmp_path) is None
 
 
 @pytest.mark.slow

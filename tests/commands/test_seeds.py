@@ -18,6 +18,7 @@ from sememekit.commands.train import train
 from sememekit.commands.trainings.seeds import train_seeds
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
+from sememekit.files import read_sealed
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
 from tests.small_run import Place
@@ -42,7 +43,7 @@ def test_each_seed_is_the_run_that_train_makes_of_it(place: Place, tmp_path: Pat
     assert alone[0] != alone[1]
     assert seen[-1] == ("train seed-7", 1, 1)
     assert seen[0] == ("train seed-1", 1, 60), "30 batches in each of two epochs"
-    assert json.loads((out / "seeds.json").read_text(encoding="utf-8")) == report.model_dump(mode="json")
+    assert read_sealed(out / "seeds.json", CheckpointError) == report.model_dump(mode="json")
 
     further = train_seeds({}, out, (1, 7, 9), jobs=1, resume=True)
     assert [run.best_valid for run in further.runs][:2] == alone
@@ -58,7 +59,7 @@ def test_resumed_seeds_are_not_tracked_because_a_file_says_so(
     play_processes(monkeypatch)
     out = tmp_path / "runs"
     train_seeds(place.table(schedule__epochs=1), out, (1,), jobs=1)
-    table = json.loads((out / "seeds.json").read_text(encoding="utf-8"))
+    table = read_sealed(out / "seeds.json", CheckpointError)
     table["table"]["run"]["track"] = ["mlflow"]
     (out / "seeds.json").write_text(json.dumps(table), encoding="utf-8")
     assert len(train_seeds({}, out, (1, 2), jobs=1, resume=True).runs) == 2
@@ -119,7 +120,7 @@ def test_seeds_of_earlier_calls_stay_in_the_table(place: Place, tmp_path: Path, 
     assert (again.runs[2], again.runs[3]) == (by_seed[1], by_seed[3])
     assert again.mean == statistics.fmean(run.best_valid or 0 for run in again.runs)
     assert remarks == []
-    assert json.loads((out / "seeds.json").read_text(encoding="utf-8")) == again.model_dump(mode="json")
+    assert read_sealed(out / "seeds.json", CheckpointError) == again.model_dump(mode="json")
 
     longer = train_seeds({"schedule": {"epochs": 3}}, out, (1, 2), jobs=1, resume=True, on_remark=remarks.append)
     assert longer.seeds == (1, 2), "a mean of unlike trainings is of nothing"
@@ -209,7 +210,7 @@ def test_code_that_the_folder_names_is_not_imported(place: Place, tmp_path: Path
     for slot in ("decoder", "encoder", "task"):
         for path, inside in ((out / "seeds.json", ("table",)), (out / "seed-2" / "plan.json", ())):
             if path.name == "seeds.json":
-                table = json.loads(path.read_bytes())
+                table = read_sealed(path, CheckpointError)
                 table["table"].setdefault(slot, {})
                 kept = path.read_bytes()
                 path.write_text(json.dumps(table), encoding="utf-8")
@@ -223,3 +224,19 @@ def test_code_that_the_folder_names_is_not_imported(place: Place, tmp_path: Path
     (out / "seeds.json").write_text('{"table": 3}', encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"seeds\.json has no table of settings"):
         train_seeds({}, out, (1,), jobs=1, resume=True)
+
+
+def test_a_figure_that_was_typed_into_the_report_is_refused(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play_processes(monkeypatch)
+    out = tmp_path / "runs"
+    train_seeds(place.table(schedule__epochs=1), out, (1,), jobs=1)
+    table = json.loads((out / "seeds.json").read_text(encoding="utf-8"))
+    table["runs"][0]["best_valid"] = 1.5
+    (out / "seeds.json").write_text(json.dumps(table), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"seeds\.json does not match its own checksum"):
+        train_seeds({}, out, (2,), jobs=1, resume=True)
+    del table["sha256"]  # as an earlier version wrote it
+    (out / "seeds.json").write_text(json.dumps(table), encoding="utf-8")
+    assert train_seeds({}, out, (2,), jobs=1, resume=True).seeds == (2, 1)

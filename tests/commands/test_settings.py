@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from sememekit import config
 from sememekit.commands._program import app
-from sememekit.config import COMMAND_SLOTS, Setting, Settings, describe_settings
+from sememekit.config import COMMAND_SLOTS, Settings
+from sememekit.config.described import Setting, describe_settings
 from sememekit.config.tables import RUN_SLOTS
 from sememekit.errors import ConfigError
 from sememekit.runs.slots import SettingsTable, settings_slots, settings_table

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from sememekit.commands.sweeping.study import Study, number_of
 from sememekit.commands.train import train
 from sememekit.config import load_recipe
 from sememekit.data.prepared import PreparedData
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sole_writer
 from sememekit.runs.train_report import SweepReport, TrialReport
 from sememekit.tasks.base import PrimaryMetric
@@ -278,6 +280,21 @@ def test_a_damaged_study_is_refused_by_name(place: Place, tmp_path: Path) -> Non
     (out / "study.db").mkdir()
     with pytest.raises(DataError, match=r"study\.db is no regular file"):
         Study(out, place.table(), [space], seed=1, **budget)
+
+
+def test_a_figure_that_was_typed_into_the_study_is_refused(place: Place, tmp_path: Path) -> None:
+    out, table = tmp_path / "sweep", place.table(schedule__epochs=1)
+    swept = sweep(table, out, ["encoder.hidden_size=4,6"], trials=1, jobs=1)
+    with sqlite3.connect(out / "study.db") as study:
+        assert study.execute("UPDATE trial_intermediate_values SET intermediate_value = 1.5").rowcount == 1
+    study.close()
+    told = rf"study\.db: says perplexity 1\.5 of epoch 1 of trial 1, and .*metrics\.jsonl {swept.trials[0].valid:g}"
+    with pytest.raises(DataError, match=told):
+        sweep(table, out, ["encoder.hidden_size=4,6"], trials=2, jobs=1)
+    (out / "trial-0001" / "metrics.jsonl").unlink()
+    os.mkfifo(out / "trial-0001" / "metrics.jsonl")
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl is no regular file"):
+        sweep(table, out, ["encoder.hidden_size=4,6"], trials=2, jobs=1)
 
 
 def test_a_wrong_key_or_value_is_found_before_anything_is_trained(place: Place, tmp_path: Path) -> None:

@@ -24,12 +24,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, final
 
+from tests.mutants import Mutant, swap_code
 from tests.pages import empty_frames
 
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = Path(__file__).resolve().parent / "canary"
 SECONDS = 60
-"""Longest time of a command; whatever takes longer hangs."""
+"""Longest time of most commands."""
 MEMORY = 24 << 30
 """Address space of a child: a number that asks for more than any machine has must not take down this one."""
 
@@ -77,6 +78,8 @@ class Commands:
         self.folder = folder
         self.canary = folder / "executed"
         self.count = 0
+        self.sabotage: tuple[Path, str] | None = None
+        """A file of the package and what stands in it instead, for every command from now on."""
         folder.mkdir(parents=True, exist_ok=True)
         environment = {
             **os.environ,
@@ -105,7 +108,15 @@ class Commands:
         self._server.wait()
         self._server.stdout.close()
 
-    def __call__(self, *arguments: object, watch: Path | None = None, kill: int = 0, cwd: Path | None = None) -> Outcome:
+    def __call__(
+        self,
+        *arguments: object,
+        watch: Path | None = None,
+        kill: int = 0,
+        cwd: Path | None = None,
+        seconds: int = SECONDS,
+        synced: Path | None = None,
+    ) -> Outcome:
         """Run a command line.
 
         Args:
@@ -113,6 +124,8 @@ class Commands:
             watch: file-system events below this folder, or of this file and its neighbours of a like name, are counted.
             kill: end the process before its event of this number, from 1; 0 lets it be.
             cwd: working folder.
+            seconds: longest time of the command; whatever takes longer hangs.
+            synced: gets a line for each file and folder that is synced to the disk: its inode.
         """
         self.count += 1
         request = {
@@ -120,6 +133,9 @@ class Commands:
             "watch": str(watch) if watch is not None else "",
             "kill": kill,
             "cwd": str(cwd or self.folder),
+            "seconds": seconds,
+            "synced": str(synced or ""),
+            "sabotage": [str(part) for part in self.sabotage or ()],
             "out": str(self.folder / "stdout"),
             "err": str(self.folder / "stderr"),
         }
@@ -179,16 +195,16 @@ def _serve() -> None:
         child = os.fork()
         if child == 0:
             _run(command, request, shared)
-        code = _wait(child)
+        code = _wait(child, request["seconds"])
         protocol.write(json.dumps([code, struct.unpack("q", shared[:])[0]]) + "\n")
         protocol.flush()
 
 
-def _wait(child: int) -> int:
+def _wait(child: int, seconds: int) -> int:
     """Exit code of the child; one that takes too long ends by SIGALRM."""
     descriptor = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
     if descriptor is not None:
-        ready, _, _ = select.select([descriptor], [], [], SECONDS)
+        ready, _, _ = select.select([descriptor], [], [], seconds)
         if not ready:
             os.kill(child, signal.SIGALRM)
             time.sleep(0.5)
@@ -211,6 +227,11 @@ def _run(command: Any, request: dict[str, Any], shared: mmap.mmap) -> None:
         os.chdir(request["cwd"])
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if request["sabotage"]:
+            gc.unfreeze()
+            assert take_out(*request["sabotage"]), "the functions of the file are not those that were there"
+        if request["synced"]:
+            _note_syncs(request["synced"])
         if request["watch"]:
             sys.addaudithook(_hook(request["watch"], request["kill"], shared))
         command.main(request["arguments"])
@@ -225,6 +246,21 @@ def _run(command: Any, request: dict[str, Any], shared: mmap.mmap) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def take_out(path: str, text: str) -> bool:
+    """Put another text into the functions of a file of the package, in this process."""
+    return swap_code(Mutant(Path(path), 1, "", "", "", text, (1, 1), imported=False))
+
+
+def _note_syncs(log: str) -> None:
+    real, notes = os.fsync, os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def fsync(handle: Any) -> None:
+        real(handle)
+        os.write(notes, f"{os.fstat(handle).st_ino}\n".encode())
+
+    os.fsync = fsync
 
 
 def _hook(watch: str, kill: int, shared: mmap.mmap) -> Any:

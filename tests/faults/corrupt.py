@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -10,7 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sememekit.files import to_json
 from tests.faults.child import Commands, Outcome
+from tests.faults.fitted import fit, places_in, shape_of, value_at, with_value
 from tests.faults.folders import make_folder
 from tests.faults.runs import KINDS, World, make_world, put, settings, shown
 
@@ -21,7 +24,12 @@ REFUSED, UNNAMED, RIGHT, SILENT, BUG = (
     "SILENT other result",
     '"this is a bug"',
 )
+TAKEN = "another result, as its checksum says"
 MUST_BE_ZERO = (SILENT, BUG)
+FITTED = ", checksums made to fit"
+"""After the kind of a damage: an edit on purpose, which only what ties the files to each other can tell."""
+TIED = ("vocabulary.tsv", "chunks.tsv", "graph.json", "lexicon.txt", "sentencepiece.model", "pieces.json")
+"""Files with a fingerprint in another one, or in themselves, beside the checksum in a manifest."""
 ODD = ("a pipe", "a link to nothing", "a folder", "a link to itself")
 """What may stand in the place of a file of a folder that a stranger packed."""
 
@@ -66,8 +74,10 @@ def faults_of(world: World, foreign: dict[str, Path]) -> Iterator[Fault]:
     for file in [file for file in files if "tensorboard" not in file.parts]:
         data = (world.folder / file).read_bytes()
         source = random.Random(f"{world.kind}/{_plain(file)}")
-        for kind, number, damaged in _damages(data, source):
+        for kind, number, damaged in (*_damages(data, source), *_edits(file, data, source)):
             yield Fault(file, kind, number, _write(file, damaged))
+            if file.name in TIED or number == 0:  # of others, any edit is as good as another
+                yield Fault(file, kind + FITTED, number, _fitted(file, _write(file, damaged)))
         if world.kind != "claims":  # there, fewer results are fewer seeds, and the ledger counts them
             yield Fault(file, "removed", 0, lambda folder, file=file: (folder / file).unlink())  # type: ignore[misc]
         for kind in ODD:
@@ -79,6 +89,7 @@ def faults_of(world: World, foreign: dict[str, Path]) -> Iterator[Fault]:
         if file.name == "vocabulary.tsv":
             renamed = re.sub(rb"(?m)^([^<\t]+)\t", rb"\1x\t", data, count=1)
             yield Fault(file, "a word renamed", 0, _write(file, renamed))
+            yield Fault(file, f"a word renamed{FITTED}", 0, _fitted(file, _write(file, renamed)))
         if file.name in foreign:
             yield Fault(file, "another of its kind", 0, _write(file, foreign[file.name].read_bytes()))
 
@@ -110,6 +121,27 @@ def _damages(data: bytes, source: random.Random) -> Iterator[tuple[str, int, byt
                 swapped = list(lines)
                 swapped[one], swapped[other] = lines[other], lines[one]
                 yield "two lines swapped", number, b"".join(swapped)
+
+
+def _edits(file: Path, data: bytes, source: random.Random) -> Iterator[tuple[str, int, bytes]]:
+    """JSON that is what it was but for one number, at eight places at most, or for two names exchanged."""
+    if file.suffix != ".json":
+        return
+    tree = json.loads(data)
+    numbers = [place for place in places_in(tree, (int, float)) if not isinstance(value_at(tree, place), bool)]
+    places = list({shape_of(place): place for place in numbers}.values())
+    for number, place in enumerate(source.sample(places, min(8, len(places)))):
+        yield "a number changed", number, to_json(with_value(tree, place, value_at(tree, place) + 1))
+    if isinstance(tree, dict) and tree.get("best") != tree.get("last"):
+        yield "two names exchanged", 0, to_json({**tree, "best": tree.get("last"), "last": tree.get("best")})
+
+
+def _fitted(file: Path, damage: Callable[[Path], None]) -> Callable[[Path], None]:
+    def damage_and_fit(folder: Path) -> None:
+        damage(folder)
+        fit(folder / file.parts[0], but=folder / file)
+
+    return damage_and_fit
 
 
 def _write(file: Path, data: bytes) -> Callable[[Path], None]:
@@ -227,7 +259,8 @@ class Damage:
         if done.bug:
             return BUG
         if done.code == 0:
-            return RIGHT if same else SILENT
+            fitted = fault.kind.endswith(FITTED) and fault.file.name not in TIED
+            return RIGHT if same else TAKEN if fitted else SILENT
         if not done.clean:
             return BUG
         return REFUSED if fault.file.name in done.err else UNNAMED

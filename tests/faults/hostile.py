@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import pickle
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tests.faults.child import Commands
+from tests.faults.child import Commands, Outcome
+from tests.faults.folders import folder_of
 from tests.faults.kill import write_attack
 from tests.faults.runs import make_world, put, write_lexicon
 
@@ -34,6 +33,11 @@ class Trial:
     payload: str
     verdict: str
     said: str
+
+
+def verdict_of(done: Outcome, *, executed: bool) -> str:
+    """What came of a command."""
+    return EXECUTED if executed else BUG if done.bug else TAKEN if done.code == 0 else REFUSED
 
 
 class _Calls:
@@ -95,8 +99,9 @@ class Stage:
         self.commands, self.folder = commands, folder
         self.nli = make_world(commands, folder / "nli", "nli")
         self.sdlm = make_world(commands, folder / "sdlm", "sdlm")
-        self.attack = folder / "attack"
-        commands.do(*write_attack(self.nli), "--out", self.attack)
+        self.folders = [folder_of(commands, self.nli, "attack")]
+        self.attack = self.nli.folder / "attack"
+        self.folders += [folder_of(commands, self.sdlm, kind) for kind in ("pushed", "seeds", "sweep")]
         self.given = folder / "given"
         self.given.mkdir()
         (folder / "lines.txt").write_text("a man\n", encoding="utf-8")
@@ -154,30 +159,6 @@ class Stage:
                 if wanted(number):
                     yield from self._try(place, name, data)
 
-    def names(self) -> Iterator[Trial]:
-        """Every name of a function in every file that names classes."""
-        for place, name, data in self._names():
-            yield from self._try(place, name, data)
-
-    def _names(self) -> Iterator[tuple[Place, str, bytes]]:
-        """Files of folders in which the name of a variant is that of the canary."""
-        for place in self.places():
-            for slots in _NAMED.get(place.file.name, ()):
-                found = json.loads(place.file.read_bytes())
-                inner: Any = found
-                for slot in slots[:-1]:
-                    inner = inner.get(slot) if isinstance(inner, dict) else None
-                if isinstance(inner, dict) and slots[-1] in inner:
-                    inner[slots[-1]] = NAME
-                    yield place, f"{'.'.join(slots)} = {NAME}", json.dumps(found).encode()
-        for world in (self.nli, self.sdlm):
-            # The reader that has to cut text as the run did.
-            found = json.loads((world.run / "data.json").read_bytes())
-            found["options"]["segmenter"] = NAME
-            command: list[object] = ["preprocess", found["dataset"], self.nli.folder / "text", "--vocabulary", world.run]
-            place = Place("--vocabulary", world.run / "data.json", [[*command, "--out", self.folder / "out", "-q"]])
-            yield place, "options.segmenter", json.dumps(found).encode()
-
     def _try(self, place: Place, name: str, data: bytes) -> Iterator[Trial]:
         kept = place.file.read_bytes() if place.file.exists() else None
         attack = self.folder / "kept-attack"
@@ -190,7 +171,7 @@ class Stage:
             done = self.commands(*command)
             for scrap in ("out", "out.graph"):
                 put(self.folder / "nothing", self.folder / scrap)
-            verdict = EXECUTED if self.commands.executed() else BUG if done.bug else TAKEN if done.code == 0 else REFUSED
+            verdict = verdict_of(done, executed=self.commands.executed())
             yield Trial(f"{place.name}: {command[0]}", name, verdict, done.err.strip()[-300:])
             put(attack, self.attack)
             for run in runs:
@@ -203,17 +184,3 @@ class Stage:
 
 def _short(file: Path) -> str:
     return f"{file.parts[0]}/{file.name}"
-
-
-_NAMED: dict[str, list[tuple[str, ...]]] = {
-    "plan.json": [("task", "name"), ("encoder", "name"), ("decoder", "name"), ("optimizer", "name")],
-    "data.json": [("dataset",), ("options", "segmenter")],
-    "signature.json": [("dataset",), ("options", "segmenter")],
-    "attack.json": [
-        ("victim", "name"),
-        ("plan", "search", "name"),
-        ("plan", "candidates", "name"),
-        ("plan", "goal", "name"),
-    ],
-}
-"""Where a file of a folder names something that is looked up."""

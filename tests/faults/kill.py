@@ -160,7 +160,7 @@ def scenes(commands: Commands, folder: Path, only: Iterable[str] = ()) -> Iterat
     """All scenes, each made when it is asked for; ``only`` names those that are wanted."""
     wanted = set(only)
     makers = {"train": _train, **{f"preprocess {kind}": _preprocess for kind in PACKED}}
-    makers |= {"build-sememe-graph": _graph, "cluster-update": _clusters, "attack": _attack}
+    makers |= {"build-sememe-graph": _graph, "cluster-update": _clusters, "attack": _attack, "push": _share}
     for number, (name, make) in enumerate(makers.items()):
         if not wanted or name in wanted:
             yield from make(commands, folder / f"scene-{number}", name)
@@ -231,6 +231,19 @@ def _clusters(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:
     yield Scene(f"{name} --out", work, out, folder / "nothing", command, [command, resume], run_state, once=True)
     trained = [*command, "--epochs", 2]
     yield Scene(f"{name} --out --epochs", work, out, folder / "nothing", trained, [resume, trained], run_state)
+
+
+def _share(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:
+    world = make_world(commands, folder, "softmax")
+    commands.do("push", world.run, folder / "pushed")
+
+    def without_lock(out: Path) -> dict[str, bytes]:
+        return {name: content for name, content in contents(out).items() if name != ".lock"}
+
+    for how, source in ((name, world.run), ("pull", folder / "pushed")):
+        out = folder / "work" / "out"
+        command: list[object] = [how, source, *(["--out"] if how == "pull" else []), out]
+        yield Scene(how, folder / "work", out, folder / "nothing", command, [command], without_lock, atomic=True, once=True)
 
 
 def write_attack(world: World) -> list[object]:

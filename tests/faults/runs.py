@@ -116,7 +116,7 @@ def make_data(commands: Commands, folder: Path, kind: str) -> None:
     elif kind == "headline":
         commands.do("preprocess", "gigaword", write_headlines(text), "--segmenter", "none", "--out", data, "-q")
     else:
-        chunks = ["--chunks", 8, "--chunk-length", 3] if kind == "lattice" else []
+        chunks = ["--chunks", 8, "--chunk-length", 3] if kind in ("lattice", "sdlm") else []
         write_text(text, 100)
         plain = ["preprocess", "plain", text, "--segmenter", "none", "--min-count", 1, "--end-of-sentence", *chunks]
         commands.do(*plain, "--out", data, "-q")

@@ -9,17 +9,20 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import count
 from pathlib import Path
 
 from sememekit.errors import SememekitError
 from tests.faults import corrupt, hostile, kill
 from tests.faults.child import Commands
-from tests.faults.folders import FOLDERS
-from tests.faults.runs import KINDS
+from tests.faults.folders import ALL_FOLDERS, FOLDERS, make_folder
+from tests.faults.names import names
+from tests.faults.runs import KINDS, make_world
 
 MUTANTS, FEWER = 1000, 100
 """Mutants of a file whose reader is quick, and of one whose reader is not."""
+NAMED = ("sdlm", "nli", "lattice")
+"""Kinds of runs whose files differ in what they name."""
 CRASHED = "tracebacks"
 NOT_RUN = "ended by an error of the harness"
 
@@ -60,8 +63,16 @@ Part = tuple[str, str]
 
 def all_parts() -> list[Part]:
     """Pieces that can be run beside each other, long ones first."""
-    names = ["train", "attack", "cluster-update", "build-sememe-graph", *(f"preprocess {kind}" for kind in kill.PACKED)]
-    pieces = [("corrupt", kind) for kind in (*KINDS, *FOLDERS)] + [("hostile", "all")] + [("kill", name) for name in names]
+    scenes = [
+        "train",
+        "attack",
+        "cluster-update",
+        "push",
+        "build-sememe-graph",
+        *(f"preprocess {kind}" for kind in kill.PACKED),
+    ]
+    pieces = [("corrupt", kind) for kind in (*KINDS, *FOLDERS)] + [("hostile", "all")]
+    pieces += [("names", kind) for kind in (*NAMED, *ALL_FOLDERS)] + [("kill", name) for name in scenes]
     return [*pieces, ("fuzz", "all")]
 
 
@@ -95,7 +106,15 @@ def _corrupt(kind: str, commands: Commands, folder: Path, every: int) -> Iterabl
 def _hostile(name: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
     row = Row("hostile files", bad=hostile.MUST_BE_ZERO)
     stage = hostile.Stage(commands, folder)
-    for trial in chain(stage.trials(lambda number: number % every == 0), stage.names()):
+    for trial in stage.trials(lambda number: number % every == 0):
+        row.add(trial.verdict, f"{trial.place}, {trial.payload}: {trial.said}")
+    yield row
+
+
+def _names(kind: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
+    row, number = Row(f"names of code in each file, checksums made to fit: {kind}", bad=hostile.MUST_BE_ZERO), count()
+    world = (make_world if kind in KINDS else make_folder)(commands, folder / "world", kind)
+    for trial in names(commands, world, folder / "kept", lambda place: next(number) % every == 0):
         row.add(trial.verdict, f"{trial.place}, {trial.payload}: {trial.said}")
     yield row
 
@@ -143,7 +162,7 @@ def work(part: Part, folder: Path, every: int) -> list[Row]:
         return run_part(part, commands, folder / name, every)
 
 
-_RUN = {"kill": _kill, "corrupt": _corrupt, "hostile": _hostile, "fuzz": _fuzz}
+_RUN = {"kill": _kill, "corrupt": _corrupt, "hostile": _hostile, "names": _names, "fuzz": _fuzz}
 
 
 def markdown(rows: Iterable[Row]) -> str:

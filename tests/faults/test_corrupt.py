@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.faults.child import Commands
-from tests.faults.corrupt import MUST_BE_ZERO, REFUSED, RIGHT, Damage, Fault, faults_of
+from tests.faults.corrupt import FITTED, MUST_BE_ZERO, REFUSED, RIGHT, Damage, Fault, faults_of
 
 
 def fault(damage: Damage, file: str, kind: str) -> Fault:
-    found = [one for one in faults_of(damage.world, damage.foreign) if one.file.as_posix() == file and one.kind == kind]
+    found = [one for one in faults_of(damage.world, damage.foreign) if one.file.match(file) and one.kind == kind]
     assert found, f"no {kind} of {file}"
     return found[1] if kind == "truncated" else found[-1]  # cut in the middle; and the bit that leaves a word a word
 
@@ -29,6 +29,15 @@ def fault(damage: Damage, file: str, kind: str) -> Fault:
         ("run/graph.json", "another of its kind", "explain"),
         ("run/data.json", "a digit changed", "--resume"),
         ("graph", "truncated", "train"),
+        ("run/checkpoints/*/weights.safetensors", "a bit flipped", "evaluate-ppl"),
+        ("run/checkpoints/*/trainer.safetensors", "a bit flipped", "--resume"),
+        ("run/checkpoints/*/trainer.json", "a number changed", "--resume"),
+        ("run/metrics.jsonl", "a digit changed", "card"),
+        ("run/vocabulary.tsv", f"a word renamed{FITTED}", "score"),
+        ("run/chunks.tsv", f"two lines swapped{FITTED}", "evaluate-ppl"),
+        ("run/graph.json", f"a digit changed{FITTED}", "explain"),
+        ("data/vocabulary.tsv", f"a word renamed{FITTED}", "train"),
+        ("data/signature.json", "a number changed", "train"),
     ],
 )
 def test_damage_that_changes_a_result_is_refused_by_name(damage: Damage, file: str, kind: str, command: str) -> None:
@@ -37,9 +46,11 @@ def test_damage_that_changes_a_result_is_refused_by_name(damage: Damage, file: s
 
 
 def test_a_sample_of_all_damage(damage: Damage) -> None:
-    trials = list(damage.trials(lambda number: number % 37 == 3))
-    assert len(trials) > 15
-    assert [trial for trial in trials if trial.verdict in MUST_BE_ZERO] == []
+    tried = 0
+    for trial in damage.trials(lambda number: number % 79 == 3):
+        assert trial.verdict not in MUST_BE_ZERO, trial
+        tried += 1
+    assert tried > 15
 
 
 def test_the_harness_tells_a_right_result_from_another(damage: Damage) -> None:
@@ -58,7 +69,7 @@ def test_the_harness_tells_a_right_result_from_another(damage: Damage) -> None:
         (damage.world.folder / "lines.txt").write_text(lines, encoding="utf-8")
 
 
-@pytest.mark.parametrize(("kind", "every"), [("pushed", 9), ("claims", 7)])
+@pytest.mark.parametrize(("kind", "every"), [("pushed", 13), ("claims", 17), ("attack", 13)])
 def test_a_sample_of_damage_to_other_folders(commands: Commands, tmp_path: Path, kind: str, every: int) -> None:
     damage = Damage(commands, tmp_path / kind, kind)
     trials = list(damage.trials(lambda number: number % every == 2))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.child import Commands
-from tests.faults.kill import MUST_BE_ZERO, Point, points, scenes
+from tests.faults.kill import MUST_BE_ZERO, Point, points, reset, scenes
 
 
 def some(events: int) -> Iterable[int]:
@@ -47,8 +47,26 @@ def test_a_killed_cluster_update_can_be_repeated(commands: Commands, tmp_path: P
     assert wrong(commands, tmp_path / "s", "cluster-update", scene, middle) == []
 
 
+@pytest.mark.parametrize("scene", ["push", "pull"])
+def test_a_killed_push_or_pull_leaves_nothing(commands: Commands, tmp_path: Path, scene: str) -> None:
+    assert wrong(commands, tmp_path / "s", "push", scene, middle) == []
+
+
 def test_a_killed_attack_resumes_with_a_torn_line(commands: Commands, tmp_path: Path) -> None:
     assert wrong(commands, tmp_path / "s", "attack", "attack, last line torn", middle) == []
+
+
+@pytest.mark.parametrize("scene", ["train", "preprocess plain, new", "build-sememe-graph, new", "push", "pull"])
+def test_what_appears_is_on_the_disk(commands: Commands, tmp_path: Path, scene: str) -> None:
+    """A power cut after a rename must not leave empty files: every file was synced, and the folder that names it."""
+    piece = "push" if scene == "pull" else scene.partition(",")[0]
+    found = next(one for one in scenes(commands, tmp_path / "s", [piece]) if one.name == scene)
+    reset(found)
+    commands.do(*found.command, synced=tmp_path / "synced")
+    synced = {int(line) for line in (tmp_path / "synced").read_text().split()}
+    drawn = {"tensorboard", ".lock", "report.html"}  # what can be drawn again, or is empty
+    files = [path for path in (found.work, found.out, *found.out.rglob("*")) if not drawn & set(path.parts)]
+    assert [str(path.relative_to(found.work)) for path in files if path.stat().st_ino not in synced] == []
 
 
 def test_the_harness_sees_events_and_kills_before_them(commands: Commands, tmp_path: Path) -> None:

@@ -26,13 +26,12 @@ from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.attack import ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
-from sememekit.claims import ClaimResult
+from sememekit.claims.verdict import ClaimResult
 from sememekit.reports import (
     analysis,
     attack,
     explanation,
     explanation_scores,
-    label_explanation,
     labels,
     lattice,
     ledger,
@@ -43,32 +42,34 @@ from sememekit.reports import (
 from sememekit.reports import pages as templates
 
 R = TypeVar("R", bound=BaseModel)
+_NUMBERS = count()
+"""No two numbers of all records are equal, so that a figure of a page tells which field it shows."""
 LONG = "Donaudampfschifffahrtsgesellschaft"
-WORDS = ("中华人民共和国", LONG, "上海", "of", "internationalization", "一九九七年")
+WORDS = ("中华人民共和国", LONG, "上海", "Donaukanal", "internationalization", "一九九七年")
 
 
 def filled(kind: type[R], **given: Any) -> R:
     """A record of a class with every field filled, but for those given."""
-    numbers = count()
-    return kind(**{name: given.get(name, _value(field.annotation, numbers)) for name, field in kind.model_fields.items()})
+    return kind(**{name: given.get(name, _value(field.annotation)) for name, field in kind.model_fields.items()})
 
 
-def _value(kind: Any, numbers: count[int]) -> Any:
+def _value(kind: Any) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return _value(next(part for part in parts if part is not NoneType), numbers)
+        return _value(next(part for part in parts if part is not NoneType))
     if origin is Literal:
         return parts[0]
     if origin is tuple and parts[-1] is not Ellipsis:
-        return tuple(_value(part, numbers) for part in parts)
+        return tuple(_value(part) for part in parts)
     if origin in (tuple, list):
-        return tuple(_value(parts[0], numbers) for _ in range(6))
+        return tuple(_value(parts[0]) for _ in range(6))
     if origin is dict:
-        return {str(_value(parts[0], numbers)) + str(number): _value(parts[1], numbers) for number in range(2)}
+        return {str(_value(parts[0])) + str(number): _value(parts[1]) for number in range(2)}
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return filled(kind)
-    number = next(numbers)
-    return {bool: True, int: 1_234_567 + number, float: (number % 9 + 1) / 11, str: WORDS[number % len(WORDS)]}[kind]
+    number = next(_NUMBERS)
+    spread = 0.05 + 0.9 * (number * 0.6180339887 % 1)
+    return {bool: True, int: 1_234_567 + 13 * number, float: spread, str: WORDS[number % len(WORDS)]}[kind]
 
 
 def sentence() -> LatticeSentence:
@@ -110,13 +111,18 @@ def _metrics() -> list[dict[str, Any]]:
     return [*records, {"kind": "ClusterUpdate", "step": 12500, "values": moved}]
 
 
-@cache
 def pages() -> dict[str, str]:
     """Name of a template -> a page that it gives."""
+    return {name: page for name, (_, page) in drawn().items()}
+
+
+@cache
+def drawn() -> dict[str, tuple[Any, str]]:
+    """Name of a template -> the records that it is given, and the page."""
     source = tuple(WORDS * 4)
     shares = (0.7, *(0.3 / 23,) * 23)
     explained = filled(Explanation, no_senses=None, min_count=2_000_000)
-    rankings = tuple(filled(RankingScore, ranking=name) for name in ("rise", "gates", FREQUENCY, RANDOM))
+    rankings = tuple(filled(RankingScore, ranking=name, top=5) for name in ("rise", "gates", FREQUENCY, RANDOM))
     bands = tuple(filled(BandScores, scores=rankings) for _ in range(4))
     recalls = tuple(filled(SememeRecall, ranking=one.ranking, top=one.top) for one in rankings)
     sememes = tuple(filled(SememeBand, scores=recalls) for _ in range(4))
@@ -131,18 +137,23 @@ def pages() -> dict[str, str]:
     report = filled(quickstart.QuickstartReport, no_lattice="", **rest)
     seen = filled(LatticeExplanation, sentences=(sentence(),))
     claims = [filled(ClaimResult, name=f"claim-of-{LONG}-{number}", verdict="holds") for number in range(3)]
+    analysed, compared, embedded = filled(Analysis), filled(AttackComparison), filled(EmbeddingsReport)
+    attacked, labelled, labels_report = filled(AttackReport), filled(LabelExplanation), filled(LabelAnalysis)
+    whole = written.model_copy(update={"words": words})
+    pictures = [(sentence(), lattice.picture_of(sentence()))]
+    plan = {"task": {"name": "language_model", "input_dropout": 0.5}}
     return {
-        "analysis": analysis.analysis_page(filled(Analysis)),
-        "attack": attack.report_page(filled(AttackReport), _attacked()),
-        "attack_comparison": attack.comparison_page(filled(AttackComparison)),
-        "embeddings": templates.render("embeddings", report=filled(EmbeddingsReport)),
-        "explanation": explanation.explanation_page(explained),
-        "explanation_scores": explanation_scores.scores_page(scores),
-        "label_explanation": label_explanation.explanation_page(filled(LabelExplanation)),
-        "labels": labels.label_page(filled(LabelAnalysis)),
-        "lattice": templates.render("lattice", explanation=seen, sentences=[(sentence(), lattice.picture_of(sentence()))]),
-        "ledger": ledger.ledger_page(ledger.ledger(claims)),
-        "quickstart": quickstart.report_page(report),
-        "run": run.run_page(f"runs-{LONG}", {"task": {"name": "language_model", "input_dropout": 0.5}}, _metrics()),
-        "written_explanation": written_explanation.explanation_page(written.model_copy(update={"words": words})),
+        "analysis": (analysed, analysis.analysis_page(analysed)),
+        "attack": ((attacked, _attacked()), attack.report_page(attacked, _attacked())),
+        "attack_comparison": (compared, attack.comparison_page(compared)),
+        "embeddings": (embedded, templates.render("embeddings", report=embedded)),
+        "explanation": (explained, explanation.explanation_page(explained)),
+        "explanation_scores": (scores, explanation_scores.scores_page(scores)),
+        "label_explanation": (labelled, labels.explanation_page(labelled)),
+        "labels": (labels_report, labels.label_page(labels_report)),
+        "lattice": (seen, templates.render("lattice", explanation=seen, sentences=pictures)),
+        "ledger": (claims, ledger.ledger_page(ledger.ledger(claims))),
+        "quickstart": (report, quickstart.report_page(report)),
+        "run": (_metrics(), run.run_page(f"runs-{LONG}", plan, _metrics())),
+        "written_explanation": (whole, written_explanation.explanation_page(whole)),
     }

@@ -22,13 +22,13 @@ from sememekit.analysis.explanations.scores import (
     score_rankings,
 )
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
-from sememekit.analysis.text_nats import sentences_of
 from sememekit.config import Record
 from sememekit.decoders.base import SenseProbabilities
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
+from sememekit.tasks.scoring import sentences_of
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 TOPS: Final = (1, 5, 10)
@@ -53,7 +53,7 @@ class ExplanationScores(OfRun):
         unit: what a sentence is in this text.
         num_sememes: K, the sememes that are ranked.
         rankings: of all positions, each ranking with each k.
-        words: by the count of the gold word in the vocabulary (docs/data.md says which splits it counts).
+        words: by the count of the gold word in the training text.
         sememes: by tokens of the vocabulary's count that have the gold sememe.
     """
 
@@ -132,7 +132,7 @@ def evaluate_explanations(
         scored = chosen & from_lexicon[text.words]
         if not scored.any():
             raise DataError(f"evaluate-explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
-        gold, masses = Gold.of(graph, loaded.vocabulary.counts), SememeMasses(graph, task.device)
+        gold, masses = Gold.of(graph, loaded.train_counts), SememeMasses(graph, task.device)
         over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
         possible_K = torch.from_numpy(gold.possible_K).to(task.device)
         most = min(tops[-1], int(gold.possible_K.sum()))
@@ -151,7 +151,7 @@ def evaluate_explanations(
     frequent = np.argsort(np.where(gold.possible_K, -gold.count_K, 1), kind="stable")[:most].astype(np.int32)
     ranked[FREQUENCY] = np.broadcast_to(frequent, (int(scored.sum()), most))
     places = np.flatnonzero(scored)
-    found = score_rankings(gold, text.words[places], loaded.vocabulary.counts, units[places], ranked, tops, seed)
+    found = score_rankings(gold, text.words[places], loaded.train_counts, units[places], ranked, tops, seed)
     words = text.words[chosen]
     return ExplanationScores(
         run=str(run),
@@ -192,7 +192,7 @@ def first_sememes(
 
 
 def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:
-    """The number of the sentence of each prediction (P,), and what a sentence is: ``text_nats.sentences_of``, or a pair."""
+    """The number of the sentence of each prediction (P,), and what a sentence is: ``sentences_of``, or a pair."""
     if declares(task, TextWriter):
         ends = text.words == task.end
         return np.cumsum(ends) - ends, "pairs"

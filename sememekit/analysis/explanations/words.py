@@ -27,16 +27,13 @@ from sememekit.decoders.base import SenseAttribution
 from sememekit.errors import DataError
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
-from sememekit.runs.uncut import CUT_FIRST, warn_uncut
+from sememekit.runs.uncut import CUT_FIRST, cuts, segmenter_of_raw, warn_uncut
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import WordPredictor, require
-from sememekit.text.maximum_matching import MaximumMatcher
-from sememekit.text.scripts import HAN
-from sememekit.text.segmenters import Segmenter
+from sememekit.text.form import CLOSING, without_ends
 
 BLANKS: Final = "blanks"
-_APART: Final = "give the context with blanks between its words"
 
 
 class ContextWord(Record):
@@ -181,10 +178,10 @@ def explain(
     """Say which words a model expects after a context, and through which senses and sememes; with an ``overlay`` an
     ``OverlayExplanation``, which has the words, senses and sememes of its changes before and after.
 
-    The state is zero before the first word. Words stand between blanks; Chinese without any blank is segmented as the data of
-    the run were, or, where blanks cut these, by greedy longest match over the run's own vocabulary. For the
-    tagged month of People's Daily, words are normalised and those outside the lexicon cut as in the training text; for data in
-    lower case, or with one word in the place of numbers, words are read so.
+    The state is zero before the first word. Words stand between blanks; Chinese without blanks is segmented as the data of
+    the run were, and refused where blanks cut these. For the tagged month of People's Daily, words are normalised and those
+    outside the lexicon cut as in the training text; for data in lower case, or with one word in the place of numbers, words
+    are read so.
 
     Arguments as ``sememekit explain --help``; ``progress`` is called with ("mean", done, total) while the split ``mean`` of
     ``data`` is read.
@@ -317,11 +314,16 @@ def _with_senses(
 
 def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     vocabulary, form = loaded.vocabulary, loaded.form()
+    context = context.removeprefix("\ufeff")
     words, segmentation = context.split(), BLANKS
+    if (end := vocabulary.end_id) is not None and loaded.signature.end_of_sentence:  # that of a sentence before is read, too
+        words = without_ends(context).split() + [vocabulary.token(end)] * context.rstrip().endswith(CLOSING)
+    if "\0" in context:
+        raise DataError("explain: the context holds a NUL, as no file may; take it out")
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
-    if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and HAN.search(words[0]):
-        words, segmentation = _segment(loaded, words[0])
+    if segmenter := segmenter_of_raw(loaded, [words], "explain"):
+        words, segmentation = form.cut(" ".join(words), segmenter), "the segmenter of the training data"
     elif form.classes:
         whole, words = words, _cut_as_the_data(loaded, words)
         segmentation = BLANKS if words == whole else "blanks, and words outside the lexicon as in the training text"
@@ -344,28 +346,13 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     return read, segmentation
 
 
-def _cut_by_blanks(loaded: Run) -> bool:
-    return loaded.signature.options.get("segmenter") == "none"
-
-
 def _cut_as_the_data(loaded: Run, words: Sequence[str]) -> list[str]:
     """Words that the lexicon of the data lacks were cut there into words that it has; cut those of a context alike."""
     form = loaded.form()
     known = [form.word(word) in loaded.vocabulary for word in words]
-    if all(known) or _cut_by_blanks(loaded):
+    if all(known) or not cuts(loaded):
         return list(words)
-    segmenter, cut = loaded.segmenter(remedy=_APART), []
+    segmenter, cut = loaded.segmenter(), []
     for word, is_known in zip(words, known, strict=True):
         cut += [word] if is_known else segmenter.segment(form.text(word))
     return cut
-
-
-def _segment(loaded: Run, text: str) -> tuple[list[str], str]:
-    """Words of Chinese without blanks, numbers kept whole where the data have classes for them; and how."""
-    segmenter: Segmenter
-    if _cut_by_blanks(loaded):
-        segmenter = MaximumMatcher(loaded.vocabulary.tokens)
-        how = "longest match over the words of the model, as the context has no blanks"
-    else:
-        segmenter, how = loaded.segmenter(remedy=_APART), "the segmenter of the training data"
-    return loaded.form().cut(text, segmenter), how

@@ -32,11 +32,7 @@ class Positions(Constraint):
         self._fields = {resources.field_names.index(name) for name in settings.fields}
 
     def narrow(self, space: Space) -> Space:
-        inside = [word.field in self._fields for word in space.document.words]
-        return space.narrowed(
-            substitutes=tuple(found if keep else () for found, keep in zip(space.substitutes, inside, strict=True)),
-            scope=tuple(number for number in space.scope if inside[number]),
-        )
+        return space.inside(lambda word: word.field in self._fields)
 
 
 @final

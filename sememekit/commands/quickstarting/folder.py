@@ -12,8 +12,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from sememekit.config import Settings
-from sememekit.errors import ConfigError
-from sememekit.files import replace_file, sole_writer
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import read_sealed, replace_file, sole_writer
 from sememekit.reports.quickstart import QuickstartReport
 
 SETTINGS, REPORT, PAGE = "settings.json", "quickstart.json", "report.html"
@@ -132,8 +132,8 @@ def command_of(out: Path, settings: QuickstartSettings, usual_share: float) -> s
 
 
 def finished(out: Path) -> QuickstartReport | None:
-    """The report of a quickstart that came to its end, or None."""
+    """The report of a quickstart that came to its end; None where there is none, or where it was changed: it is made again."""
     try:
-        return QuickstartReport.model_validate_json((out / REPORT).read_bytes())
-    except (OSError, ValidationError):
+        return QuickstartReport.model_validate(read_sealed(out / REPORT, DataError))
+    except (DataError, ValidationError):
         return None

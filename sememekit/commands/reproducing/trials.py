@@ -25,7 +25,7 @@ from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.commands.reproducing.processes import call
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError, TrainingError
-from sememekit.files import read_object, replace_file, sole_writer
+from sememekit.files import read_object, replace_file, sealed, sole_writer
 from sememekit.signals import Stopped
 from sememekit.training import metrics
 
@@ -129,7 +129,7 @@ def run_trial(
     with _alone(trial.steps[-1].made, say, asked_to_stop):
         result = _result(trial, _times_beside(trial.run))
         trial.result.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(trial.result, result.model_dump_json(indent=1).encode() + b"\n")
+        replace_file(trial.result, sealed(json.loads(result.model_dump_json())))
 
 
 def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
@@ -171,7 +171,7 @@ def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
     times = UpdateTimes(
         arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions={**made, "commit": _commit()}
     )
-    replace_file(timing.result, times.model_dump_json(indent=1).encode() + b"\n")
+    replace_file(timing.result, sealed(json.loads(times.model_dump_json())))
 
 
 def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool], run: _Run) -> None:

@@ -88,8 +88,24 @@ class Study:
                 storage=f"sqlite:///{(out / STUDY).absolute()}", study_name="sweep", pruner=pruner, load_if_exists=True
             )
             self.reports(), self.spent(), self.metric_name()  # what cannot be read is found before anything is trained
+            self._check_figures()
         if not self.study.trials:
             self._enqueue_own_settings()
+
+    def _check_figures(self) -> None:
+        """Compare each figure with the one in the folder of its trial. Raises DataError: they differ, and ``best.toml`` would
+        name other settings than the best."""
+        for trial in self.study.trials:
+            path, name = self.out / run_name(trial.number) / "metrics.jsonl", trial.user_attrs.get("metric", "")
+            measured = {int(record["epoch"]): record["valid"].get(name) for record in metrics.epochs(path)}
+            for epoch, value in trial.intermediate_values.items():
+                stored = value * trial.user_attrs["sign"]
+                if measured.get(epoch, stored) != stored:  # a run that goes on lacks lines, and a run may be gone
+                    raise DataError(
+                        f"{self.out / STUDY}: says {name} {stored:g} of epoch {epoch} of trial {trial.number + 1}, and {path} "
+                        f"{measured[epoch]:g}; one of them was changed: copy {self.out} again from where it came from, or "
+                        "choose another --out"
+                    )
 
     def _enqueue_own_settings(self) -> None:
         """The first trial is what the recipe says, where that lies within what is swept."""
@@ -115,29 +131,23 @@ class Study:
         """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; whether a signal ended it. Raises
         DataError, CheckpointError: of a trial; the others were stopped with checkpoints. Raises TrainingError: a process died.
         """
-        told = False
         unfinished = self._unfinished()
         with open_trainings(engine, jobs, self.out) as trainings:
-            while True:
-                if asked_to_stop() and not told:
-                    told = True
-                    trainings.stop()
-                while not told and len(trainings.running) < jobs and (unfinished or not self.is_spent()):
+
+            def begin_more() -> None:
+                while len(trainings.running) < jobs and (unfinished or not self.is_spent()):
                     trial = unfinished.pop(0) if unfinished else self._ask()
                     name = run_name(trial.number)
                     self.running[name] = trial
                     trainings.begin(name, self._table_of(trial), self.out / name)
-                if not trainings.running:
-                    return told
-                if (received := trainings.receive()) is None:
-                    if (dead := trainings.dead()) and not told:
-                        name, code = next(iter(dead.items()))
-                        raise TrainingError(
-                            f"training of {self.out / name} ended with exit code {code} before it was done (out of memory?); "
-                            "the same sweep command goes on, with --jobs 1 in less memory"
-                        )
-                    continue
-                name, message = received
+
+            def death(name: str, code: int) -> TrainingError:
+                return TrainingError(
+                    f"training of {self.out / name} ended with exit code {code} before it was done (out of memory?); "
+                    "the same sweep command goes on, with --jobs 1 in less memory"
+                )
+
+            for name, message in trainings.messages(begin_more, asked_to_stop, death):
                 if isinstance(message, Position):
                     show_position(progress, name, message)
                 if self._take(name, message):
@@ -145,6 +155,7 @@ class Study:
                 if name not in self.running:
                     progress(f"train {name}", 1, 1)
                     on_trial(self.report_of(self.study.trials[number_of(name)]))
+            return trainings.stopping
 
     def _take(self, name: str, message: Message) -> bool:
         """Take in what a trial says; whether it shall stop."""

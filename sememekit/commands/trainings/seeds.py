@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -70,10 +71,10 @@ def train_seeds(
     checkpoints."""
     from sememekit.commands.trainings.on_engine import open_trainings
     from sememekit.commands.trainings.processes import train_all
-    from sememekit.config import merge_tables
-    from sememekit.engines.opening import engine_of
-    from sememekit.files import read_object, replace_file
-    from sememekit.runs.plan import check_plan_code, read_plan
+    from sememekit.config import check_table, merge_tables
+    from sememekit.engines.base import engine_of
+    from sememekit.files import read_sealed, replace_file
+    from sememekit.runs.plan import read_plan
     from sememekit.signals import stop_signals
 
     engine_of(engine)  # a wrong name is told before there is a folder
@@ -84,13 +85,11 @@ def train_seeds(
     kept = out / SEEDS
     if resume and not kept.is_file():
         raise CheckpointError(f"{kept} is missing, so there is nothing to resume; leave --resume out to begin")
-    before = read_object(kept, CheckpointError) if resume else {"table": {}}
+    before = read_sealed(kept, _changed) if resume else {"table": {}}
     stored = before.get("table")
     if not isinstance(stored, dict):
-        raise CheckpointError(
-            f"{kept} has no table of settings; it was changed after writing: copy it again from where it came"
-        )
-    check_plan_code(stored, str(kept))
+        raise _changed(f"{kept} has no table of settings")
+    check_table(stored, str(kept))
     if isinstance(stored.get("run"), dict):
         stored["run"].pop("track", None)  # who resumes sends nothing to others unless --track is given again
     whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
@@ -131,7 +130,7 @@ def _of_earlier_calls(
     on_remark: Callable[[str], None],
 ) -> dict[int, TrainReport]:
     """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
-    from sememekit.runs.plan import check_plan_code, completed
+    from sememekit.config import check_table
     from sememekit.runs.train_report import TrainReport
     from sememekit.training.snapshots import read_json
 
@@ -145,9 +144,8 @@ def _of_earlier_calls(
             report = TrainReport.model_validate({**told[seed], "run": str(run)})
         except (KeyError, TypeError, ValueError):  # there is none, or another version wrote it
             report = None
-        plan_of_seed = read_json(run / "plan.json")
-        check_plan_code(plan_of_seed, f"{run}/plan.json")
-        own = completed(plan_of_seed)
+        own = read_json(run / "plan.json")
+        check_table(own, f"{run}/plan.json")
         if report is not None and not report.stopped and all(own.get(slot) == plan.get(slot) for slot in _TRAINED_ALIKE):
             found[seed] = report
         else:
@@ -213,5 +211,11 @@ def _report(out: Path, table: Mapping[str, Any], seeds: tuple[int, ...], runs: t
     )
 
 
+def _changed(why: str) -> CheckpointError:
+    return CheckpointError(f"{why}; copy it again from where it came, or remove it and begin with another --out")
+
+
 def _file(report: SeedsReport) -> bytes:
-    return report.model_dump_json(indent=1).encode() + b"\n"
+    from sememekit.files import sealed
+
+    return sealed(json.loads(report.model_dump_json()))
