@@ -27,7 +27,7 @@ MODULES = (
     "encoders.gru",
     "encoders.lattice_lstm",
     "encoders.lstm",
-    "layers.attention",
+    "layers.attentional_rnn",
     "layers.grouped_cross_entropy",
     "layers.incidence",
     "measure.perplexity",

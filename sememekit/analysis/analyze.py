@@ -13,7 +13,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_contexts
-from sememekit.analysis.signatures import PAIRS, perplexity_signature
+from sememekit.analysis.signatures import perplexity_signature
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
@@ -22,6 +22,7 @@ from sememekit.measure.rank import BLOCK_ROWS, TriangularFactor, bytes_by_blocks
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
+from sememekit.tasks.scoring import PAIRS
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 CURVE_POINTS: Final = 121

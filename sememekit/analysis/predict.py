@@ -68,7 +68,7 @@ class Predictions:
             empty = [title for title, text in zip(texts, row.texts, strict=True) if not text]
             if empty:
                 raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; give at least one word")
-        self.classifier.refuse_uncut([row.texts for row in rows], name)
+        self.classifier.check([row.texts for row in rows], name)
         probabilities = self.classifier.probabilities([row.texts for row in rows])
         for row, values in zip(rows, probabilities, strict=True):
             of_label = dict(zip(labels, values.tolist(), strict=True))

@@ -14,12 +14,12 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.stream_nats import stream_nats, with_context
-from sememekit.runs.uncut import cuts, segmenter_of_raw, warn_uncut
+from sememekit.runs.uncut import cuts, refuse_unknown, segmenter_of_raw, warn_uncut
 from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
 from sememekit.text.form import TextForm, without_ends
-from sememekit.text.segmenters import Segmenter
+from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import Vocabulary
 
 _LINES_AT_ONCE = 32
@@ -104,18 +104,19 @@ def score(
     if declares(task, TextWriter) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
     segmenter = loaded.segmenter() if segment else None
+    lines, where, form = iter(lines), name.removesuffix(", line"), loaded.form()
+    first = list(islice(lines, _LINES_AT_ONCE))
     if not segment:
-        lines = iter(lines)
-        first = list(islice(lines, _LINES_AT_ONCE))
-        where, words = name.removesuffix(", line"), [line.split() for line in first if line.strip()]
+        words = [line.split() for line in first if line.strip()]
         if segmenter := segmenter_of_raw(loaded, words, where, may_cut=segment is None):
             told = f"{where}: Chinese without blanks is cut as the data of the run were, by {segmenter.description}"
             warnings.warn(told, RunWarning, stacklevel=2)
-        lines = chain(first, lines)
+    refuse_unknown(loaded, (word for line in first for word in form.cut(line, segmenter or WhiteSpace())), where)
+    lines = chain(first, lines)
     if declares(task, TextWriter):
         return _score_pairs(Writer(loaded, task, segmenter), lines, name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
-    known = Words(loaded.vocabulary, loaded.form())
+    known = Words(loaded.vocabulary, form)
     read = _read(lines, known, segmenter, end, _how_to_cut(loaded), name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
 

@@ -279,7 +279,7 @@ class _Run:
                 keys, allowed = [self._key(row) for row in rows], self._check(rows)
                 fresh, asked = self._count(keys, allowed)
                 if fresh:
-                    answers = yield Texts(self._space, rows[fresh])
+                    answers = yield Texts(self._space, rows, fresh)
                     for index, answer in zip(fresh, answers, strict=True):
                         if isinstance(answer, str):
                             return _Outcome(self._queries, best, answer, broken=True)
@@ -290,8 +290,8 @@ class _Run:
                     probabilities = np.stack([self._memory[keys[index]] for index in known])
                     scores[known] = self._aim.scores(probabilities)
                     best = max(best, float(scores.max()))
-                    won = known[self._aim.reached(probabilities) & (rows[known] > 0).any(axis=1)]
-                    if len(won):
+                    won = known[self._aim.reached(probabilities)]
+                    if len(won := won[rows[won].any(axis=1)]):
                         index = self._pick(won, rows, scores)
                         return _Outcome(self._queries, best, row=rows[index], probabilities=self._memory[keys[index]])
                 if asked < len(keys):

@@ -104,8 +104,9 @@ class Space:
 
     def changes(self, row: Rows) -> dict[int, str]:
         """Number of a word -> its substitute, of one row (P,)."""
-        pairs = zip(self.positions, row.tolist(), strict=True)
-        return {number: self.substitutes[number][choice - 1] for number, choice in pairs if choice}
+        changed = np.flatnonzero(row)  # few of the many places of a long text
+        pairs = zip((self.positions[place] for place in changed.tolist()), row[changed].tolist(), strict=True)
+        return {number: self.substitutes[number][choice - 1] for number, choice in pairs}
 
     def text(self, row: Rows) -> Fields:
         """The text of one row (P,)."""
@@ -151,13 +152,13 @@ class Space:
 
 
 class Texts(Sequence[Fields]):
-    """The texts of some rows, made when they are looked at: those of a long text fill the memory together."""
+    """The texts of the chosen rows, made when they are looked at: those of a long text fill the memory together."""
 
-    def __init__(self, space: Space, rows: Rows) -> None:
-        self._space, self._rows = space, rows
+    def __init__(self, space: Space, rows: Rows, chosen: Sequence[int]) -> None:
+        self._space, self._rows, self._chosen = space, rows, chosen
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._chosen)
 
     @overload
     def __getitem__(self, index: int) -> Fields: ...
@@ -165,8 +166,8 @@ class Texts(Sequence[Fields]):
     def __getitem__(self, index: slice) -> list[Fields]: ...
     def __getitem__(self, index: int | slice) -> Fields | list[Fields]:
         if isinstance(index, slice):
-            return [self._space.text(row) for row in self._rows[index]]
-        return self._space.text(self._rows[index])
+            return [self._space.text(self._rows[place]) for place in self._chosen[index]]
+        return self._space.text(self._rows[self._chosen[index]])
 
 
 def best_index(scores: NDArray[np.float64]) -> int:

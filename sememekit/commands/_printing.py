@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,6 +20,7 @@ PIPE_WIDTH = 160
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
+_ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS}
 
 
 def shown(text: str) -> str:
@@ -57,8 +58,9 @@ def result_console() -> Console:
 
 
 def print_json(report: BaseModel, without: Any = None) -> None:
-    """One JSON object on one line; ``without`` names fields that are left out, as pydantic's ``exclude`` does."""
-    print(report.model_dump_json(exclude=without))
+    """One JSON object on one line; ``without`` names fields that are left out, as pydantic's ``exclude`` does. Controls that
+    JSON leaves as they are (DEL, C1, marks of direction) are escaped."""
+    print(report.model_dump_json(exclude=without).translate(_ESCAPED))
 
 
 def remark(text: str, quiet: bool) -> None:
@@ -83,8 +85,15 @@ def hint(text: str, quiet: bool) -> None:
         remark(text, quiet)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numeric: int = 1) -> None:
-    """A table on stdout. Columns from ``numeric`` on hold numbers and are set flush right."""
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    numeric: int | Container[int] = 1,
+    faint: Container[int] = (),
+) -> None:
+    """A table on stdout. Columns from ``numeric`` on, or those that it has, hold numbers and are set flush right; rows whose
+    numbers are in ``faint`` are grey."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
@@ -94,10 +103,11 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     if title:  # above the table and not in it, where it would be folded to the width of the columns
         console.print(title, style="italic", soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
+    right = range(numeric, len(columns)) if isinstance(numeric, int) else numeric
     for index, column in enumerate(columns):
-        table.add_column(escape(shown(column)), justify="right" if index >= numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(shown(format_value(value))) for value in row))
+        table.add_column(escape(shown(column)), justify="right" if index in right else "left", overflow="fold")
+    for number, row in enumerate(rows):
+        table.add_row(*(escape(shown(format_value(value))) for value in row), style="bright_black" if number in faint else "")
     console.print(table)
 
 

@@ -52,7 +52,7 @@ def command(
     """Rank of the log-probabilities, divergence of the predictions, and where two models differ.
 
     Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
-    away one at a time in --contexts examples (200 unless given).
+    away one at a time in --contexts examples (default: 200).
     """
     check_outputs(out, figure)
     loaded = open_run(run)

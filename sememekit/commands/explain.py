@@ -90,7 +90,7 @@ def command(
 
 def _label(run: LoadedRun, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Result:
     from sememekit.analysis.explanations.label import explain_label
-    from sememekit.commands.explaining.label import print_label
+    from sememekit.commands._explanations import print_label
     from sememekit.reports.labels import explanation_page
 
     return Result(explain_label(run, [text] if other is None else [text, other], **options), explanation_page, print_label)
@@ -98,7 +98,7 @@ def _label(run: LoadedRun, text: str, *, quiet: bool, other: str | None = None, 
 
 def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Result:
     from sememekit.analysis.explanations.written_text import explain_writing
-    from sememekit.commands.explaining.written_text import print_text
+    from sememekit.commands._explanations import print_text
     from sememekit.reports.written_explanation import charts, explanation_page
 
     with progress_bars(quiet) as show:
@@ -108,7 +108,7 @@ def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None,
 
 def _lattice(run: LoadedRun, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Result:
     from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
-    from sememekit.commands.explaining.lattice import print_embeddings, print_lattice
+    from sememekit.commands._explanations import print_embeddings, print_lattice
     from sememekit.reports.lattice import embeddings_page, lattice_page
 
     if embeddings:
@@ -121,7 +121,7 @@ def _lattice(run: LoadedRun, text: str, *, quiet: bool, embeddings: bool = False
 
 def _words(run: LoadedRun, text: str, *, quiet: bool, **options: Any) -> Result:
     from sememekit.analysis.explanations.words import explain
-    from sememekit.commands.explaining.words import print_words
+    from sememekit.commands._explanations import print_words
     from sememekit.reports.explanation import explanation_page
 
     if "word" not in options:

@@ -31,13 +31,13 @@ def complete_claim(incomplete: str) -> list[str]:
 
 _CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims, as 'reproduce list' names them.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]
-Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; it is gone on with.")]
-Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons; $SEMEMEKIT_DATA unless given.")]
+Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; unfinished work continues.")]
+Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons. Default: $SEMEMEKIT_DATA.")]
 Tiny = Annotated[bool, option("--tiny", "A tenth of the text and one epoch: tries the commands, shows nothing else.")]
 _MOST_SEEDS = 20
 """Results are looked for up to this seed."""
 
-Seeds = Annotated[int | None, option("--seeds", "Seeds of each model; as the claim says unless given.", min=1, max=_MOST_SEEDS)]
+Seeds = Annotated[int | None, option("--seeds", "Seeds of each model. Default: as the claim says.", min=1, max=_MOST_SEEDS)]
 
 command = typer.Typer(
     help="Try the claims of the five papers, and say which hold.",
@@ -102,7 +102,7 @@ def run(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run claims from text to verdict; called again it goes on where it stopped. All that have a protocol, unless named."""
+    """Run claims from text to verdict (default: every claim with a protocol). The same command continues a stopped run."""
     from sememekit.commands.reproducing.trials import run_timing, run_trials
     from sememekit.engines.base import open_engine
     from sememekit.reports.ledger import ledger
@@ -125,7 +125,7 @@ def run(
             for timing in _timings(names, out, root, tiny):
                 if timing.result.is_file():
                     continue
-                remark(f"time of an update, in turns: {' and '.join(timing.arms)}", quiet)
+                remark(f"time of an update, interleaved: {' and '.join(timing.arms)}", quiet)
                 run_timing(timing, lambda line: remark(f"  {line}", quiet), asked_to_stop)
         except Stopped:
             remark("stopped by a signal; type the same command to go on", quiet=False)

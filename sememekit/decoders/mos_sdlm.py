@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sememekit.decoders.base import Decoder, Resources, SenseAttribution, SenseProbabilities
 from sememekit.decoders.bias_start import BiasStart
-from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+from sememekit.decoders.mos import MixtureContexts, MixtureSettings
 from sememekit.decoders.sdlm import SDLM
 
 

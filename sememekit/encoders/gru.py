@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from sememekit.config import OnlyWith
 from sememekit.encoders.base import State
-from sememekit.encoders.own_layer import CustomRecurrentLayer
-from sememekit.encoders.sememe_sum import Pi
+from sememekit.encoders.sememe_sum import CustomRecurrentLayer, Pi
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
 from sememekit.layers.gru_scan import gru_scan

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.encoders.base import State
-from sememekit.encoders.own_layer import CustomRecurrentLayer
-from sememekit.encoders.sememe_sum import Pi
+from sememekit.encoders.sememe_sum import CustomRecurrentLayer, Pi
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.layers import lstm_scan
 

@@ -17,8 +17,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, last_real_step, zero_padding
-from sememekit.encoders.own_layer import CustomRecurrentLayer, Initialisation, initialise
-from sememekit.encoders.sememe_sum import Pi, SememeSum
+from sememekit.encoders.sememe_sum import CustomRecurrentLayer, Initialisation, Pi, SememeSum, initialise
 from sememekit.layers import WeightDropped, lstm_scan, product_dtype
 
 

@@ -45,6 +45,11 @@ class Interval(Record):
     low: float | None
     high: float | None
 
+    @property
+    def leaves_zero_out(self) -> bool | None:
+        """Whether zero is outside of it; None without limits."""
+        return None if self.low is None or self.high is None else self.low > 0 or self.high < 0
+
 
 def interval(estimate: Estimate) -> Interval:
     """The estimate with None for NaN, which JSON does not have."""

@@ -251,7 +251,7 @@ class Run(OpenRun):
         wanted = "a list with a string for each example, or with a tuple of strings"
         _check_texts("predict", wanted, *(part for one in given for part in (one if isinstance(one, list | tuple) else [one])))
         classifier = load_classifier(self, which=self._which, device=self.settings.device)
-        classifier.refuse_uncut(given, "predict")
+        classifier.check(given, "predict")
         rows = [
             (text if isinstance(text, str) else " / ".join(text), classifier.labels[int(values.argmax())], *values.tolist())
             for text, values in zip(given, classifier.probabilities(given), strict=True)

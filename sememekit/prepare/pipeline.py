@@ -32,7 +32,7 @@ from sememekit.data.segmenters import LEXICON, MODEL, MODELS, lexicon_bytes
 from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import sole_writer, sync_to_disk
+from sememekit.files import naming, sole_writer, sync_to_disk
 from sememekit.prepare.encode import IdWriter
 from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
@@ -119,7 +119,7 @@ class Pipeline:
             raise DataError(
                 f"--out {self._out}: cannot write in {self._out.parent} ({error.strerror or error}); give a folder elsewhere"
             ) from None
-        with sole_writer(self._work / "lock", self._is_busy):
+        with sole_writer(self._work / "lock", self._is_busy), naming(self._out):
             for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
                 left.unlink()
             try:
@@ -154,6 +154,10 @@ class Pipeline:
             corpus, seed = self._corpus, self._settings.seed
             splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
         examples = self._corpus.annotate(target, shards)
+        ends = sum(one.sentences for one in splits.values()) if self._end_of_sentence else 0
+        if sum(one.tokens - one.unknown for one in splits.values()) <= ends:
+            at_least = f"--min-count {self._min_count}" if self._given is None else f"--vocabulary {self._given.where}"
+            raise DataError(f"{at_least}: no word of the text is left; leave it out, or give text of that language, cut")
         for split, summary in splits.items():
             if examples is None and summary.tokens < 2:
                 raise DataError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,14 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sememekit.data.prepared import VOCABULARY, PreparedData
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import read_object, sync_to_disk, to_json, typed
 from sememekit.progress import Progress, silent
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, plan_of_run
-from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, OfRun, Run, Which, counts_text, load_weights
+from sememekit.runs.run import SIGNATURE, TRAIN_COUNTS, OfRun, Run, Which, counts_text, load_weights
+from sememekit.runs.training import saved_parts
 from sememekit.runs.word_fit import WordFit
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
 from sememekit.sememes.new_words import larger_graph, read_new_words
@@ -30,7 +30,6 @@ from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder
 from sememekit.training.manifest import EXTENDED
 from sememekit.training.snapshots import step_of
-from sememekit.word_classes.file import write_clusters
 
 OF_UNKNOWN: Final = 0.5
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean of the predicted ones."""
@@ -125,8 +124,9 @@ def extend(
     asked = sources if loaded.stored_graph is not None else sources or ("open",)
     new = read_new_words(words, known_graph, asked, side)
     added = [entry.word for entry in new.entries]
-    shares, counts = _shares(vocabulary, added, new.counts, prior)
-    contexts = _contexts(task, loaded.data(data), progress)
+    prepared = loaded.data(data)
+    shares, counts = _shares(int(prepared.train_counts()[unknown]), added, new.counts, prior)
+    contexts = _contexts(task, prepared, progress)
     larger = Vocabulary.from_counts(
         {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **dict.fromkeys(added, 0)}
     )
@@ -172,11 +172,9 @@ def what_was_added(run: Run) -> ExtendReport:
 
 
 def _shares(
-    vocabulary: Vocabulary, added: Sequence[str], counts: Mapping[str, int], prior: float
+    of_unknown: int, added: Sequence[str], counts: Mapping[str, int], prior: float
 ) -> tuple[list[float], dict[str, int]]:
     """What each new word has of the probability of ``<unk>``, and the count that this stands for."""
-    assert vocabulary.unknown_id is not None
-    of_unknown = int(vocabulary.counts[vocabulary.unknown_id])
     stated = [counts[word] for word in added if word in counts]
     if not stated:
         each = prior / len(added)
@@ -302,14 +300,7 @@ def _files(
 ) -> dict[str, bytes]:
     """The files of the new run that never change."""
     signature = loaded.signature.model_copy(update={"vocabulary": larger.fingerprint, "vocabulary_size": len(larger)})
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        larger.save(folder / VOCABULARY)
-        if graph is not None:
-            graph.save(folder / GRAPH)
-        if clusters is not None:
-            write_clusters(folder / CLUSTERS, larger, clusters)
-        changed = {path.name: path.read_bytes() for path in folder.iterdir()}
+    changed = saved_parts(larger, graph, clusters)
     if loaded.folder.file(TRAIN_COUNTS).exists():
         counts = np.zeros(len(larger), dtype=np.int64)
         counts[larger.encode(loaded.vocabulary.tokens)] = loaded.train_counts

@@ -209,10 +209,8 @@ def _renew(folder: RunFolder, plan: Plan) -> None:
         write_run_manifest(folder)  # its files were found to fit
 
 
-def kept_files(
-    vocabulary: Vocabulary, graph: SememeGraph | None, data: PreparedData, clusters: NDArray[np.int64] | None = None
-) -> dict[str, bytes]:
-    """The files of a run folder that never change, as ``training.manifest.KEPT`` names them."""
+def saved_parts(vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None) -> dict[str, bytes]:
+    """The files of the words of a run, and of its graph and clusters where it has them."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         vocabulary.save(folder / VOCABULARY)
@@ -220,7 +218,14 @@ def kept_files(
             graph.save(folder / GRAPH)
         if clusters is not None:
             write_clusters(folder / CLUSTERS, vocabulary, clusters)
-        files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def kept_files(
+    vocabulary: Vocabulary, graph: SememeGraph | None, data: PreparedData, clusters: NDArray[np.int64] | None = None
+) -> dict[str, bytes]:
+    """The files of a run folder that never change, as ``training.manifest.KEPT`` names them."""
+    files = saved_parts(vocabulary, graph, clusters)
     for name in (CHUNKS, *MODELS.values(), LEXICON):
         if (data.folder / name).exists():
             files[name] = (data.folder / name).read_bytes()
@@ -234,8 +239,6 @@ def kept_files(
 def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     """The plan of the run, with the few changes that a resumed run may take from ``table``; ConfigError for others."""
     where = f"{folder.path}/plan.json"
-    if not all(isinstance(keys, dict) for keys in folder.plan.values()):
-        raise CheckpointError(f"{where} is no plan; it was changed by hand or written by another version of sememekit")
     names = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
     with trusting_code([name for name in names if isinstance(name, str)]):
         check_table(folder.plan, where)

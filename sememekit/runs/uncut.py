@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sememekit.attack import long_run
@@ -49,6 +49,16 @@ def segmenter_of_raw(run: Run, texts: Sequence[Sequence[str]], where: str, *, ma
         refuse_uncut(found, where, CUT_FIRST)
     raw = sum(map(bool, found))
     return run.segmenter() if raw and raw >= UNCUT_SHARE * len(found) else None
+
+
+def refuse_unknown(run: Run, words: Iterable[str], where: str) -> None:
+    """Raise DataError where a run knows none of the words of its texts: what it says of them is said of ``<unk>`` alone."""
+    read = list(words)
+    if read and run.vocabulary.unknown_id is not None and not any(word in run.vocabulary for word in read):
+        raise DataError(
+            f"{where}: the model knows none of the words, such as {' '.join(read[:5])[:40]!r}; give text of the language of "
+            f"its data, cut into words by: sememekit segment; its words are in {run.folder.file('vocabulary.tsv')}"
+        )
 
 
 def refuse_uncut(found: Sequence[str], where: str, advice: str) -> None:

@@ -13,9 +13,9 @@ from sememekit.analysis.explanations.predicted import PredictedWord
 from sememekit.analysis.explanations.sememes import SenseShare, is_rare
 from sememekit.analysis.explanations.words import Explanation, explain
 from sememekit.analysis.senses.tagging import tag
+from sememekit.commands._explanations import print_words, share_bar
 from sememekit.commands._program import app
 from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.explaining.words import print_words, share_bar
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sememekit.layers.attention import Attention
+from sememekit.layers.attentional_rnn import Attention
 from sememekit.layers.dropout import WeightDropped, one_segment, shared_dropout
 from sememekit.layers.incidence import Incidence, segment_logsumexp
 from sememekit.layers.modules import evaluating

@@ -94,7 +94,7 @@ def test_chinese_that_is_read_as_unknown_is_told_as_the_commands_tell_it(run: Ru
     raw, told = "我吃苹果我吃苹果", "Chinese without blanks was read as one <unk>, such as '我吃苹果我吃苹果'; "
     writer = load_run(folders / "headlines", device="cpu")
     for asked, advice in (
-        (lambda: run.generate(raw, num_tokens=2), "cut it first: sememekit segment"),
+        (lambda: run.generate(f"我 {raw}", num_tokens=2), "cut it first: sememekit segment"),
         (lambda: run.score("\n".join([*["我 。"] * 9, f"我 {raw}"]), segment=False), "cut the lines with: sememekit segment"),
         (lambda: writer.generate(raw), "cut it first: sememekit segment"),
         (lambda: writer.explain(raw), "cut it first: sememekit segment"),

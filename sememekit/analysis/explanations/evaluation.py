@@ -22,13 +22,13 @@ from sememekit.analysis.explanations.scores import (
     score_rankings,
 )
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
-from sememekit.analysis.text_nats import sentences_of
 from sememekit.config import Record
 from sememekit.decoders.base import SenseProbabilities
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
+from sememekit.tasks.scoring import sentences_of
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 TOPS: Final = (1, 5, 10)
@@ -192,7 +192,7 @@ def first_sememes(
 
 
 def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:
-    """The number of the sentence of each prediction (P,), and what a sentence is: ``text_nats.sentences_of``, or a pair."""
+    """The number of the sentence of each prediction (P,), and what a sentence is: ``sentences_of``, or a pair."""
     if declares(task, TextWriter):
         ends = text.words == task.end
         return np.cumsum(ends) - ends, "pairs"

@@ -44,7 +44,7 @@ def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
         digest = hashlib.sha256(b"\0".join(part.read_bytes() for part in given)).hexdigest()
     if not rows:
         raise DataError(f"{path}: holds no examples")
-    if empty := next((row.line for row in rows if not all(row.texts)), None):
+    if empty := next((row.line for row in rows if not any(row.texts)), None):
         raise DataError(f"{path}:{empty}: a text is empty; mend the line, or delete it")
     return LabelledFile(rows, kind.texts, digest)
 

@@ -13,8 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sememekit.data.batching import sentence_bounds
-from sememekit.data.buckets import bucketed_batches
+from sememekit.data.batching import bucketed_batches, sentence_bounds
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
 from sememekit.figures import percent

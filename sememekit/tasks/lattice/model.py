@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.data.buckets import sorted_batches
+from sememekit.data.batching import sorted_batches
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner, Decoder
 from sememekit.encoders.base import Encoder
@@ -41,6 +41,7 @@ from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
 from sememekit.tasks.lattice.sub_model import SubModel
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.scoring import Scoring, UnitScores, sentence_scoring
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -293,18 +294,18 @@ class Lattice(SentencePredictor):
         self.updates += 1
         return self.decoder.after_step(step)
 
-    def sentence_lengths(self, data: PreparedData, split: str) -> npt.NDArray[np.int64]:
-        return np.diff(self.sentences(data, split)[1])
-
-    def sentence_nats(
-        self, data: PreparedData, split: str, progress: OneStage = silent
-    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+    def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
         tokens, bounds = self.sentences(data, split)
-        lengths, done = np.diff(bounds), 0
-        for chosen, nats in self.nats([tokens[begin:end] for begin, end in pairwise(bounds)]):
-            yield chosen, nats
-            done += int(lengths[chosen].sum())
-            progress(done, len(tokens))
+        lengths = np.diff(bounds)
+
+        def chunks(progress: OneStage) -> Iterator[UnitScores]:
+            done = 0
+            for chosen, nats in self.nats([tokens[begin:end] for begin, end in pairwise(bounds)]):
+                yield UnitScores(chosen, nats, lengths[chosen])
+                done += int(lengths[chosen].sum())
+                progress(done, len(tokens))
+
+        return sentence_scoring(chunks, len(lengths), self.marginal)
 
     def nats(
         self, sentences: Sequence[npt.NDArray[np.integer]]
@@ -316,7 +317,7 @@ class Lattice(SentencePredictor):
             yield chosen, -found.log_probabilities().double().cpu().numpy()
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        nats = sum(float(part.sum()) for _, part in self.sentence_nats(data, split))
+        nats = sum(float(part.values.sum()) for part in self.scored(data, split).chunks(silent))
         tally = Tally(nats, len(data.tokens(split)))
         return {"perplexity": tally.perplexity, "nats": tally.nats, "tokens": tally.count}
 
