@@ -13,7 +13,7 @@ from sememekit.config import Record, nearest
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import TEXTS, opening, write_output
 from sememekit.measure.bleu import BleuReport, BleuSettings, dialogue_bleu
-from sememekit.measure.intervals import RESAMPLES, Estimate, Interval, interval, ratio_difference_interval
+from sememekit.measure.intervals import Interval, interval, ratio_difference_interval
 from sememekit.measure.rouge import PRESETS, RougeReport, rouge
 
 SCORED_BY: Final = (*PRESETS, "bleu")
@@ -86,10 +86,11 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
         reports = [dialogue_bleu(side.texts, side.references, settings, seed=seed) for side in sides]
     else:
         reports = [rouge([best[0] for best in side.texts], side.references, PRESETS[by], seed=seed) for side in sides]
-    rows = []
-    for name, estimate in score_differences(*reports, seed=seed).items():
-        one, two = (float(report.per_example[name].mean()) for report in reports)
-        difference = interval(estimate)
+    ones, rows = np.ones(reports[0].examples), []
+    for name in reports[0].per_example:
+        columns = [report.per_example[name] for report in reports]
+        one, two = (float(column.mean()) for column in columns)
+        difference = interval(ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed))
         apart = difference.leaves_zero_out
         rows.append(TextsDifference(name=name, first=one, second=two, difference=difference, excludes_zero=apart))
     return ComparisonReport(
@@ -134,20 +135,3 @@ def check_same_sources(one: Texts, two: Texts, first: Path, second: Path) -> Non
             raise DataError(f"{first} and {second} are of different data: line {number} has another source or other references")
     if len(one.sources) != len(two.sources):
         raise DataError(f"{first} has {len(one.sources)} texts and {second} has {len(two.sources)}; both must have the same")
-
-
-def score_differences(
-    first: BleuReport | RougeReport, second: BleuReport | RougeReport, *, resamples: int = RESAMPLES, seed: int = 0
-) -> dict[str, Estimate]:
-    """The first system minus the second on the same inputs: metric -> difference of means with its paired bootstrap interval.
-    Raises DataError when the settings, the references or the numbers of examples differ."""
-    if first.signature != second.signature or first.examples != second.examples:
-        raise DataError(
-            f"scores of {first.examples} examples by {first.signature} cannot be compared with scores of {second.examples} "
-            f"examples by {second.signature}"
-        )
-    ones = np.ones(first.examples)
-    return {
-        name: ratio_difference_interval((column, ones), (second.per_example[name], ones), resamples=resamples, seed=seed)
-        for name, column in first.per_example.items()
-    }

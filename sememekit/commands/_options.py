@@ -91,6 +91,9 @@ Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
 TestUnlessGiven = Annotated[str | None, option("--split", _SPLIT.help, autocompletion=complete_split, show_default="test")]
 EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use instead of those of the training.")]
+BatchSize = Annotated[
+    int | None, option("--batch-size", "Batch size: columns the text is read in; 1 is the exact stream.", min=1)
+]
 Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a file of 'lookup --change'; nothing is trained.")]
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
 Mean = Annotated[str, _MEAN]

@@ -20,6 +20,7 @@ PIPE_WIDTH = 160
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
+_ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS}
 
 
 def shown(text: str) -> str:
@@ -57,8 +58,9 @@ def result_console() -> Console:
 
 
 def print_json(report: BaseModel, without: Any = None) -> None:
-    """One JSON object on one line; ``without`` names fields that are left out, as pydantic's ``exclude`` does."""
-    print(report.model_dump_json(exclude=without))
+    """One JSON object on one line; ``without`` names fields that are left out, as pydantic's ``exclude`` does. Controls that
+    JSON leaves as they are (DEL, C1, marks of direction) are escaped."""
+    print(report.model_dump_json(exclude=without).translate(_ESCAPED))
 
 
 def remark(text: str, quiet: bool) -> None:

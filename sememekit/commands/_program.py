@@ -47,9 +47,6 @@ _PANELS: Final = {
 PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
-FORMER_NAMES: Final = frozenset({"baseline"})
-"""Subcommands that became an option of another one (``eval --baseline``): they run, and no list has them."""
-
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "extend", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict"}
     | {"generate", "recipes validate", "compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull"}
@@ -130,7 +127,7 @@ class _Subcommands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            panel = None if name in FORMER_NAMES else PANELS[name]
+            panel = PANELS[name]
             module = _module_of(name)
             app = typer.Typer(add_completion=False)
             if isinstance(module.command, typer.Typer):
@@ -138,7 +135,7 @@ class _Subcommands(Mapping[str, Any]):
                 self._made[name] = typer.main.get_group(app).commands[name]
             else:
                 told, shown_lines = paragraphs(module.command.__doc__), example(*module.EXAMPLES)
-                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel, hidden=panel is None)(module.command)
+                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel)(module.command)
                 self._made[name] = typer.main.get_command(app)
                 settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
                 self._made[name].former = {**settings, **getattr(module, "NO_OPTIONS", {})}
@@ -236,7 +233,7 @@ def _remarks(arguments: Sequence[str]) -> Iterator[None]:
             before(message, category, *rest, **more)
         elif str(message) not in said and not {"--quiet", "-q"} & set(arguments):
             said.add(str(message))
-            print("sememekit: remark:", message, file=sys.stderr)
+            print("sememekit: remark:", shown(str(message)), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", RunWarning)
@@ -329,6 +326,8 @@ def _unexpected_message(error: Exception) -> str:
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
     if (lone := re.search(r"(\\ud\w{3})'.* surrogates not allowed", str(error))) is not None:
         return f"a name or text with {lone[1]} is not UTF-8 and cannot be written as JSON; {_UTF8}"
+    if "embedded null" in str(error):
+        return "a name has a NUL byte in it, which no file has; give another name"
     if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
         return _OUT_OF_MEMORY
     told = f"{type(error).__name__}: {error}"

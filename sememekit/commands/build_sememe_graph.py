@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, option
 from sememekit.commands._printing import hint, print_fields, print_json, remark
+from sememekit.commands._suggesting import suggest_for
 from sememekit.errors import ConfigError, GraphError
 from sememekit.figures import percent
 from sememekit.files import typed
@@ -22,7 +23,7 @@ EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.
 LEAST_COVERAGE = 0.2
 """Share of the running words below which a lexicon is hardly one of this text."""
 NUM_WORDS_SHOWN = 10
-"""Words without annotation that are named; --unannotated names all."""
+"""Words without annotation that are named; --unannotated FILE.tsv has all."""
 
 
 def command(
@@ -38,7 +39,10 @@ def command(
         float, option("--drop-edges", "Fraction of annotations to remove at random.", min=0.0, max=1.0)
     ] = 0.0,
     yes_download: Annotated[bool, option("--yes-download", "Allow openhownet to download its data.")] = False,
-    unannotated: Annotated[bool, option("--unannotated", "Print every word that no source knows.")] = False,
+    unannotated: Annotated[
+        Path | None,
+        option("--unannotated", "Write the words that no source knows: count, suggested sememes, example.", metavar="FILE.tsv"),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -60,6 +64,10 @@ def command(
         defining_words=defining_words,
         yes_download=yes_download,
     )
+    if unannotated is not None and report.statistics.words_without_annotation:
+        from sememekit.sememes.suggesting import write_suggestions
+
+        write_suggestions(unannotated, suggest_for(data, sources, side))
     if json:
         print_json(report, without=None if unannotated else {"statistics": {"words_without_annotation"}})
         return
@@ -78,9 +86,8 @@ def command(
     for line in report.history:
         remark(line, quiet)
     if without:
-        named = without if unannotated else without[:NUM_WORDS_SHOWN]
-        shown, rest = " ".join(named), len(without) - len(named)
-        more = f", and {rest:,} more (--unannotated names all)" if rest else ""
+        shown, rest = " ".join(without[:NUM_WORDS_SHOWN]), len(without) - NUM_WORDS_SHOWN
+        more = f", and {rest:,} more (--unannotated FILE.tsv has all)" if rest > 0 else ""
         remark(f"words without annotation: {shown}{more}", quiet)
     train = typed("sememekit", "train", "--decoder", "sdlm", "--data", data, "--graph", out, "--out", "runs/sdlm")
     hint(f"next: {train}", quiet)

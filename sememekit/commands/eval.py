@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sememekit.commands import _options as shared
-from sememekit.commands import baseline as lead_baseline
 from sememekit.commands._options import given, option, refuse
 from sememekit.commands._printing import in_per_cent, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
@@ -51,8 +50,14 @@ def command(
     baseline: Annotated[
         Literal["lead"] | None, option("--baseline", "Instead: ROUGE of the beginning of each source; RUN is prepared pairs.")
     ] = None,
-    lead: lead_baseline.Lead = None,
-    rouge: lead_baseline.Rouge = None,
+    lead: Annotated[
+        str | None,
+        option("--lead", "With --baseline: N-words, N-bytes or N-characters (default: by data set).", metavar="N-UNIT"),
+    ] = None,
+    rouge: Annotated[
+        list[str] | None,
+        option("--rouge", "With --baseline: gigaword, duc, lcsts-characters or lcsts-words; may be repeated."),
+    ] = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",
     dtype: shared.Dtype = None,
@@ -64,7 +69,7 @@ def command(
     RUN may be a folder that train --seeds wrote: then the metrics of each seed, with mean and standard deviation.
     """
     if baseline is not None:
-        lead_baseline.command(run, split or "test", lead, rouge, texts, json)
+        _lead(run, json, lead=lead, rouge_by=rouge or (), texts=texts, **given(split=split))
         return
     refuse({"lead": lead, "rouge": rouge}, "only together with --baseline lead")
     from sememekit.training.checkpoint import seed_runs
@@ -86,6 +91,25 @@ def command(
 
         most = words_read(loaded, report.source_words)
         remark(told_of_cut(report.cut_sources, report.examples, most), quiet)
+
+
+def _lead(data: Path, json: bool, **options: Any) -> None:
+    """ROUGE of the beginning of each source as a headline."""
+    from sememekit.analysis.lead_baseline import baseline
+
+    report = baseline(data, **options)
+    if json:
+        print_json(report)
+        return
+    rows = [
+        (f"{metric} ({scores.name})", *in_per_cent((found.value, found.low, found.high)))
+        for scores in report.scores
+        for metric, found in (("ROUGE-1", scores.rouge1), ("ROUGE-2", scores.rouge2), ("ROUGE-L", scores.rougeL))
+    ]
+    title = f"The first {report.lead.replace('-', ' ')} of {report.examples:,} sources ({data}, {report.split}), in per cent"
+    print_table(title, ("", "score", "from", "to"), rows)
+    for scores in report.scores:
+        say(scores.signature)
 
 
 def _seeds(folder: Path, json: bool, quiet: bool, **options: Any) -> None:

@@ -12,7 +12,7 @@ import typer
 from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, input_stream
 from sememekit.commands._options import WhichName, given, option
-from sememekit.commands._printing import hint, remark_faults
+from sememekit.commands._printing import hint, remark_faults, say
 from sememekit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def command(
             )
             lines = segment_stream(source, chosen, name=name, faults=faults)
         for line in lines:
-            sys.stdout.write(line)
+            say(line, end="")
     remark_faults(faults.report().model_dump(), quiet)
 
 

@@ -18,7 +18,7 @@ from inspect import isclass
 from typing import Any
 
 from sememekit.config.settings import nearest
-from sememekit.errors import ConfigError
+from sememekit.errors import CheckpointError, ConfigError
 
 _trusted: ContextVar[frozenset[str] | None] = ContextVar("sememekit_trusted_code", default=frozenset())
 """Names of code that may be loaded though a folder names them; None for all."""
@@ -155,5 +155,12 @@ def named_in(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_table(table: Mapping[str, Any], where: str) -> None:
-    """Refuse the table of a recipe or a run, out of the file ``where``, that names code; see :func:`check_code`."""
+    """Refuse the table of a recipe or a run, out of the file ``where``, that names code; see :func:`check_code`. Raises
+    CheckpointError: a slot of it is no table."""
+    for slot, keys in table.items():
+        if not isinstance(keys, Mapping):
+            raise CheckpointError(
+                f"{where} is no plan ([{slot}] is {keys!r:.60}); it was changed by hand, or written with another version of "
+                "sememekit; copy it again from where it came from"
+            )
     check_code(named_in(table), where)

@@ -119,8 +119,8 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
                 continue
             value = record.get(field.name)
             good = isinstance(value, _TYPES[str(field.type)]) and isinstance(value, bool) == (field.type == "bool")
-            if good and isinstance(value, dict):
-                good = all(isinstance(one, int | float) for one in value.values())
+            numbers = value.values() if isinstance(value, dict) else () if isinstance(value, str) else (value,)
+            good = good and all(isinstance(one, float) or (isinstance(one, int) and abs(one) < 1e300) for one in numbers)
             if not good:
                 raise ValueError(f"key {field.name!r} of {kind} is {value!r:.60}")
     except (ValueError, RecursionError) as error:

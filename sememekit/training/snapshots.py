@@ -198,6 +198,11 @@ def _read_tensors(path: Path, rows: RowsOf | None) -> dict[str, Tensor]:
         with _reading(path):
             return read_tensors(path, rows)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RuntimeError, safetensors.SafetensorError) as error:
+        if "not valid UTF-8" in str(error):  # so the library says of the name of a file
+            raise CheckpointError(
+                f"{path} cannot be opened, as its name is not UTF-8; rename the folder (names of old Chinese archives: "
+                "convmv -f gbk -t utf8 --notest NAME)"
+            ) from None
         raise CheckpointError(f"{path} holds no tensors in the safetensors format ({error}); {_AGAIN}") from None
 
 

@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.written_texts import compare_texts, write_texts_file
+from sememekit.analysis.lead_baseline import baseline
+from sememekit.analysis.written_texts import SCORED_BY, compare_texts, write_texts_file
 from sememekit.commands._program import app
-from sememekit.commands.baseline import baseline
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.measure.rouge import PRESETS, rouge
 from sememekit.prepare.settings import PreprocessSettings
 from tests.small_pairs import PairPlace
 
@@ -44,6 +46,26 @@ def test_first_minus_second(tmp_path: Path) -> None:
     assert "rouge1" in shown.stdout
     assert "50.00" in shown.stdout
     assert "in per cent" in shown.stdout
+
+
+def test_differences_are_paired(tmp_path: Path) -> None:
+    """Scores that vary from text to text, and a second system that is worse by nearly the same in each."""
+    references = [["the cat sat"], ["the dog lay down there"]] * 6
+    first = write(tmp_path / "1", ["the cat x", "the dog lay x there"] * 6, references)
+    second = write(tmp_path / "2", ["the x x", "the dog x x y"] * 6, references)
+    row = compare_texts(first, second, "gigaword").differences[0]
+    alone = rouge(["the cat x", "the dog lay x there"] * 6, references, PRESETS["gigaword"])
+    assert row.difference.value == pytest.approx(row.first - row.second)
+    assert row.first == pytest.approx(alone.rouge1.value)
+    assert row.difference.low is not None
+    assert row.difference.high is not None
+    assert row.difference.high - row.difference.low < 0.6 * (alone.rouge1.high - alone.rouge1.low)
+
+
+def test_the_help_names_every_way_of_scoring() -> None:
+    """As text, since asking for them would import numpy."""
+    (option,) = (one for one in get_command(app).commands["compare"].params if one.name == "by")  # type: ignore[attr-defined]
+    assert option.help == f"Of texts: {', '.join(SCORED_BY[:-1])} or {SCORED_BY[-1]}."
 
 
 def test_bleu_reads_as_many_texts_as_both_systems_wrote(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 CALLED = {
-    "baseline": "commands.baseline:baseline",
     "build_sememe_graph": "commands.build_sememe_graph:build_sememe_graph",
     "cluster_update": "commands.cluster_update:cluster_update",
     "clusters": "analysis.clusters:clusters",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import tomllib
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.commands._printing import format_value, hint, print_table, remark, result_console, say
-from sememekit.commands._program import app
+from sememekit.commands._printing import format_value, hint, print_json, print_table, remark, result_console, say
+from sememekit.commands._program import _remarks, app
 from sememekit.commands._progress import ProgressLines, progress_bars
 from sememekit.commands.recipes import toml_text
 from sememekit.commands.trainings.bars import TimeLeft, clock, epoch_line, training_progress
 from sememekit.commands.trainings.one_run import Position
 from sememekit.config import load_recipe, recipe_names
+from sememekit.files import RunWarning
+from sememekit.runs.train_report import TrainReport
 from sememekit.training import EpochReport, StepReport, StopReport
 
 KEYS = st.text("abc_", min_size=1, max_size=4)
@@ -187,14 +191,24 @@ def test_remarks_and_errors_show_controls(capsys: pytest.CaptureFixture[str]) ->
     assert "no␛[31mrun" in capsys.readouterr().err
 
 
+def test_remarks_of_libraries_and_json_obey_no_control(capsys: pytest.CaptureFixture[str]) -> None:
+    with _remarks([]):
+        warnings.warn(f"a run called {HOSTILE}", RunWarning, stacklevel=1)
+    assert not set(capsys.readouterr().err) & set("\x1b\x07\x9b\u202e\x7f")
+    print_json(TrainReport.model_construct(run=HOSTILE))
+    printed = capsys.readouterr().out
+    assert not set(printed) & set("\x1b\x07\x9b\u202e\x7f")
+    assert json.loads(printed)["run"] == HOSTILE
+
+
 def test_results_are_printed_by_the_function_that_shows_controls() -> None:
     """A bare print in a subcommand would let a word of a corpus talk to the terminal."""
     bare = []
     for path in sorted((Path(__file__).parents[2] / "sememekit" / "commands").rglob("*.py")):
         if path.name not in ("_printing.py", "_program.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
-            bare += [f"{path.name}:{node.lineno}" for node in calls if node.func.id == "print"]
+            calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+            bare += [f"{path.name}:{node.lineno}" for node in calls if ast.unparse(node.func) in ("print", "sys.stdout.write")]
     assert bare == [], "use sememekit.commands._printing.say"
 
 

@@ -24,6 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, final
 
+from tests.mutants import Mutant, swap_code
 from tests.pages import empty_frames
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +78,8 @@ class Commands:
         self.folder = folder
         self.canary = folder / "executed"
         self.count = 0
+        self.sabotage: tuple[Path, str] | None = None
+        """A file of the package and what stands in it instead, for every command from now on."""
         folder.mkdir(parents=True, exist_ok=True)
         environment = {
             **os.environ,
@@ -132,6 +135,7 @@ class Commands:
             "cwd": str(cwd or self.folder),
             "seconds": seconds,
             "synced": str(synced or ""),
+            "sabotage": [str(part) for part in self.sabotage or ()],
             "out": str(self.folder / "stdout"),
             "err": str(self.folder / "stderr"),
         }
@@ -223,6 +227,9 @@ def _run(command: Any, request: dict[str, Any], shared: mmap.mmap) -> None:
         os.chdir(request["cwd"])
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if request["sabotage"]:
+            gc.unfreeze()
+            assert take_out(*request["sabotage"]), "the functions of the file are not those that were there"
         if request["synced"]:
             _note_syncs(request["synced"])
         if request["watch"]:
@@ -239,6 +246,11 @@ def _run(command: Any, request: dict[str, Any], shared: mmap.mmap) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def take_out(path: str, text: str) -> bool:
+    """Put another text into the functions of a file of the package, in this process."""
+    return swap_code(Mutant(Path(path), 1, "", "", "", text, (1, 1), imported=False))
 
 
 def _note_syncs(log: str) -> None:

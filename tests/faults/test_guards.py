@@ -10,6 +10,7 @@ import os
 import shutil
 import zlib
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -42,6 +43,13 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no regular file"), sole_writer(tmp_path / ".lock", AssertionError):
         pass
     assert mine.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("old", encoding="utf-8")
+    with mock.patch("os.fsync", side_effect=OSError("the disk is full")), pytest.raises(OSError, match="full"):
+        replace_file(tmp_path / "plan.json", b"new")
+    assert (tmp_path / "plan.json").read_text(encoding="utf-8") == "old"
 
 
 @pytest.mark.parametrize("packing", [".xz", ".bz2", ".gz", ".zst"])
@@ -149,6 +157,35 @@ def test_an_attack_goes_on_with_the_candidates_that_it_was_begun_with(commands: 
         assert "was begun with candidates.table.json" in commands("attack", "--out", stage.attack, "--resume", "-q").err
     finally:
         put(kept, table)
+
+
+def test_a_run_whose_name_is_not_utf8_says_to_rename_it(commands: Commands, run: Path, tmp_path: Path) -> None:
+    other = tmp_path / os.fsdecode(b"run-\xc4\xe3")
+    run.rename(other)
+    told = commands("evaluate-ppl", other)
+    assert (told.code, "its name is not UTF-8; rename the folder" in told.err) == (1, True)
+
+
+def test_a_number_in_the_place_of_a_table_is_no_bug(commands: Commands, stage: Stage, run: Path, tmp_path: Path) -> None:
+    plan = json.loads((run / "plan.json").read_bytes())
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds" / "seeds.json").write_text(json.dumps({"table": {**plan, "task": 3}}), encoding="utf-8")
+    (run / "plan.json").write_text(json.dumps({**plan, "decoder": 3}), encoding="utf-8")
+    fit(run)
+    for command in (
+        ["train", "--seeds", "1", "--out", tmp_path / "seeds", "--resume"],
+        ["train", "--from", run, "--out", tmp_path / "out"],
+        ["train", "--out", run, "--resume"],
+        ["evaluate-ppl", run],
+    ):
+        told = commands(*command)
+        assert told.clean, told
+        assert "is 3)" in told.err
+
+
+def test_a_name_with_a_nul_byte_is_no_bug(commands: Commands, stage: Stage, tmp_path: Path) -> None:
+    told = commands("build-sememe-graph", "--source", "list:a\0b", "--data", stage.sdlm.data, "--out", tmp_path / "g")
+    assert told.clean, told
 
 
 def bring_code(folder: Path, *classes: str) -> None:
