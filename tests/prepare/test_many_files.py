@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.base import Corpus
+from sememekit.corpora.benchmarks import PennTreebank
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.plain import Plain
-from sememekit.corpora.ptb import PennTreebank
 from sememekit.errors import DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import process_shard
