@@ -39,7 +39,7 @@ from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import autocast
-from sememekit.training.clipping import clip_gradients, sparse_lookups
+from sememekit.training.optimizers import clip_gradients, sparse_lookups
 
 
 def random_graph(num_words: int = 13477, num_sememes: int = 1742) -> tuple[Vocabulary, SememeGraph]:

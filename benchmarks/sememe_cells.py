@@ -26,8 +26,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Resources
 from sememekit.decoders.softmax import Softmax
 from sememekit.encoders.base import EncoderResources
-from sememekit.encoders.lstm import LSTM
-from sememekit.encoders.sememe_lstm import LSTMCell
+from sememekit.encoders.lstm import LSTM, LSTMCell
 from sememekit.encoders.sememe_sum import SememeSum
 from sememekit.layers import uniform_embedding
 from sememekit.sememes import SememeGraph, Sense, build_graph

@@ -17,7 +17,7 @@ _PLACES = {
     "DECODERS": "decoders",
     "ENCODERS": "encoders",
     "Differentiated": "decoders.differentiated",
-    "MoC": "decoders.moc",
+    "MoC": "decoders.mos",
     "MoS": "decoders.mos",
     "MoSSDLM": "decoders.mos_sdlm",
     "PreparedData": "data.prepared",

@@ -5,7 +5,7 @@ from sememekit.data.prepared import PreparedData as PreparedData
 from sememekit.decoders import DECODERS as DECODERS
 from sememekit.decoders.base import Resources as Resources
 from sememekit.decoders.differentiated import Differentiated as Differentiated
-from sememekit.decoders.moc import MoC as MoC
+from sememekit.decoders.mos import MoC as MoC
 from sememekit.decoders.mos import MoS as MoS
 from sememekit.decoders.mos_sdlm import MoSSDLM as MoSSDLM
 from sememekit.decoders.sdlm import SDLM as SDLM

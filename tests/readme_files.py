@@ -91,6 +91,7 @@ def write_lexicons(folder: Path) -> None:
     rows = [("fine", "good"), ("bore", "dull"), ("bad", "good"), ("film", "thing"), ("nice", "good")]
     for name in ("english.tsv", "en.tsv", "ENGLISH_TABLE"):
         write_lines(folder / name, [f"{word}\t{sememe}" for word, sememe in [*rows, ("dog", "animal"), ("park", "place")]])
+    write_lines(folder / "new.tsv", ["word\tsememes\tcount", "苹果\t水果\t30", "贸易\t水果\t"])
     write_lines(folder / "LEMMAS", ["park\tparks", "dog\tdogs"])
     write_lines(folder / "synonyms.json", [json.dumps({"fine": ["good"], "bore": ["bad"], "film": ["bore"]})])
     write_lines(folder / "antonyms.txt", ["fine bad", "en_good en_bad"])

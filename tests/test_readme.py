@@ -16,7 +16,12 @@ import sememekit
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TRAINING = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-PAGES = ("README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")))
+PAGES = (
+    "README.md",
+    "README.zh.md",
+    "CONTRIBUTING.md",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
+)
 FLAGS = ROOT / "tests" / "commands" / "flags.txt"
 
 
@@ -94,6 +99,14 @@ def test_the_index_names_every_page() -> None:
     linked = set(re.findall(r"\]\(((?:tutorials/|papers/)?[a-z-]+\.md)\)", (ROOT / "docs" / "index.md").read_text("utf-8")))
     pages = [path for folder in ("", "tutorials", "papers") for path in (ROOT / "docs" / folder).glob("*.md")]
     assert linked == {path.relative_to(ROOT / "docs").as_posix() for path in pages} - {"index.md"}
+
+
+def test_the_chinese_readme_has_lines_that_a_test_runs() -> None:
+    chinese = (ROOT / "README.zh.md").read_text(encoding="utf-8")
+    run = "".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES if page != "README.zh.md")
+    lines = [line for block in re.findall(r"```(?:sh|python)\n(.*?)```", chinese, re.DOTALL) for line in block.splitlines()]
+    assert len(lines) > 8
+    assert not [line for line in lines if line.partition("  #")[0] not in run]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "results" not in page])

@@ -106,6 +106,10 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
         f"{GPT} --set optimizer.learning_rate=0.5"
     ),
     ("docs/huggingface.md", "sememekit attack hf:models/sentiment"): Adapted("--set attack.limit=6"),
+    ("docs/growing-a-lexicon.md", "sememekit preprocess plain text --segmenter none --min-count"): Adapted(
+        put={"--min-count 5": "--min-count 45"}
+    ),
+    ("docs/growing-a-lexicon.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/headlines.md", "sememekit preprocess peoples-daily-headlines"): Adapted(put={"headlines ": "headlines MONTH.txt "}),
     ("docs/headlines.md", "sememekit train --task headline --encoder bilstm"): Adapted(PAIRS),
     ("docs/headlines.md", "sememekit explain runs/headlines"): Adapted(put={"ARTICLE": "今天北京的记者看苹果。"}),

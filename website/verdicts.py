@@ -7,13 +7,13 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from sememekit.claims import claims_folder
+from sememekit.claims.claims import claims_folder
 from sememekit.commands.reproduce import judged
-from sememekit.reports.ledger import COLUMNS, rows
+from sememekit.reports.ledger import COLUMNS, row
+from sememekit.reports.ledger import table as markdown_table
 
 RESULTS: Final = Path(__file__).resolve().parents[1] / "docs" / "results" / "claims"
 MARK: Final = re.compile(r"<!-- verdicts: ([\w-]+) -->")
-SHOWN: Final = ("verdict", "difference", "published")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -25,7 +25,5 @@ def table(paper: str) -> str:
     """The claims of ``resources/claims/PAPER.toml``, each with the verdict that the ledger has, as Markdown."""
     names = list(tomllib.loads((claims_folder() / f"{paper}.toml").read_text(encoding="utf-8"))["claim"])
     claims = judged(Path("nowhere"), names, False, RESULTS)
-    cells = [dict(zip(COLUMNS, row, strict=True)) for row in rows(claims)]
-    lines = [[claim.statement, claim.source, *(row[name] for name in SHOWN)] for claim, row in zip(claims, cells, strict=True)]
-    head = (("claim", "where", *SHOWN), ("---",) * (2 + len(SHOWN)))
-    return "\n".join(f"| {' | '.join(line)} |" for line in (*head, *lines))
+    cells = [(statement, claim.source, *rest) for claim in claims for statement, *rest in [row(claim)]]
+    return "\n".join(markdown_table((COLUMNS[0], "where", *COLUMNS[1:]), cells))

@@ -13,15 +13,16 @@ import numpy.typing as npt
 from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_contexts
-from sememekit.analysis.signatures import PAIRS, perplexity_signature
+from sememekit.analysis.signatures import perplexity_signature
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure import PairwiseDivergence, Tally, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
-from sememekit.measure.rank import BLOCK_ROWS
+from sememekit.measure import PairwiseDivergence, Tally
+from sememekit.measure.rank import BLOCK_ROWS, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
+from sememekit.tasks.scoring import PAIRS
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 CURVE_POINTS: Final = 121

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.compare_remarks import (
-    remarks_of_budgets,
-    remarks_of_machines,
-    remarks_of_plans,
-    remarks_of_seeds,
-    remarks_of_times,
-)
-from sememekit.analysis.evaluate_ppl import TextReading
-from sememekit.analysis.scored_runs import ACCURACY, Scale, ScoredRuns, score_runs
+from sememekit.analysis.scored_runs import TextReading, open_texts, score_texts
+from sememekit.analysis.signatures import of_text
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.figures import percent
 from sememekit.files import typed
-from sememekit.measure.intervals import FEWEST_EXAMPLES, RESAMPLES, Estimate, Interval, from_draws, interval, resampled_ratios
+from sememekit.measure.intervals import (
+    FEWEST_EXAMPLES,
+    RESAMPLES,
+    Estimate,
+    Interval,
+    combined,
+    from_draws,
+    resampled_ratios,
+    seed_difference,
+)
 from sememekit.measure.rates import rate_difference
-from sememekit.measure.seed_interval import combined, seed_difference
-from sememekit.measure.sides import Curve, at_equal_budget
+from sememekit.measure.sides import SCALES, Scale, at_equal_budget
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
 from sememekit.training import RunFolder
@@ -36,7 +38,12 @@ TEST: Final = "at the best checkpoint"
 TEST_LAST: Final = "at the last checkpoint"
 UPDATES: Final = "validation, equal updates"
 TIME: Final = "validation, equal CPU time"
-WALL_TIME: Final = "validation, equal wall time"
+
+Points = tuple[tuple[float, float, float], ...]
+"""Validation of a run by epoch: updates and CPU seconds so far, and the figure."""
+Columns = Sequence[Sequence[int]]
+"""The places of the runs of each side in the list of all."""
+_NOTHING: Final = Estimate(math.nan, math.nan, math.nan)
 
 
 class SideDifference(Record):
@@ -86,14 +93,14 @@ class Side(Record):
         runs: the folders.
         seeds: of these runs.
         measures: in the order of the table.
-        curves: validation of each run by epoch, as (updates, seconds, figure).
+        curves: validation of each run by epoch, as (updates, CPU seconds, figure).
     """
 
     name: str
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
     measures: tuple[SideMeasure, ...]
-    curves: tuple[tuple[tuple[float, float, float], ...], ...]
+    curves: tuple[Points, ...]
 
 
 class RunsComparison(Record):
@@ -104,7 +111,6 @@ class RunsComparison(Record):
         sides: in the order given; differences are from the first.
         split, signature: of what was measured; all runs have this signature.
         unit, units, resamples: what was drawn, how many there are, and how often.
-        time: "CPU" where every run has CPU seconds of its epochs, otherwise "wall".
         remarks: what a reader should know of the runs.
     """
 
@@ -115,7 +121,7 @@ class RunsComparison(Record):
     unit: str
     units: int
     resamples: int
-    time: str
+    time: Literal["CPU"] = "CPU"
     remarks: tuple[str, ...] = ()
 
 
@@ -160,78 +166,81 @@ def compare_runs(
         CheckpointError, DataError: as ``evaluate_ppl``.
     """
     paths = [runs_of(side) for side in sides]
-    flat = [path.resolve() for side in paths for path in side]
+    flat = [path for side in paths for path in side]
+    places = [path.resolve() for path in flat]
     if len(sides) < 2:
         raise ConfigError("a comparison takes two models or more: sememekit compare RUN RUN2")
-    if len(set(flat)) < len(flat):
-        raise ConfigError(f"a run is given twice: {next(str(path) for path in flat if flat.count(path) > 1)}; name each once")
-    opened = [Run.open(path, which=which, device=device, dtype=dtype) for side in paths for path in side]
-    text = TextReading(split, data, batch_size)
-    columns = _columns([len(side) for side in paths])
-    scored = score_runs(opened, text, progress)
-    curves, time = _curves([loaded.folder for loaded in opened], scored.scale)
-    seeds = [[int(opened[index].folder.plan.get("run", {}).get("seed", 1)) for index in indices] for indices in columns]
-    measures = [_tested(scored, columns, seed, TEST if which == "best" else TEST_LAST)]
-    for name, place in ((UPDATES, 0), (TIME if time == "CPU" else WALL_TIME, 1)):
-        measures.append(_at_equal_budget(name, curves, columns, place, scored.scale))
+    if twice := [path for path in places if places.count(path) > 1]:
+        raise ConfigError(f"a run is given twice: {twice[0]}; name each once")
+    runs = [Run.open(path, which=which, device=device, dtype=dtype) for path in flat]
+    ends = np.cumsum([len(side) for side in paths]).tolist()
+    columns = [range(end - len(side), end) for side, end in zip(paths, ends, strict=True)]
+    texts = open_texts(runs, TextReading(split, data, batch_size), "compare", figures=tuple(SCALES))
+    score_texts(texts, progress=progress)
+    scoring = texts[0].scoring
+    scale = SCALES[scoring.figure]
+    curves = [_curve(run.folder, scale) for run in runs]
+    values_UC, counts_UC = (np.stack(part, axis=1) for part in zip(*(one.sums.units() for one in texts), strict=True))
+    measures = [
+        _tested(TEST if which == "best" else TEST_LAST, scale, values_UC, counts_UC, columns, seed),
+        _at_equal_budget(UPDATES, scale, curves, columns, 0),
+        _at_equal_budget(TIME, scale, curves, columns, 1),
+    ]
+    found = tuple(
+        Side(
+            name=name,
+            runs=tuple(str(path) for path in paths[number]),
+            seeds=tuple(int(runs[index].folder.plan.get("run", {}).get("seed", 1)) for index in indices),
+            measures=tuple(measure[number] for measure in measures),
+            curves=tuple(curves[index] for index in indices),
+        )
+        for number, (name, indices) in enumerate(zip(sides, columns, strict=True))
+    )
     return RunsComparison(
-        figure=scored.scale.figure,
-        sides=tuple(
-            Side(
-                name=name,
-                runs=tuple(str(path) for path in own),
-                seeds=tuple(own_seeds),
-                measures=tuple(measure[number] for measure in measures),
-                curves=tuple(tuple(curves[index]) for index in indices),
-            )
-            for number, (name, own, own_seeds, indices) in enumerate(zip(sides, paths, seeds, columns, strict=True))
-        ),
+        figure=scale.figure,
+        sides=found,
         split=split,
-        signature=scored.signature,
-        unit=scored.unit,
-        units=len(scored.numerators),
+        signature=of_text(texts[0].signature),
+        unit=scoring.unit,
+        units=scoring.num_units,
         resamples=RESAMPLES,
-        time=time,
-        remarks=(
-            *remarks_of_plans(sides, columns, [loaded.folder.plan for loaded in opened]),
-            *remarks_of_seeds(sides, seeds),
-            *remarks_of_machines([loaded.folder.versions for loaded in opened]),
-            *remarks_of_budgets(sides, {measure[0].measure: [one.values for one in measure] for measure in measures}),
-            *remarks_of_times(sides, [[curves[index][-1][1] for index in side] for side in columns]),
-        ),
+        remarks=tuple(_remarks(found, [[runs[index].folder for index in indices] for indices in columns])),
     )
 
 
-def _columns(sizes: Sequence[int]) -> list[list[int]]:
-    """The places of each side's runs in the list of all."""
-    ends = np.cumsum(sizes)
-    return [list(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
+def _curve(folder: RunFolder, scale: Scale) -> Points:
+    """Raises CheckpointError: the run has no finished epoch, or its epochs no CPU time."""
+    epochs = folder.epochs()
+    if not epochs or not all(record.get("cpu_seconds") for record in epochs):
+        lacks = "CPU seconds of each epoch" if epochs else "finished epoch"
+        raise CheckpointError(
+            f"{folder.path} has no {lacks} in its metrics.jsonl; finish one: "
+            + typed("sememekit", "train", "--out", folder.path, "--resume")
+        )
+    spent = np.cumsum([record["cpu_seconds"] for record in epochs]).tolist()
+    figures = [float(record["valid"][scale.figure]) for record in epochs]
+    return tuple(zip([float(record["step"]) for record in epochs], spent, figures, strict=True))
 
 
-def _tested(scored: ScoredRuns, columns: Sequence[Sequence[int]], seed: int, measure: str = TEST) -> list[SideMeasure]:
-    scale = scored.scale
-    inner, draws = resampled_ratios(scored.numerators, scored.denominators, seed=seed)
-    means = np.stack([draws[:, list(side)].mean(axis=1) for side in columns], axis=1)
-    values = [[float(inner[index]) for index in side] for side in columns]
-    found = []
-    for number, own in enumerate(values):
-        difference = None
-        if number:
-            value = statistics.fmean(own) - statistics.fmean(values[0])
-            sentences = from_draws(value, means[:, number] - means[:, 0])
-            if scale is ACCURACY:
-                sentences = _of_hits(scored.numerators, columns[0], columns[number], sentences)
-            seeds = seed_difference(values[0], own)
-            difference = SideDifference(
-                sentences=_change(sentences, scale),
-                seeds=_change(seeds, scale),
-                both=_change(combined(sentences, seeds), scale),
-            )
-        found.append(_measure(measure, None, own, difference, scale))
-    return found
+def _tested(
+    name: str, scale: Scale, values_UC: npt.NDArray[Any], counts_UC: npt.NDArray[Any], columns: Columns, seed: int = 0
+) -> list[SideMeasure]:
+    """The measure of each side on the text, from the sums of C runs over its U units."""
+    inner, draws = resampled_ratios(values_UC, counts_UC, seed=seed)
+    means = [draws[:, list(side)].mean(axis=1) for side in columns]
+    sides = [[float(inner[index]) for index in side] for side in columns]
+    differences: list[SideDifference | None] = [None]
+    for own, drawn, side in zip(sides[1:], means[1:], columns[1:], strict=True):
+        seeds = seed_difference(sides[0], own)
+        units = from_draws(statistics.fmean(own) - statistics.fmean(sides[0]), drawn - means[0])
+        if scale.figure == "accuracy":
+            units = _of_hits(values_UC, columns[0], side, units)
+        both = scale.shown(combined(units, seeds))
+        differences.append(SideDifference(sentences=scale.shown(units), seeds=scale.shown(seeds), both=both))
+    return [_measure(name, scale, None, own, one) for own, one in zip(sides, differences, strict=True)]
 
 
-def _of_hits(hits: npt.NDArray[np.float64], first: Sequence[int], second: Sequence[int], drawn: Estimate) -> Estimate:
+def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int], drawn: Estimate) -> Estimate:
     """The interval over examples, where ``hits`` (n, c) say which run labels which example rightly.
 
     Draws say nothing where two sides label all but a few examples alike. Two single runs have Newcombe's interval instead, and
@@ -247,66 +256,73 @@ def _of_hits(hits: npt.NDArray[np.float64], first: Sequence[int], second: Sequen
     return drawn if apart >= FEWEST_EXAMPLES else Estimate(drawn.value, math.nan, math.nan)
 
 
-def _at_equal_budget(
-    name: str,
-    curves: Sequence[Sequence[tuple[float, float, float]]],
-    columns: Sequence[Sequence[int]],
-    place: int,
-    scale: Scale,
-) -> list[SideMeasure]:
-    sides: list[list[Curve]] = [
-        [[(point[place], scale.inner(point[2])) for point in curves[index]] for index in side] for side in columns
-    ]
-    budget, values = at_equal_budget(sides, scale.higher)
-    first, found = values[0], []
-    for number, own in enumerate(values):
-        apart = Estimate(math.nan, math.nan, math.nan) if first is None or own is None else seed_difference(first, own)
-        difference = SideDifference(sentences=None, seeds=_change(apart, scale), both=None) if number else None
-        found.append(_measure(name, budget, own or [], difference, scale))
+def _at_equal_budget(name: str, scale: Scale, curves: Sequence[Points], columns: Columns, place: int) -> list[SideMeasure]:
+    """The best validation of each side within the updates (place 0) or CPU seconds (1) of the side that spent less."""
+    sides = [[[(point[place], scale.inner(point[2])) for point in curves[index]] for index in side] for side in columns]
+    budget, (first, *others) = at_equal_budget(sides, scale.higher)
+    found = [_measure(name, scale, budget, first or [], None)]
+    for own in others:
+        seeds = scale.shown(seed_difference(first, own) if first and own else _NOTHING)
+        found.append(_measure(name, scale, budget, own or [], SideDifference(sentences=None, seeds=seeds, both=None)))
     return found
 
 
 def _measure(
-    name: str, budget: float | None, inner: Sequence[float], difference: SideDifference | None, scale: Scale
+    name: str, scale: Scale, budget: float | None, inner: Sequence[float], difference: SideDifference | None
 ) -> SideMeasure:
-    values = tuple(scale.outer(value) for value in inner)
+    values = tuple(map(scale.outer, inner))
     return SideMeasure(
         measure=name,
         budget=budget,
         values=values,
-        mean=scale.outer(statistics.fmean(inner)) if values else None,
+        mean=scale.mean(inner) if values else None,
         sd=statistics.stdev(values) if len(values) > 1 else None,
         difference=difference,
     )
 
 
-def _change(estimate: Estimate, scale: Scale) -> Interval:
-    """A difference of inner values as it is shown."""
-    return interval(Estimate(*(scale.change(value) for value in (estimate.value, estimate.low, estimate.high))))
+_ALIKE: Final = 1.1
+"""Times of two sides whose ratio is below it may differ by chance."""
+_OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_every", "run.checkpoint_every")
 
 
-def _curves(folders: Sequence[RunFolder], scale: Scale) -> tuple[list[list[tuple[float, float, float]]], str]:
-    """The curve of each run, and whether its seconds are "CPU" or "wall": wall for all where one run has no other.
-
-    Raises:
-        CheckpointError: a run without a finished epoch.
-    """
-    epochs = [folder.epochs() for folder in folders]
-    for folder, own in zip(folders, epochs, strict=True):
-        if not own:
-            raise CheckpointError(
-                f"{folder.path} has no finished epoch in its metrics.jsonl; finish one: "
-                + typed("sememekit", "train", "--out", folder.path, "--resume")
+def _remarks(sides: Sequence[Side], folders: Sequence[Sequence[RunFolder]]) -> Iterator[str]:
+    """What a reader should know of the runs, a sentence each."""
+    for side, own in zip(sides, folders, strict=True):
+        plans = [_flat(folder.plan) for folder in own]
+        keys = sorted({key for plan in plans for key in plan if any(other.get(key) != plan[key] for other in plans)})
+        if keys:
+            yield f"the runs of {side.name} differ in more than the seed: {', '.join(keys[:5])}"
+    for side in sides:
+        if twice := sorted({seed for seed in side.seeds if side.seeds.count(seed) > 1}):
+            yield (
+                f"runs of {side.name} have the same seed ({', '.join(map(str, twice))}), and trainings alike in all else are "
+                "equal: then the deviation and the intervals over seeds are too small"
             )
-    has_cpu = all(record.get("cpu_seconds") for own in epochs for record in own)
-    seconds = "cpu_seconds" if has_cpu else "seconds"
-    found = []
-    for own in epochs:
-        spent = np.cumsum([record[seconds] for record in own])
-        found.append(
-            [
-                (float(record["step"]), float(passed), float(record["valid"][scale.figure]))
-                for record, passed in zip(own, spent, strict=True)
-            ]
-        )
-    return found, "CPU" if has_cpu else "wall"
+    yield from remarks_of_machines([folder.versions for own in folders for folder in own])
+    for measures in zip(*(side.measures for side in sides), strict=True):
+        for side, measure in zip(sides, measures, strict=True):
+            if not measure.values:
+                yield (
+                    f"{side.name}: a run had validated nothing by the end of the faster side, so that it has no value "
+                    f"({measure.measure})"
+                )
+    means = [statistics.fmean(curve[-1][1] for curve in side.curves) for side in sides]
+    for side, mean in zip(sides, means, strict=True):
+        if min(means) * 1.001 < mean < min(means) * _ALIKE:
+            yield (
+                f"{side.name} took {percent(mean / min(means) - 1, 0)} longer than the fastest side, which may be chance; at "
+                "equal time its last epochs are left out all the same: read equal updates beside it"
+            )
+
+
+def remarks_of_machines(versions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence where processors or GPUs differ."""
+    named = {str(own.get("cuda") or own.get("processor") or "an unnamed processor") for own in versions}
+    return [f"trained on {', '.join(sorted(named))}: at equal time these machines are compared, too"] if len(named) > 1 else []
+
+
+def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """ "slot.key" -> value, but for what is other in each training, and where files lie."""
+    found = {f"{slot}.{key}": value for slot, keys in plan.items() if isinstance(keys, Mapping) for key, value in keys.items()}
+    return {key: value for key, value in found.items() if key not in _OF_NO_MODEL and not key.endswith(".path")}

@@ -1,32 +1,28 @@
-"""``sememekit evaluate-ppl RUN RUN2``: the perplexities of several models on one text, with paired intervals."""
+"""``sememekit evaluate-ppl RUN RUN2`` and ``--overlay``: perplexities of one text side by side, with paired intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sememekit.analysis.evaluate_ppl import PerplexityReport, TextReading, columns_of, given_graph, measure_ppl
-from sememekit.analysis.signatures import PAIRS, SENTENCES, of_text, perplexity_signature
-from sememekit.analysis.text_nats import SentenceNats, TextNats
-from sememekit.analysis.word_groups import Grouping, reads_graph, word_kinds
+from sememekit.analysis.evaluate_ppl import PerplexityReport, given_graph, report_of
+from sememekit.analysis.scored_runs import RunText, TextReading, open_texts, score_texts
+from sememekit.analysis.signatures import of_text
+from sememekit.analysis.word_groups import WordKind, kinds_of, reads_graph
 from sememekit.config import Record
-from sememekit.errors import ConfigError
+from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import Tally
 from sememekit.measure.intervals import RESAMPLES, Interval, interval, ratio_difference_intervals
 from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import SentencePredictor, WordPredictor, declares, require
-from sememekit.tasks.writing import TextWriter
-from sememekit.text.vocabulary import Vocabulary
-
-Kind = tuple[str, str, npt.NDArray[np.bool_], bool]
-"""Grouping, name, (V,) words of this kind, and whether other rows count them, too."""
+from sememekit.sememes.overlay import ChangedSense
+from sememekit.sememes.statistics import counts_of_added
 
 
 class PerplexityChange(Record):
@@ -87,11 +83,30 @@ class PerplexityComparison(Record):
     rows: tuple[ComparedWords, ...]
 
 
+class OverlayComparison(PerplexityComparison):
+    """What ``evaluate-ppl --overlay`` found: the run as it was trained, then with the changes.
+
+    Attributes:
+        changes: the senses that differ.
+        sememe_counts: sememe that was added -> how often the words that had it before occur in the text that the vocabulary was
+            counted in.
+    """
+
+    overlay: str
+    changes: tuple[ChangedSense, ...]
+    sememe_counts: dict[str, int]
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Changed words that the text does not have."""
+        return tuple(row.name for row in self.rows if row.grouping == "change" and not row.tokens)
+
+
 def compare_ppl(
     runs: Sequence[Run],
     *,
     split: str = "test",
-    by: Sequence[Grouping] = (),
+    by: Sequence[str] = (),
     data: Path | None = None,
     graph: Path | None = None,
     batch_size: int | None = None,
@@ -115,142 +130,115 @@ def compare_ppl(
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
     text = TextReading(split, data, batch_size, adaptation)
-    check_all_comparable(runs, text)
+    texts = open_texts(runs, text, "evaluate-ppl RUN RUN2", grouped=bool(by))
     used = _common_graph(runs, graph) if any(map(reads_graph, by)) else None
-    reports, texts = score_all(runs, text, by, used, progress)
-    kinds = [kind for one in by for kind in kinds_by(one, runs[0].vocabulary, used)]
-    return comparison(reports, texts, kinds, used, seed)
+    kinds = kinds_of(by, runs, used)
+    score_texts(texts, kinds, progress)
+    reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
+    return PerplexityComparison(**_side_by_side(texts, reports, kinds, used, seed))
 
 
-def check_all_comparable(runs: Sequence[Run], text: TextReading, command: str = "evaluate-ppl RUN RUN2") -> None:
-    """Refuse, before a text is read, runs whose figures would not be of the same text by the same rule.
-
-    Raises:
-        ConfigError: signatures or dtypes that differ, or a run that gives texts no probability.
-    """
-    first, *others = (_signed(loaded, text, command) for loaded in runs)
-    for other in others:
-        check_comparable(first, other)
-
-
-def score_all(
-    runs: Sequence[Run],
-    text: TextReading,
-    by: Sequence[Grouping] = (),
-    graph: SememeGraph | None = None,
+def evaluate_overlay(
+    run: Run,
+    overlay: Path,
+    *,
+    seed: int = 0,
     progress: Progress = silent,
-) -> tuple[list[PerplexityReport], list[TextNats | SentenceNats]]:
-    """What ``evaluate-ppl`` finds of each run, and its nats sentence by sentence; the sentences are the same for all.
+    split: str = "test",
+    by: Sequence[str] = (),
+    data: Path | None = None,
+    graph: Path | None = None,
+    batch_size: int | None = None,
+) -> OverlayComparison:
+    """The perplexity of the words that an overlay changes and of all others, before and after, on the same predictions.
 
-    Raises:
-        ConfigError: signatures that differ.
-    """
-    reports: list[PerplexityReport] = []
-    found: list[TextNats | SentenceNats] = []
-    for loaded in runs:
-        data, task = loaded.data(text.data), loaded.task
-        if declares(task, SentencePredictor):
-            found.append(SentenceNats(task.sentence_lengths(data, text.split)))
-        else:
-            found.append(TextNats(data, text.split))
-        reports.append(measure_ppl(loaded, text, by, graph, progress, found[-1]))
-        check_comparable(*((one.run, f"{of_text(one.signature)}|dtype:{one.dtype}") for one in (reports[0], reports[-1])))
-    return reports, found
-
-
-def _signed(loaded: Run, text: TextReading, command: str) -> tuple[str, str]:
-    """The folder of a run, and its signature as far as it is known before the text is read, with the dtype. Raises ConfigError:
-    a task that gives words no probability.
-    """
-    prepared, task = loaded.data(text.data), loaded.task
-    num_tokens, reading = len(prepared.tokens(text.split)), None
-    if declares(task, TextWriter):
-        columns, reading = 1, PAIRS
-    elif declares(task, SentencePredictor):
-        columns, reading = 0, SENTENCES
-    else:
-        columns = columns_of(require(task, WordPredictor, command), num_tokens, text)
-    signature = perplexity_signature(prepared, text.split, num_tokens, columns, reading)
-    return str(loaded.path), f"{signature}|dtype:{loaded.settings.dtype}"
-
-
-def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
-    """Refuse two runs whose figures are not of the same text by the same rule.
+    All weights stay as they were trained: the gate and the weights of bases of each sememe, the bias of each sense. What
+    changes is which gates a sense is multiplied by, C of its new number of sememes, and so the normaliser of every prediction.
+    A sememe encoder reads the new sum of the sememes of the word.
 
     Args:
-        first, other: folder and signature with dtype.
+        overlay: a file that ``lookup --change`` wrote.
+        seed: of the bootstrap.
+        split, by, data, graph, batch_size, progress: as ``evaluate_ppl`` takes them; the graph for ``by`` is that before.
 
     Raises:
-        ConfigError: naming all that differs, and for columns and dtype the option that makes them agree.
+        ConfigError: the model reads no graph, was built from one once, or never trained a sememe that is added.
+        CheckpointError, DataError, GraphError: as ``evaluate_ppl`` and ``sememes.overlay.apply_changes``.
     """
-    sides = [dict(part.split(":", 1) for part in signature.split("|")) for _, signature in (first, other)]
-    names = [name for name in {**sides[0], **sides[1]} if sides[0].get(name) != sides[1].get(name)]
-    if not names:
-        return
-    differing = "; ".join(f"{name} is {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in names)
-    options = {"columns": "--batch-size", "dtype": "--dtype"}
-    advice = f"evaluate each by itself: sememekit {'eval' if 'metric' in sides[0] else 'evaluate-ppl'} RUN"
-    if "state" in names and SENTENCES["state"] in (sides[0]["state"], sides[1]["state"]):
-        advice += "; beside lattices belongs a plain LSTM over sentences: --task lattice --set task.longest_chunk=1"
-    if options.keys() >= set(names):
-        advice = "add " + " ".join(f"{options[name]} {sides[0][name]}" for name in names)
-    raise ConfigError(f"{first[0]} and {other[0]} cannot be compared in one table: {differing}; {advice}")
+    after = run.with_overlay(overlay)
+    changes, before = after.changed_senses, run.graph
+    if before is None:  # the overlay was refused already
+        raise GraphError(f"{run} has no sememe graph")
+    used = before if graph is None else given_graph(graph, run)
+    texts = open_texts([run, after], TextReading(split, data, batch_size), "evaluate-ppl --overlay", grouped=True)
+    kinds = [*_changed_kinds(changes, before.words), *kinds_of(by, [run], used)]
+    score_texts(texts, kinds, progress)
+    return OverlayComparison(
+        **_side_by_side(texts, [report_of(one, one.run.graph) for one in texts], kinds, used, seed),
+        overlay=str(overlay),
+        changes=changes,
+        sememe_counts=counts_of_added(before, run.vocabulary.counts, changes, overlay, run.path),
+    )
 
 
-def comparison(
+def _changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list[WordKind]:
+    names = list(dict.fromkeys(change.word for change in changes))
+    array = np.array(words, dtype=object)
+    every = np.isin(array, names)
+    together = [WordKind("change", f"the {len(names)} changed words", every, True)] if len(names) > 1 else []
+    return [
+        *(WordKind("change", name, array == name) for name in names),
+        *together,
+        WordKind("change", "all other words", ~every),
+    ]
+
+
+def _side_by_side(
+    texts: Sequence[RunText],
     reports: Sequence[PerplexityReport],
-    texts: Sequence[TextNats | SentenceNats],
-    kinds: Iterable[Kind],
+    kinds: Sequence[WordKind],
     graph: SememeGraph | None,
     seed: int,
-) -> PerplexityComparison:
-    """The table of what was scored: the whole text, then each kind of words; sentences are drawn once for all rows."""
-    listed = [("all", "all words", None, False), *kinds]
-    sums = [[text.sums(words) for text in texts] for _, _, words, _ in listed]
-    pairs = [(side, sides[0]) for sides in sums for side in sides[1:]]
-    estimates = iter(ratio_difference_intervals(pairs, seed=seed))
+) -> dict[str, Any]:
+    """The fields of a comparison: the whole text, then each kind of words; sentences are drawn once for all rows."""
+    listed = [("all", "all words", False), *((kind.grouping, kind.name, kind.of_which) for kind in kinds)]
+    sums = [[one.sums.units(place) for one in texts] for place in range(len(listed))]
+    estimates = iter(ratio_difference_intervals([(side, sides[0]) for sides in sums for side in sides[1:]], seed=seed))
     total, rows = reports[0].tokens, []
-    for (grouping, name, _, of_which), sides in zip(listed, sums, strict=True):
+    for (grouping, name, of_which), sides in zip(listed, sums, strict=True):
         tallies = [Tally(float(nats.sum()), int(counts.sum())) for nats, counts in sides]
-        perplexities = tuple(tally.perplexity if tally.count else None for tally in tallies)
-        changes = []
-        for value in perplexities[1:]:
-            nats = interval(next(estimates))
-            between = None if value is None or perplexities[0] is None else value - perplexities[0]
-            apart = None if nats.low is None or nats.high is None else nats.low > 0 or nats.high < 0
-            changes.append(PerplexityChange(perplexity=between, nats=nats, relative=_relative(nats), excludes_zero=apart))
+        first, *others = perplexities = [tally.perplexity if tally.count else None for tally in tallies]
         rows.append(
             ComparedWords(
                 grouping=grouping,
                 name=name,
                 tokens=tallies[0].count,
                 share=tallies[0].count / total,
-                perplexities=perplexities,
-                changes=tuple(changes),
+                perplexities=tuple(perplexities),
+                changes=tuple(_change(first, other, interval(next(estimates))) for other in others),
                 of_which=of_which,
             )
         )
-    return PerplexityComparison(
-        reports=tuple(reports),
-        split=reports[0].split,
-        signature=of_text(reports[0].signature),
-        graph=None if graph is None else graph.fingerprint,
-        unit=texts[0].unit,
-        units=len(sums[0][0][0]),
-        resamples=RESAMPLES,
-        rows=tuple(rows),
+    return {
+        "reports": tuple(reports),
+        "split": reports[0].split,
+        "signature": of_text(reports[0].signature),
+        "graph": None if graph is None else graph.fingerprint,
+        "unit": texts[0].scoring.unit,
+        "units": texts[0].scoring.num_units,
+        "resamples": RESAMPLES,
+        "rows": tuple(rows),
+    }
+
+
+def _change(first: float | None, other: float | None, nats: Interval) -> PerplexityChange:
+    relative = {name: None if value is None else math.expm1(value) for name, value in nats.model_dump().items()}
+    return PerplexityChange(
+        perplexity=None if first is None or other is None else other - first,
+        nats=nats,
+        relative=Interval(**relative),
+        excludes_zero=nats.leaves_zero_out,
     )
-
-
-def _relative(nats: Interval) -> Interval:
-    """A change of mean nats as a change of the perplexity; no value stays none."""
-    values = {name: None if value is None else math.expm1(value) for name, value in nats.model_dump().items()}
-    return Interval(**values)
-
-
-def kinds_by(by: Grouping, vocabulary: Vocabulary, graph: SememeGraph | None) -> list[Kind]:
-    """The kinds of words of a grouping, with its name."""
-    return [(by, name, words, of_which) for name, words, of_which in word_kinds(by, vocabulary.counts, graph)]
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:

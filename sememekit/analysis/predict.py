@@ -14,9 +14,7 @@ from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
 from sememekit.runs.run import OfRun, Which
-from sememekit.runs.uncut import CUT_FIRST, refuse_uncut
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segmenters import WhiteSpace
 
 _LINES_AT_ONCE = 1024
 
@@ -70,12 +68,7 @@ class Predictions:
             empty = [title for title, text in zip(texts, row.texts, strict=True) if not text]
             if empty:
                 raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; give at least one word")
-        if self.classifier.run.signature.segmenter == WhiteSpace.description:
-            words = self.classifier.run.vocabulary
-            unknown = [
-                [word for text in row.texts for word in self.classifier.words(text) if word not in words] for row in rows
-            ]
-            refuse_uncut(unknown, name, CUT_FIRST + " FILE")
+        self.classifier.check([row.texts for row in rows], name)
         probabilities = self.classifier.probabilities([row.texts for row in rows])
         for row, values in zip(rows, probabilities, strict=True):
             of_label = dict(zip(labels, values.tolist(), strict=True))

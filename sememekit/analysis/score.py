@@ -7,25 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.stream_nats import stream_nats, with_context
-from sememekit.runs.uncut import refuse_uncut, warn_uncut
+from sememekit.runs.uncut import cuts, refuse_unknown, segmenter_of_raw, warn_uncut
 from sememekit.runs.writing import Writer, words_read
 from sememekit.tasks.base import WordPredictor, declares
 from sememekit.tasks.writing import TextWriter, predictor
-from sememekit.text.form import TextForm
-from sememekit.text.segmenters import Segmenter
+from sememekit.text.form import TextForm, without_ends
+from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import Vocabulary
 
 _LINES_AT_ONCE = 32
-
-HOW_TO_CUT: Final = "add --segment, or cut the lines with: sememekit segment FILE"
-"""What to do about lines without blanks."""
 
 
 class ScoredToken(Record):
@@ -63,6 +60,13 @@ class OverlaidScoreReport(OfRun):
     tokens: tuple[OverlaidToken, ...]
 
 
+class Words(NamedTuple):
+    """The words of a run, and the form in which it reads them."""
+
+    vocabulary: Vocabulary
+    form: TextForm
+
+
 class _Line(NamedTuple):
     number: int
     tokens: list[str]
@@ -74,8 +78,7 @@ def score(
     lines: Iterable[str],
     *,
     carry: bool = False,
-    segment: bool = False,
-    lexicon: str | None = None,
+    segment: bool | None = None,
     device: str = "auto",
     which: Which = "best",
     name: str = "line",
@@ -85,10 +88,11 @@ def score(
     A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
     word of a line from: its nats are None. Words are read in the form of the data (lower case, half width, a word for
-    numbers). Empty lines give no rows and are counted. With ``carry`` the state goes on from line to line: the nats add up to
-    those of ``evaluate-ppl --batch-size 1``. Messages call a line ``name``. A RunWarning tells of the first source of a pair
-    that has more words than the model reads, and of Chinese without blanks that is read as one ``<unk>``. Other arguments as
-    ``sememekit score --help``.
+    numbers). Where ``segment`` is None, raw Chinese is cut as the data were, if anything cut these. Empty lines give no rows
+    and are counted. With ``carry`` the state goes on from line to line: the nats add up to those of ``evaluate-ppl
+    --batch-size 1``. Messages call a line ``name``. A RunWarning tells of the first source of a pair that has more words than
+    the model reads, and of Chinese without blanks that is cut, or read as one ``<unk>``. Other arguments as ``sememekit score
+    --help``.
 
     Raises:
         ConfigError: the task predicts no words.
@@ -99,11 +103,21 @@ def score(
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
-    segmenter = loaded.segmenter(lexicon, remedy="name it with --lexicon FORMAT:PATH") if segment else None
+    segmenter = loaded.segmenter() if segment else None
+    lines, where, form = iter(lines), name.removesuffix(", line"), loaded.form()
+    first = list(islice(lines, _LINES_AT_ONCE))
+    if not segment:
+        words = [line.split() for line in first if line.strip()]
+        if segmenter := segmenter_of_raw(loaded, words, where, may_cut=segment is None):
+            told = f"{where}: Chinese without blanks is cut as the data of the run were, by {segmenter.description}"
+            warnings.warn(told, RunWarning, stacklevel=2)
+    refuse_unknown(loaded, (word for line in first for word in form.cut(line, segmenter or WhiteSpace())), where)
+    lines = chain(first, lines)
     if declares(task, TextWriter):
-        return _score_pairs(Writer(loaded, task, segmenter), _cut(lines, loaded, segmenter, name), name)
+        return _score_pairs(Writer(loaded, task, segmenter), lines, name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
-    read = _read(_cut(lines, loaded, segmenter, name), loaded.vocabulary, segmenter, end, loaded.form(), name)
+    known = Words(loaded.vocabulary, form)
+    read = _read(lines, known, segmenter, end, _how_to_cut(loaded), name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
 
 
@@ -144,22 +158,17 @@ class OverlaySums:
         return f"{told} ({self.before - self.after:+.4f})"
 
 
-def _cut(lines: Iterable[str], run: Run, segmenter: Segmenter | None, name: str) -> Iterator[str]:
-    """The lines; DataError where the first of them are raw Chinese that nothing cuts."""
-    rest = iter(lines)
-    first = list(islice(rest, _LINES_AT_ONCE))
-    if segmenter is None:
-        form, known = run.form(), run.vocabulary
-        unknown = [[word for word in line.split() if form.word(word) not in known] for line in first if line.strip()]
-        refuse_uncut(unknown, name.removesuffix(", line"), HOW_TO_CUT)
-    return chain(first, rest)
+def _how_to_cut(run: Run) -> str:
+    """What to do about lines without blanks."""
+    return f"{'add --segment, or ' * cuts(run)}cut the lines with: sememekit segment FILE"
 
 
 def _read(
-    lines: Iterable[str], vocabulary: Vocabulary, segmenter: Segmenter | None, end: int | None, form: TextForm, name: str
+    lines: Iterable[str], words: Words, segmenter: Segmenter | None, end: int | None, how: str, name: str
 ) -> Iterator[_Line]:
+    vocabulary, form = words
     told = segmenter is not None
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines if end is None else map(without_ends, lines), start=1):
         if segmenter is not None:
             tokens = read = form.cut(line, segmenter)
         else:
@@ -171,8 +180,8 @@ def _read(
             ids = vocabulary.encode(read).tolist()
         except DataError as error:
             raise DataError(f"{name} {number}: {error}") from None
-        told = told or warn_uncut(_unknown(tokens, ids, vocabulary), HOW_TO_CUT)
-        if end is not None and ids[-1] != end:
+        told = told or warn_uncut(_unknown(tokens, ids, vocabulary), how)
+        if end is not None:
             tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
         yield _Line(number, tokens, ids)
 
@@ -202,7 +211,7 @@ def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[Sc
         except DataError as error:
             raise DataError(f"{name} {number}: {error}") from None
         read = [*ids.tolist(), *words[:-1]]
-        told = told or warn_uncut(_unknown([*source, *target], read, vocabulary), HOW_TO_CUT)
+        told = told or warn_uncut(_unknown([*source, *target], read, vocabulary), _how_to_cut(writer.run))
         nats = task.teacher_forced(ids, words).nats.tolist()
         tokens = [*target, vocabulary.token(task.end)]
         for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):

@@ -1,95 +1,195 @@
-"""What several runs score on one text: the perplexity of language models, or the accuracy of classifiers."""
+"""What runs make of a text, unit by unit: the one engine of ``evaluate-ppl``, its overlays, and ``compare``."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from functools import partial
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.evaluate_ppl import TextReading
-from sememekit.analysis.evaluate_several import check_all_comparable, check_comparable, score_all
-from sememekit.analysis.signatures import label_signature, of_text
+from sememekit.analysis.signatures import of_text, signature_of
+from sememekit.analysis.word_groups import WordKind
 from sememekit.errors import ConfigError
+from sememekit.measure import Tally
 from sememekit.progress import Progress, silent
+from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
 from sememekit.runs.run import Run
-from sememekit.tasks.base import LabelPredictor, declares
+from sememekit.tasks.base import WordPredictor, check_declares, require
+from sememekit.tasks.scoring import SENTENCES, UnitScores, stream_scoring
+
+Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+"""Values and number of predictions, unit by unit: (U,) each."""
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How the values of a figure are averaged and told apart.
+class TextReading:
+    """Which text is scored, and how it is read; see ``evaluate_ppl``."""
 
-    ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
+    split: str = "test"
+    data: Path | None = None
+    batch_size: int | None = None
+    adaptation: Adaptation | None = None
+
+
+class TextSums:
+    """Sums over a scored text: by target word, by unit (all words, then each of some kinds), and by term of the loss."""
+
+    def __init__(self, num_units: int, num_words: int, kinds: Sequence[WordKind] = ()) -> None:
+        self._nats_V, self._counts_V = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
+        self._chosen: list[npt.NDArray[np.bool_] | None] = [None, *(kind.words for kind in kinds)]
+        self._units = [(np.zeros(num_units), np.zeros(num_units, dtype=np.int64)) for _ in self._chosen]
+        self._parts: dict[str, float] = {}
+
+    def add(self, scores: UnitScores) -> None:
+        """Count some predictions, in the order in which they were made: sums have the same bits then."""
+        words = scores.words
+        if words is not None:
+            self._nats_V += np.bincount(words, scores.values, minlength=len(self._nats_V))
+            self._counts_V += np.bincount(words, minlength=len(self._nats_V))
+        for (values_U, counts_U), chosen_V in zip(self._units, self._chosen, strict=True):
+            own = slice(None) if chosen_V is None or words is None else chosen_V[words]
+            np.add.at(values_U, scores.units[own], scores.values[own])
+            np.add.at(counts_U, scores.units[own], scores.counts[own])
+        for name, nats in scores.parts.items():
+            self._parts[name] = self._parts.get(name, 0.0) + nats
+
+    @property
+    def total(self) -> Tally:
+        """The whole text: summed over words where words have values of their own, otherwise over units."""
+        values, counts = (self._nats_V, self._counts_V) if self._counts_V.any() else self._units[0]
+        return Tally(float(values.sum()), int(counts.sum()))
+
+    def of(self, words: npt.NDArray[np.bool_]) -> Tally:
+        """The predictions of some words (V,)."""
+        return Tally(float(self._nats_V[words].sum()), int(self._counts_V[words].sum()))
+
+    def units(self, kind: int = 0) -> Sums:
+        """Sums by unit: of the whole text, or of a kind by its place, from 1."""
+        return self._units[kind]
+
+    @property
+    def parts(self) -> dict[str, float] | None:
+        """The perplexity of each term of the loss, or None where it has none."""
+        return {name: Tally(nats, self.total.count).perplexity for name, nats in self._parts.items()} or None
+
+
+class RunText:
+    """A text as one run reads it and, after ``score``, what the run makes of it.
+
+    Attributes:
+        scoring: how the task reads it; with a cache or dynamic evaluation, how these do.
+        num_predictions: the tokens of the text; once it is scored, the predictions.
+        sums, adaptation: of the scored text.
     """
 
-    figure: Literal["perplexity", "accuracy"]
-    higher: bool
-    inner: Callable[[float], float]
-    outer: Callable[[float], float]
-    change: Callable[[float], float]
+    sums: TextSums
+    adaptation: AdaptationReport | None = None
+
+    def __init__(self, run: Run, text: TextReading, command: str, figures: Sequence[str], grouped: bool) -> None:
+        """Args and errors as ``open_texts``."""
+        self.run, self.text, self.data, adaptation = run, text, run.data(text.data), text.adaptation
+        scoring = run.task.scored(self.data, text.split, text.batch_size or (1 if adaptation else None))
+        if scoring is None or scoring.figure not in figures:
+            check_declares(type(run.task), WordPredictor, command)
+        assert scoring is not None
+        cache, dynamic = (adaptation.cache, adaptation.dynamic) if adaptation else (None, None)
+        asked = {"by": grouped, "overlay": grouped, "cache": cache, "dynamic": dynamic, "batch_size": text.batch_size}
+        if any(asked.get(name) for name in scoring.without):
+            options = (f"--{name.replace('_', '-')}" for name in scoring.without)
+            raise ConfigError(f"{run} {scoring.how}; leave out {', '.join(options)}")
+        self.scoring, self.num_predictions = scoring, len(self.data.tokens(text.split))
+
+    @property
+    def signature(self) -> str:
+        return signature_of(self.scoring, self.data, self.text.split, self.num_predictions)
+
+    @property
+    def side(self) -> tuple[str, str]:
+        """As ``check_comparable`` takes it."""
+        return str(self.run), f"{of_text(self.signature)}|dtype:{self.run.settings.dtype}"
+
+    def score(self, kinds: Sequence[WordKind], progress: Progress) -> None:
+        """Score the text. Raises ConfigError: dynamic evaluation diverged."""
+        run, data, split, columns, reader = self.run, self.data, self.text.split, self.scoring.columns, None
+        self.sums, tokens = TextSums(self.scoring.num_units, len(run.vocabulary), kinds), data.tokens(split)
+        with run.autocast():
+            if self.text.adaptation is not None:
+                task = require(run.task, WordPredictor, "evaluate-ppl")
+                reader = make_scorer(task, data, run.path, self.text.adaptation, run.settings.dtype, columns, progress)
+                segments = partial(reader.segments, tokens, columns)
+                self.scoring = stream_scoring(data, split, segments, columns, reader.signature())
+            for part in self.scoring.chunks(partial(progress, self.scoring.counted)):
+                self.sums.add(part)
+            if reader is not None:
+                self.adaptation = reader.report(tokens, columns, progress)
+        self.num_predictions = self.sums.total.count
+        if reader is not None and reader.dynamic is not None and not np.isfinite(self.sums.total.perplexity):
+            raise ConfigError(
+                f"dynamic evaluation diverged: the perplexity of {split} is not finite at a rate of "
+                f"{reader.dynamic.rate:g}; use a smaller --set dynamic.rate, or find one with --tune"
+            )
 
 
-PERPLEXITY: Final = Scale("perplexity", False, math.log, math.exp, math.expm1)
-ACCURACY: Final = Scale("accuracy", True, float, float, float)
+def open_texts(
+    runs: Sequence[Run], text: TextReading, command: str, *, figures: Sequence[str] = ("perplexity",), grouped: bool = False
+) -> list[RunText]:
+    """A text as several runs read it; nothing is scored yet.
 
-
-@dataclass(frozen=True)
-class ScoredRuns:
-    """What c runs made of a text: sums over numerators by sums over denominators, (n, c) each, are the inner values."""
-
-    scale: Scale
-    numerators: npt.NDArray[np.float64]
-    denominators: npt.NDArray[np.float64]
-    unit: str
-    signature: str
-
-
-def score_runs(opened: Sequence[Run], text: TextReading, progress: Progress = silent) -> ScoredRuns:
-    """The perplexity of language models on a text, or the accuracy of classifiers on its examples.
+    Args:
+        runs: one or more.
+        text: the same for all.
+        command: for messages.
+        figures: that the command has.
+        grouped: whether words are going to be grouped.
 
     Raises:
-        ConfigError: models of both kinds, runs whose signatures differ, or a batch size for classifiers.
-        CheckpointError, DataError: as ``evaluate_ppl``.
+        ConfigError: a run without such a figure, runs with unlike figures, signatures or dtypes, or an option that does not
+            apply to how a run reads.
+        DataError: the data are absent, lack the split, or have another vocabulary.
     """
-    labels = [loaded for loaded in opened if declares(loaded.task, LabelPredictor)]
-    if len(labels) == len(opened):
-        return _score_labels(opened, text, progress)
-    if labels:
-        other = next(loaded for loaded in opened if loaded not in labels)
+    texts = [RunText(run, text, command, figures, grouped) for run in runs]
+    for other in texts[1:]:
+        check_comparable(texts[0].side, other.side)
+    return texts
+
+
+def score_texts(texts: Sequence[RunText], kinds: Sequence[WordKind] = (), progress: Progress = silent) -> None:
+    """Score the text by each run, with sums of some kinds of words. Raises ConfigError: as ``score``, or signatures differ."""
+    for one in texts:
+        one.score(kinds, progress)
+        check_comparable(texts[0].side, one.side)
+
+
+_OPTIONS: Final = {"columns": "--batch-size", "dtype": "--dtype"}
+"""Parts of a side that an option makes agree."""
+
+
+def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
+    """Refuse two runs whose figures are not of the same text by the same rule.
+
+    Args:
+        first, other: folder and signature with dtype.
+
+    Raises:
+        ConfigError: naming all that differs, and for columns and dtype the option that makes them agree.
+    """
+    sides = [dict(part.split(":", 1) for part in signature.split("|")) for _, signature in (first, other)]
+    names = [name for name in {**sides[0], **sides[1]} if sides[0].get(name) != sides[1].get(name)]
+    if not names:
+        return
+    if ("metric" in sides[0]) != ("metric" in sides[1]):
+        labels, texts = (first[0], other[0]) if "metric" in sides[0] else (other[0], first[0])
         raise ConfigError(
-            f"{labels[0].path} labels texts and {other.path} does not, so that they have no figure in common; compare models "
-            "of one task"
+            f"{labels} labels texts and {texts} does not, so that they have no figure in common; compare models of one task"
         )
-    check_all_comparable(opened, text, "compare")
-    reports, texts = score_all(opened, text, progress=progress)
-    nats, counts = (np.stack(part, axis=1).astype(np.float64) for part in zip(*(one.sums() for one in texts), strict=True))
-    return ScoredRuns(PERPLEXITY, nats, counts, texts[0].unit, of_text(reports[0].signature))
-
-
-def _score_labels(opened: Sequence[Run], text: TextReading, show: Progress) -> ScoredRuns:
-    """Which examples each classifier labels rightly."""
-    if text.batch_size is not None:
-        raise ConfigError(f"{opened[0].path} labels examples, one by one, so that --batch-size does not apply; leave it out")
-    data = [loaded.data(text.data) for loaded in opened]
-    signatures = [label_signature(prepared, text.split) for prepared in data]
-    signed = [
-        (str(loaded.path), f"{signature}|dtype:{loaded.settings.dtype}")
-        for loaded, signature in zip(opened, signatures, strict=True)
-    ]
-    for other in signed[1:]:
-        check_comparable(signed[0], other)
-    hits = []
-    for number, (loaded, prepared) in enumerate(zip(opened, data, strict=True), start=1):
-        show("reading with each classifier", number - 1, len(opened))
-        assert declares(loaded.task, LabelPredictor)
-        examples = loaded.task.examples(prepared, text.split)
-        with loaded.autocast():
-            chosen = loaded.task.probabilities([examples.texts(example) for example in range(len(examples))]).argmax(1)
-        hits.append(chosen == np.asarray(examples.labels, dtype=np.int64))
-    show("reading with each classifier", len(opened), len(opened))
-    right = np.stack(hits, axis=1).astype(np.float64)
-    return ScoredRuns(ACCURACY, right, np.ones_like(right), "examples", signatures[0])
+    differing = "; ".join(f"{name} is {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in names)
+    advice = f"evaluate each by itself: sememekit {'eval' if 'metric' in sides[0] else 'evaluate-ppl'} RUN"
+    if "state" in names and SENTENCES["state"] in (sides[0]["state"], sides[1]["state"]):
+        advice += "; beside lattices belongs a plain LSTM over sentences: --task lattice --set task.longest_chunk=1"
+    if _OPTIONS.keys() >= set(names):
+        advice = "add " + " ".join(f"{_OPTIONS[name]} {sides[0][name]}" for name in names)
+    raise ConfigError(f"{first[0]} and {other[0]} cannot be compared in one table: {differing}; {advice}")

@@ -7,12 +7,7 @@ from collections.abc import Mapping
 
 from sememekit.data.prepared import PreparedData
 from sememekit.measure import PROTOCOL_VERSION
-
-PAIRS = {"columns": "pairs", "state": "source", "eos": "predicted"}
-"""In the signature of pairs: predicted are the words of targets and their ends, each from the source and those before it."""
-
-SENTENCES = {"columns": "none", "state": "sentence"}
-"""In the signature of whole sentences: every token is predicted, ends too, and no state is carried to the next sentence."""
+from sememekit.tasks.scoring import Scoring
 
 _OF_THE_MODEL = ("marginal",)
 _LEARNED_WHILE_READING = ("cache", "dynamic")
@@ -47,6 +42,13 @@ def perplexity_signature(
         **(adaptation or {}),
     }
     return _line(parts)
+
+
+def signature_of(scoring: Scoring, data: PreparedData, split: str, tokens: int) -> str:
+    """The signature of the figure of a scored split: of ``tokens`` predictions, or of labels."""
+    if scoring.figure == "accuracy":
+        return label_signature(data, split)
+    return perplexity_signature(data, split, tokens, scoring.columns, scoring.reading)
 
 
 def of_text(signature: str, *, adapted: bool = True) -> str:

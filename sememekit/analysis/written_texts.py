@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from sememekit.config import Record
-from sememekit.errors import DataError
+import numpy as np
+
+from sememekit.config import Record, nearest
+from sememekit.errors import ConfigError, DataError
 from sememekit.files import TEXTS, opening, write_output
-from sememekit.measure.bleu import BleuSettings, dialogue_bleu
-from sememekit.measure.intervals import Interval, interval
-from sememekit.measure.rouge import METRICS, PRESETS, rouge
-from sememekit.measure.score_differences import score_differences
+from sememekit.measure.bleu import BleuReport, BleuSettings, dialogue_bleu
+from sememekit.measure.intervals import Interval, interval, ratio_difference_interval
+from sememekit.measure.rouge import PRESETS, RougeReport, rouge
+
+SCORED_BY: Final = (*PRESETS, "bleu")
+"""How texts are scored for a comparison."""
 
 
 class TextsDifference(Record):
@@ -62,29 +66,41 @@ def write_texts_file(
     write_output(path, "".join(lines).encode(), TEXTS)
 
 
-def difference_table(one: Texts, two: Texts, by: str, seed: int) -> tuple[str, tuple[TextsDifference, ...]]:
-    """The signature of the scores, and for each metric the first minus the second, resampled in pairs by ``seed``.
+def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> ComparisonReport:
+    """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
 
-    ``by`` is a name of :data:`sememekit.measure.rouge.PRESETS`, or ``bleu``. BLEU reads as many texts an example as both
-    systems wrote, for its precision is a mean over them, and later ones are worse.
+    BLEU reads as many texts an example as both systems wrote, for its precision is a mean over them, and later ones are worse.
+
+    Raises:
+        ConfigError: ``by`` is none of ``SCORED_BY``.
+        DataError: a file that cannot be read, or files of other sources or references, with the line.
     """
+    if by not in SCORED_BY:
+        raise ConfigError(f"--by {by!r}{nearest(by, SCORED_BY)}: allowed are {', '.join(SCORED_BY)}")
+    sides = [read_texts_file(first), read_texts_file(second)]
+    check_same_sources(sides[0], sides[1], first, second)
+    reports: list[BleuReport | RougeReport]
     if by == "bleu":
-        num_best = min(max(map(len, side.texts), default=1) for side in (one, two))
+        num_best = min(max(map(len, side.texts), default=1) for side in sides)
         settings = BleuSettings(top=min(BleuSettings().top, max(1, num_best)))
-        bleus = [dialogue_bleu(side.texts, side.references, settings, seed=seed) for side in (one, two)]
-        means = [{name: float(values.mean()) for name, values in report.per_example.items()} for report in bleus]
-        signature, found = bleus[0].signature, score_differences(*bleus, seed=seed)
+        reports = [dialogue_bleu(side.texts, side.references, settings, seed=seed) for side in sides]
     else:
-        rouges = [rouge([best[0] for best in side.texts], side.references, PRESETS[by], seed=seed) for side in (one, two)]
-        means = [{name: float(report.per_example[name].mean()) for name in METRICS} for report in rouges]
-        signature, found = rouges[0].signature, score_differences(*rouges, seed=seed)
-    rows = []
-    for name, mean in means[0].items():
-        difference = interval(found[name])
-        away = None if difference.low is None or difference.high is None else difference.low > 0 or difference.high < 0
-        second = means[1][name]
-        rows.append(TextsDifference(name=name, first=mean, second=second, difference=difference, excludes_zero=away))
-    return signature, tuple(rows)
+        reports = [rouge([best[0] for best in side.texts], side.references, PRESETS[by], seed=seed) for side in sides]
+    ones, rows = np.ones(reports[0].examples), []
+    for name in reports[0].per_example:
+        columns = [report.per_example[name] for report in reports]
+        one, two = (float(column.mean()) for column in columns)
+        difference = interval(ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed))
+        apart = difference.leaves_zero_out
+        rows.append(TextsDifference(name=name, first=one, second=two, difference=difference, excludes_zero=apart))
+    return ComparisonReport(
+        first=str(first),
+        second=str(second),
+        by=by,
+        examples=reports[0].examples,
+        signature=reports[0].signature,
+        differences=tuple(rows),
+    )
 
 
 def read_texts_file(path: Path) -> Texts:

@@ -9,7 +9,8 @@ from typing import Any
 from sememekit.attack.examples import ExampleResult
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackComparison
-from sememekit.errors import CheckpointError, DataError
+from sememekit.attack.victim import SAME
+from sememekit.errors import DataError
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
 
 
@@ -20,11 +21,7 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
     """
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
-        if not folder.finished:
-            raise CheckpointError(
-                f"{folder.path} is unfinished, and easy examples are done first, so that its rates are too high; finish it: "
-                f"{folder.resume_command}"
-            )
+        folder.report()
     sides = [folder.results() for folder in folders]
     hashes = [folder.identity["data"]["sha256"] for folder in folders]
     if hashes[0] != hashes[1] and not _same_examples(*sides):  # texts of a list have another hash than those of a file
@@ -48,7 +45,7 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
         second=str(second),
         common=len(common),
         only_one=len({*sides[0], *sides[1]}) - len(common),
-        unlike=_unlike(folders[0].identity, folders[1].identity),
+        unlike=_unlike(folders[0].identity, folders[1].identity) | _other_answers(*sides),
         rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]), survived_as=survived_as)),
     )
 
@@ -57,6 +54,14 @@ def _same_examples(first: Mapping[int, ExampleResult], second: Mapping[int, Exam
     """Whether all that both have are the same texts with the same labels."""
     common = first.keys() & second.keys()
     return all((first[one].fields, first[one].label) == (second[one].fields, second[one].label) for one in common)
+
+
+def _other_answers(first: Mapping[int, ExampleResult], second: Mapping[int, ExampleResult]) -> dict[str, tuple[str, str]]:
+    """A row where the victims answer the same texts unlike: two functions, or two objects of a notebook, can have one name."""
+    pairs = [(first[one].probabilities, second[one].probabilities) for one in first.keys() & second.keys()]
+    known = [(one, two) for one, two in pairs if one is not None and two is not None and len(one) == len(two)]
+    moved = sum(any(abs(a - b) > SAME for a, b in zip(one, two, strict=True)) for one, two in known)
+    return {"victim.probabilities": ("as stored", f"other ones for {moved:,} of {len(known):,} texts")} if moved else {}
 
 
 def _unlike(first: Mapping[str, Any], second: Mapping[str, Any], name: str = "") -> dict[str, tuple[str, str]]:

@@ -1,4 +1,6 @@
-"""Runs attacks: each example is a coroutine that yields texts and is sent answers; each round asks the victim once.
+"""Runs attacks: each example is a coroutine that yields texts and is sent answers; each round asks the victim some batches.
+
+A round takes the examples with least to ask; one that is too large for a round waits for the others and is asked in parts.
 
 Queries: every text that a search asks for is one query of its example, the example itself included. With the rule ``distinct``
 a text that the same example asked before is answered from memory and not counted again; with ``every`` it is counted each time.
@@ -7,13 +9,15 @@ its first texts are asked as far as the budget allows, and then the search ends.
 
 A text that a constraint refuses as a whole is not asked and no query; to the search it has the score ``REFUSED``.
 
-An answer of the victim that is no probability, or none at all, ends its example with the outcome ``error``.
+An answer of the victim that is no probability, or none at all, ends its example with the outcome ``error``. A success is asked
+again, each of its two texts alone and uncounted: where it does not hold, it is no success.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final, final
 
 import numpy as np
@@ -25,13 +29,19 @@ from sememekit.attack.examples import NO_LABEL, Change, Example, ExampleResult
 from sememekit.attack.goals import Aim, Goal
 from sememekit.attack.plan import RunningSettings
 from sememekit.attack.searches.base import Search
-from sememekit.attack.space import Rows, Space, best_index
-from sememekit.attack.victim import Answer, Victim
+from sememekit.attack.space import Rows, Space, Texts, best_index
+from sememekit.attack.victim import LENGTH, SAME, Answer, Victim, num_characters
 from sememekit.errors import DataError
 from sememekit.measure.attack_coverage import SpaceSize
 
-_Asking = Generator[list[Fields], list[Answer], ExampleResult]
+_Asking = Generator[Sequence[Fields], list[Answer], ExampleResult]
 
+NOT_AGAIN: Final = "fooled the victim once, and not when asked again alone"
+"""The reason of an example whose success did not hold."""
+_TIMES: Final = 9
+"""Calls over which the answers of a victim that gives other ones each time are averaged."""
+_BATCHES: Final = 8
+"""Batches that a round asks at most: enough texts to sort by length, few enough to lose at a stop."""
 REFUSED: Final = 0.0
 """The lowest score there is: no search takes such a text for better than another."""
 
@@ -50,6 +60,7 @@ class Attack:
     Attributes:
         table: substitutes by word.
         cut: cuts texts without blanks between their words; None for white space and marks.
+        reads: fields -> characters of each that the victim reads; None where it reads all. Words behind are not part of it.
     """
 
     victim: Victim
@@ -59,6 +70,7 @@ class Attack:
     table: Mapping[str, tuple[str, ...]]
     settings: RunningSettings
     cut: Cutter | None = None
+    reads: Callable[[Fields], tuple[int, ...]] | None = None
 
     def run(self, examples: Iterable[Example], should_stop: Callable[[], bool] = lambda: False) -> Iterator[ExampleResult]:
         """Attack the examples, ``together`` of them at a time, and yield each result as soon as it is known.
@@ -67,28 +79,60 @@ class Attack:
         examples that were under way are begun anew when the attack is resumed.
         """
         waiting = iter(examples)
-        active: list[tuple[_Asking, list[Fields]]] = []
+        active: list[_Active] = []
         while True:
             while len(active) < self.settings.together and (example := next(waiting, None)) is not None:
-                asking = self.attack_one(example)
-                first = _advance(asking, None)
-                if isinstance(first, ExampleResult):
-                    yield first
-                else:
-                    active.append((asking, first))
+                active.append(_Active(self.attack_one(example), num_characters(example.fields)))
+                if (result := active[-1].advance(None)) is not None:
+                    yield result
+                    active.pop()
             if not active or should_stop():
                 return
-            still: list[tuple[_Asking, list[Fields]]] = []
-            answers = self.victim.answers([wanted for _, wanted in active], should_stop)
-            for (asking, _), answer in zip(active, answers, strict=False):  # a stop leaves some without
+            asked = self._round(active)
+            answers = self.victim.ask(
+                [one.wanted[len(one.answers) : len(one.answers) + num] for one, num in asked], should_stop
+            )
+            for (one, _), found in zip(asked, answers, strict=False):  # a stop leaves all without
+                one.answers += found
+                if len(one.answers) < len(one.wanted):
+                    continue
                 if should_stop():  # a constraint with a language model takes its time
                     return
-                next_step = _advance(asking, answer)
-                if isinstance(next_step, ExampleResult):
-                    yield next_step
-                else:
-                    still.append((asking, next_step))
-            active = still
+                if (result := one.advance(one.answers)) is not None:
+                    active.remove(one)
+                    yield self.confirmed(result)
+
+    def _round(self, active: Sequence[_Active]) -> list[tuple[_Active, int]]:
+        """The examples to ask next, those with least to ask first, and for how many of their texts: all, or a part of the one
+        that is too large for a round, once there is no other."""
+        room = _BATCHES * self.victim.batch_size * LENGTH
+        found: list[tuple[_Active, int]] = []
+        for one in sorted(active, key=lambda one: one.left * one.length):
+            num = min(one.left, room // one.length)
+            if num < one.left and found:
+                break
+            found.append((one, max(num, 1)))
+            room -= num * one.length
+        return found
+
+    def confirmed(self, result: ExampleResult) -> ExampleResult:
+        """A success as it is if the victim is fooled again, asked for each of its two texts alone; else a failure. Where its
+        answers have moved, the means of several calls decide."""
+        if result.adversarial is None or result.probabilities is None or result.adversarial_probabilities is None:
+            return result
+        label = self.victim.labels.index(result.label)
+        aim = Aim(label, None if result.target is None else self.victim.labels.index(result.target))
+        texts, again = (result.fields, result.adversarial), []
+        for times in (1, _TIMES - 1):
+            again += [[self.victim.alone(text) for text in texts] for _ in range(times)]
+            if wrong := [answer for pair in again for answer in pair if isinstance(answer, str)]:
+                return result.model_copy(update={**_NO_SUCCESS, "outcome": "error", "reason": wrong[0]})
+            means_2C = np.mean(np.array(again, dtype=np.float64), axis=0)
+            holds = means_2C[0].argmax() == label and bool(aim.reached(means_2C[1:])[0])
+            moved = abs(means_2C - np.array([result.probabilities, result.adversarial_probabilities])).max() > SAME
+            if holds and not moved:
+                return result
+        return result if holds else result.model_copy(update={**_NO_SUCCESS, "outcome": "failed", "reason": NOT_AGAIN})
 
     def attack_one(self, example: Example, generator: np.random.Generator | None = None) -> _Asking:
         """One example, as a coroutine that yields texts to ask and returns the result.
@@ -120,7 +164,11 @@ class Attack:
             document = Document.read(example.fields, self.cut)
         except DataError as error:
             return result("error", str(error))
-        whole = space = Space.open(document, self.table)
+        whole = Space.open(document, self.table)
+        if self.reads is not None:
+            ends = self.reads(example.fields)
+            whole = whole.inside(lambda word: word.begin < ends[word.field])
+        space = whole
         for constraint in self.constraints:
             space = constraint.narrow(space)
             if space.refusal:
@@ -160,6 +208,39 @@ class Attack:
         )
 
 
+_NO_SUCCESS: Final[dict[str, Any]] = {
+    "words_changed": 0,
+    "adversarial": None,
+    "adversarial_prediction": None,
+    "adversarial_probabilities": None,
+    "changes": (),
+}
+"""Values of a result that a success alone has."""
+
+
+class _Active:
+    """An example under way: what it asks for, of about which length, and the answers so far."""
+
+    def __init__(self, asking: _Asking, length: int) -> None:
+        self._asking, self.length = asking, max(length, LENGTH)
+        self.wanted: Sequence[Fields] = ()
+        self.answers: list[Answer] = []
+
+    @property
+    def left(self) -> int:
+        return len(self.wanted) - len(self.answers)
+
+    def advance(self, answers: list[Answer] | None) -> ExampleResult | None:
+        """Send the answers; the result, or None where the example asks for more."""
+        try:
+            self.wanted = next(self._asking) if answers is None else self._asking.send(answers)
+        except StopIteration as end:
+            result: ExampleResult = end.value
+            return result
+        self.answers = []
+        return None
+
+
 @dataclass(frozen=True)
 class _Outcome:
     queries: int
@@ -183,36 +264,34 @@ class _Run:
         checks: Sequence[Check],
     ) -> None:
         self._attack, self._space, self._aim, self._generator, self._checks = attack, space, aim, generator, checks
-        first = space.origin()[0].tobytes()
-        self._memory: dict[bytes, NDArray[np.float64]] = {first: origin}
-        self._allowed: dict[bytes, bool] = {first: True}
+        first = space.origin()[0]
+        self._memory: dict[bytes, NDArray[np.float64]] = {self._key(first): origin}
+        self._allowed: dict[bytes, bool] = {first.tobytes(): True}
         self._queries = 1
 
-    def drive(self, start: float) -> Generator[list[Fields], list[Answer], _Outcome]:
+    def drive(self, start: float) -> Generator[Sequence[Fields], list[Answer], _Outcome]:
         best = start
         search = self._attack.search.run(self._space, start, self._generator)
         try:
             rows = next(search, None)
             while rows is not None:
                 rows = np.asarray(rows, dtype=np.int16)
-                keys = [row.tobytes() for row in rows]
-                self._check(rows, keys)
-                fresh, asked = self._count(keys)
+                keys, allowed = [self._key(row) for row in rows], self._check(rows)
+                fresh, asked = self._count(keys, allowed)
                 if fresh:
-                    texts = [self._space.text(rows[index]) for index in fresh]
-                    answers = yield texts
+                    answers = yield Texts(self._space, rows, fresh)
                     for index, answer in zip(fresh, answers, strict=True):
                         if isinstance(answer, str):
                             return _Outcome(self._queries, best, answer, broken=True)
                         self._memory[keys[index]] = answer
                 scores = np.full(asked, REFUSED)
-                known = np.array([index for index, key in enumerate(keys[:asked]) if self._allowed[key]], dtype=np.int64)
+                known = np.flatnonzero(allowed[:asked])
                 if len(known):
                     probabilities = np.stack([self._memory[keys[index]] for index in known])
                     scores[known] = self._aim.scores(probabilities)
                     best = max(best, float(scores.max()))
-                    won = known[self._aim.reached(probabilities) & (rows[known] > 0).any(axis=1)]
-                    if len(won):
+                    won = known[self._aim.reached(probabilities)]
+                    if len(won := won[rows[won].any(axis=1)]):
                         index = self._pick(won, rows, scores)
                         return _Outcome(self._queries, best, row=rows[index], probabilities=self._memory[keys[index]])
                 if asked < len(keys):
@@ -227,22 +306,30 @@ class _Run:
             search.close()
         return _Outcome(self._queries, best, self._attack.search.verdict)
 
-    def _check(self, rows: Rows, keys: list[bytes]) -> None:
-        """Ask the constraints about rows that they have not seen; the later ones only about what the earlier ones allow."""
+    def _key(self, row: Rows) -> bytes:
+        """Stands for the text of a row (P,): in Chinese two rows can be one text, and a text is asked and counted once."""
+        return blake2b("\0".join(self._space.text(row)).encode(errors="surrogatepass"), digest_size=16).digest()
+
+    def _check(self, rows: Rows) -> NDArray[np.bool_]:
+        """(N,) which rows the constraints allow; the later ones are asked only about what the earlier ones allow."""
+        if not self._checks:
+            return np.ones(len(rows), dtype=bool)
+        keys = [row.tobytes() for row in rows]
         new = {key: index for index, key in enumerate(keys) if key not in self._allowed}
         self._allowed |= dict.fromkeys(new, True)
         for check in self._checks:
             left = [key for key in new if self._allowed[key]]
             if left:
                 self._allowed |= zip(left, check(rows[[new[key] for key in left]]).tolist(), strict=True)
+        return np.array([self._allowed[key] for key in keys])
 
-    def _count(self, keys: list[bytes]) -> tuple[list[int], int]:
+    def _count(self, keys: list[bytes], allowed: NDArray[np.bool_]) -> tuple[list[int], int]:
         """Which rows must be asked, and how many rows from the front are answered at all under the budget; counts them."""
         settings = self._attack.settings
         fresh: list[int] = []
         seen: set[bytes] = set()
         for index, key in enumerate(keys):
-            if not self._allowed[key]:
+            if not allowed[index]:
                 continue
             new = key not in self._memory and key not in seen
             if new or settings.counting == "every":
@@ -260,13 +347,6 @@ class _Run:
         changed = (rows[won] > 0).sum(axis=1)
         fewest = won[changed == changed.min()]
         return int(fewest[best_index(scores[fewest])])
-
-
-def _advance(asking: _Asking, answers: list[Answer] | None) -> list[Fields] | ExampleResult:
-    try:
-        return next(asking) if answers is None else asking.send(answers)
-    except StopIteration as end:
-        return end.value
 
 
 def _change(document: Document, number: int, new: str) -> Change:

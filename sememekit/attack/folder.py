@@ -27,6 +27,8 @@ from sememekit.files import is_there, opening, refuse_odd_files, replace_file, t
 FORMAT: Final = 3
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
+_WRITTEN: Final = "written"
+"""Key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, their SHA-256, and that of the rest of the report."""
 
 
 @final
@@ -109,26 +111,39 @@ class AttackFolder:
                     "leave it as it was, or start anew with another --out"
                 )
 
-    @property
-    def finished(self) -> bool:
-        """Whether the attack wrote its report over all examples; a stopped one says so in it, a killed one has none."""
+    def _report(self) -> dict[str, Any] | None:
+        """What ``report.json`` holds, where there is one. Raises CheckpointError: it is no report of an attack."""
         path = self.path / "report.json"
         if not path.exists():
-            return False
+            return None
         try:
-            report = json.loads(path.read_bytes())
-            stopped = report["stopped"]
-        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            report: dict[str, Any] = json.loads(path.read_bytes())
+            *_, own = written = report.pop(_WRITTEN)
+            if own != sha256(to_json(report)).hexdigest() or not isinstance(written[1], int):
+                raise ValueError("it is not as it was written")
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
-                f"{path} is no report of an attack ({type(error).__name__}: {error}); write it anew: {self.resume_command}"
+                f"{path} is no report of an attack ({type(error).__name__}: {error}); delete it to write it anew, with: "
+                f"{self.resume_command}"
             ) from None
-        return stopped is False
+        return report | {_WRITTEN: written}
+
+    def report(self) -> AttackReport:
+        """The report of a finished attack. Raises CheckpointError: it is unfinished, damaged, or of other files."""
+        self.results()
+        if (report := self._report()) is None or report["stopped"]:
+            raise CheckpointError(
+                f"{self.path} is unfinished, and easy examples are done first, so that its rates are too high; finish it: "
+                f"{self.resume_command}"
+            )
+        del report[_WRITTEN]
+        return AttackReport.model_validate(report)
 
     @property
     def signature(self) -> str:
         """One line of all that must agree before two rates can be compared: everything but the victim, and whether substitutes
         are words that it knows. Files count by their content and names, wherever they lie."""
-        flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data")})
+        flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data", "unread")})
         free = {f"plan.attack.{name}" for name in _FREE}
         deciding = {name: _without_folder(value) for name, value in flat.items() if name not in free}
         settings = sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
@@ -143,6 +158,8 @@ class AttackFolder:
         }
         if attack.get("known_words", True) and self.identity["victim"].get("words") == "none":
             parts["known_words"] = "off"
+        if unread := self.identity.get("unread"):
+            parts["unread"] = "{}/{}".format(*unread)
         return "|".join(f"{name}:{value}" for name, value in parts.items())
 
     @property
@@ -154,12 +171,31 @@ class AttackFolder:
             raise CheckpointError(f"{self.path}/attack.json has no query budget; it was changed after writing") from None
 
     def results(self) -> dict[int, ExampleResult]:
-        """Every finished example by its number; DataError for a line in the middle that is no result."""
-        return whole_results(self.path / "examples.jsonl")
+        """Every finished example by its number. Raises DataError: a line in the middle is no result. Raises CheckpointError:
+        attack.json or the lines are others than those of ``report.json``."""
+        path = self.path / "examples.jsonl"
+        if (report := self._report()) is not None:
+            size = report[_WRITTEN][1]
+            for name, stored, found in zip(
+                ("attack.json", "", path.name), report[_WRITTEN][:3], self._written(size), strict=True
+            ):
+                if stored != found:
+                    raise CheckpointError(
+                        f"{self.path}/{name or path.name} is not what report.json beside it was made of: one of them was "
+                        "changed after writing; take the folder from a copy, or attack anew with another --out"
+                    )
+        return whole_results(path)
+
+    def _written(self, size: int | None = None) -> tuple[str, int, str]:
+        """SHA-256 of attack.json, and size and SHA-256 of the lines, or of their first ``size`` bytes."""
+        path = self.path / "examples.jsonl"
+        identity, lines = (self.path / "attack.json").read_bytes(), path.read_bytes()[:size] if path.exists() else b""
+        return sha256(identity).hexdigest(), len(lines), sha256(lines).hexdigest()
 
     def drop_torn_line(self) -> None:
-        """Cut off what follows the last whole line."""
+        """Cut off what follows the last whole line; errors as ``results``."""
         path = self.path / "examples.jsonl"
+        self.results()
         if path.exists():
             data = path.read_bytes()
             whole = data.rfind(b"\n") + 1
@@ -173,11 +209,14 @@ class AttackFolder:
         """Put the lines into the order of the data: the file is then the same whatever the order of finishing."""
         results = self.results()
         lines = b"".join(results[index].model_dump_json().encode() + b"\n" for index in sorted(results))
+        (self.path / "report.json").unlink(missing_ok=True)
         replace_file(self.path / "examples.jsonl", lines)
 
     def write_report(self, report: AttackReport, page: str = "") -> None:
         """Write the numbers and, of an attack that is finished, the page for people."""
-        replace_file(self.path / "report.json", (report.model_dump_json(indent=1) + "\n").encode())
+        plain = json.loads(report.model_dump_json())
+        written = [*self._written(), sha256(to_json(plain)).hexdigest()]
+        replace_file(self.path / "report.json", to_json({**plain, _WRITTEN: written}))
         if page:
             replace_file(self.path / "report.html", page.encode())
 

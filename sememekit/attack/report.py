@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from sememekit.config import Record
 from sememekit.measure.attack_coverage import Coverage
 from sememekit.measure.attack_rates import AttackRates, Difference
+from sememekit.measure.attack_validity import Validity
 
 
 class AttackReport(Record):
@@ -16,6 +17,7 @@ class AttackReport(Record):
         preset: what the settings stand for, as the recipe says.
         targeted: whether examples have a label that they are to be turned to, so that another wrong label is no success.
         segmentation: how texts were cut into words that may be replaced.
+        texts_cut, words_cut: texts that the victim reads only in part, and their words behind the cut, which are not attacked.
         notes: constraints in force, and filters that were off.
         warnings: what limits what the figures say.
         counting: the rule by which queries are counted; ``query_budget`` of each example, 0 for none.
@@ -23,6 +25,9 @@ class AttackReport(Record):
         reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
         queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
         stopped: whether a signal ended it; ``resume_command`` goes on with it.
+        refused_by_standard: successes that the preset ``standard`` would refuse, by each of its constraints that was not in
+            force, and by ``any``; empty under ``standard``.
+        validity: what raters said of the successes (``--ratings``); None without.
         signature: of all but the victim: data, examples, settings and the files behind them. Rates compare where it is equal.
     """
 
@@ -53,6 +58,10 @@ class AttackReport(Record):
     resume_command: str
     signature: str
     targeted: bool = False
+    texts_cut: int = 0
+    words_cut: int = 0
+    refused_by_standard: dict[str, int] = Field(default_factory=dict)
+    validity: Validity | None = None
 
 
 class AttackComparison(Record):

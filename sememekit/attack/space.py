@@ -5,14 +5,15 @@ A point of the space is a row of P small integers, one for each changeable word:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.attack.documents import Document, Fields, match_case
+from sememekit.attack.documents import Document, Fields, Word, match_case
 
 Rows = NDArray[np.int16]
 """(N, P) points of a space."""
@@ -69,6 +70,14 @@ class Space:
         )
         return self.narrowed(substitutes=tuple(left))
 
+    def inside(self, stays: Callable[[Word], bool]) -> Space:
+        """The space with these words alone: no other may change, or counts for length and share of changes."""
+        kept = [stays(word) for word in self.document.words]
+        return self.narrowed(
+            substitutes=tuple(found if keep else () for found, keep in zip(self.substitutes, kept, strict=True)),
+            scope=tuple(number for number in self.scope if kept[number]),
+        )
+
     @cached_property
     def positions(self) -> tuple[int, ...]:
         """The P words of the document that have substitutes."""
@@ -95,8 +104,9 @@ class Space:
 
     def changes(self, row: Rows) -> dict[int, str]:
         """Number of a word -> its substitute, of one row (P,)."""
-        pairs = zip(self.positions, row.tolist(), strict=True)
-        return {number: self.substitutes[number][choice - 1] for number, choice in pairs if choice}
+        changed = np.flatnonzero(row)  # few of the many places of a long text
+        pairs = zip((self.positions[place] for place in changed.tolist()), row[changed].tolist(), strict=True)
+        return {number: self.substitutes[number][choice - 1] for number, choice in pairs}
 
     def text(self, row: Rows) -> Fields:
         """The text of one row (P,)."""
@@ -139,6 +149,25 @@ class Space:
         rows = np.repeat(row[None], len(where), axis=0)
         rows[np.arange(len(where)), where] = choices
         return rows
+
+
+class Texts(Sequence[Fields]):
+    """The texts of the chosen rows, made when they are looked at: those of a long text fill the memory together."""
+
+    def __init__(self, space: Space, rows: Rows, chosen: Sequence[int]) -> None:
+        self._space, self._rows, self._chosen = space, rows, chosen
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    @overload
+    def __getitem__(self, index: int) -> Fields: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fields]: ...
+    def __getitem__(self, index: int | slice) -> Fields | list[Fields]:
+        if isinstance(index, slice):
+            return [self._space.text(self._rows[place]) for place in self._chosen[index]]
+        return self._space.text(self._rows[self._chosen[index]])
 
 
 def best_index(scores: NDArray[np.float64]) -> int:

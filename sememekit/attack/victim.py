@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, final
 
 import numpy as np
@@ -15,12 +15,20 @@ Answer = NDArray[np.float64] | str
 
 DECIMALS: Final = 9
 """Digits of a probability that decide and are stored: the last bits depend on what else is in the batch."""
-_BATCHES_AT_ONCE: Final = 8
+SAME: Final = 1e-4
+"""How far a probability of the same victim may move between two calls: with other texts in the batch, on another machine."""
+LENGTH: Final = 600
+"""Characters of a text up to which ``batch_size`` of them are asked together; of longer ones fewer, which bounds memory."""
 _TOLERANCE: Final = 1e-3
 """How far from 1 a row may sum: half precision is not exact."""
 
 FAULT: Final = "the victim"
 """How every answer begins that says what was wrong: examples with another error cannot be attacked whatever the victim does."""
+
+
+def num_characters(text: Fields) -> int:
+    """Characters of all fields."""
+    return sum(map(len, text))
 
 
 @final
@@ -40,7 +48,7 @@ class Victim:
     Args:
         predict: texts -> probabilities.
         labels: C names, in the order of the columns.
-        batch_size: texts in one call at most.
+        batch_size: texts in one call at most; of texts longer than ``LENGTH`` characters so many fewer.
         words: the words that the classifier knows, most frequent first, where it tells.
     """
 
@@ -59,48 +67,45 @@ class Victim:
         self.calls = 0
         self.texts_asked = 0
         self._predict = predict
-        self._batch_size = batch_size
+        self.batch_size = batch_size
 
-    def ask(self, wanted: Sequence[Sequence[Fields]]) -> list[list[Answer]]:
-        """Probabilities of all texts of all examples: for each example an answer for each of its texts, in order."""
-        return list(self.answers(wanted))
-
-    def answers(
-        self, wanted: Sequence[Sequence[Fields]], should_stop: Callable[[], bool] = lambda: False
-    ) -> Iterator[list[Answer]]:
-        """The same, an example as soon as some batches have all of its texts; no further batch once ``should_stop`` is true."""
+    def ask(self, wanted: Sequence[Sequence[Fields]], should_stop: Callable[[], bool] = lambda: False) -> list[list[Answer]]:
+        """Probabilities of all texts of all examples: for each example an answer for each of its texts, in order. None at all
+        where ``should_stop`` becomes true before the last batch."""
         answers: dict[Fields, Answer] = {}
-        for examples in self._groups(wanted):
-            missing = {text for texts in examples for text in texts} - answers.keys()
-            distinct = sorted(missing, key=lambda text: (sum(map(len, text)), text))
-            failed: set[Fields] = set()
-            for begin in range(0, len(distinct), self._batch_size):
-                if should_stop():
-                    return
-                batch = distinct[begin : begin + self._batch_size]
-                found = self._call(batch)
-                if isinstance(found, str):
-                    failed.update(batch)
-                else:
-                    answers.update(zip(batch, found, strict=True))
-            for texts in examples if failed else ():
-                own = [text for text in dict.fromkeys(texts) if text in failed and text not in answers]
-                if own:
-                    found = self._call(own)
-                    answers.update(zip(own, [found] * len(own) if isinstance(found, str) else found, strict=True))
-            yield from ([answers[text] for text in texts] for texts in examples)
+        failed: set[Fields] = set()
+        for batch in self._batches({text for texts in wanted for text in texts}):
+            if should_stop():
+                return []
+            found = self._call(batch)
+            if isinstance(found, str):
+                failed.update(batch)
+            else:
+                answers.update(zip(batch, found, strict=True))
+        for texts in wanted if failed else ():
+            own = [text for text in dict.fromkeys(texts) if text in failed and text not in answers]
+            if own:
+                found = self._call(own)
+                answers.update(zip(own, [found] * len(own) if isinstance(found, str) else found, strict=True))
+        return [[answers[text] for text in texts] for texts in wanted]
 
-    def _groups(self, wanted: Sequence[Sequence[Fields]]) -> Iterator[list[Sequence[Fields]]]:
-        """Examples whose texts make some batches: enough of them to sort by length, few enough to lose at a stop."""
-        group: list[Sequence[Fields]] = []
-        num_texts = 0
-        for texts in wanted:
-            group.append(texts)
-            num_texts += len(texts)
-            if num_texts >= _BATCHES_AT_ONCE * self._batch_size:
-                yield group
-                group, num_texts = [], 0
-        yield group
+    def alone(self, text: Fields) -> Answer:
+        """The answer to one text in a call of its own, which is not counted."""
+        counted = self.calls, self.texts_asked
+        [[answer]] = self.ask([[text]])
+        self.calls, self.texts_asked = counted
+        return answer
+
+    def _batches(self, texts: Iterable[Fields]) -> Iterator[list[Fields]]:
+        """Texts of like length: ``batch_size`` of them, or as many as fill, padded, so many texts of ``LENGTH`` characters."""
+        batch: list[Fields] = []
+        for text in sorted(texts, key=lambda text: (num_characters(text), text)):
+            if batch and len(batch) >= min(self.batch_size, self.batch_size * LENGTH // max(num_characters(text), 1)):
+                yield batch
+                batch = []
+            batch.append(text)
+        if batch:
+            yield batch
 
     def _call(self, batch: list[Fields]) -> list[Answer] | str:
         self.calls += 1

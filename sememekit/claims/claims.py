@@ -108,14 +108,21 @@ class ClaimFile(Settings):
 
     Attributes:
         paper: authors, year and title.
+        own: whether the paper is none of the five.
         tiny: ``slot.key=value`` that make any arm of the file a matter of seconds, for ``--tiny``.
     """
 
     paper: str
+    own: bool = False
     tiny: tuple[str, ...] = ()
     data: Mapping[str, DataSet] = Field(default_factory=dict)
     arm: Mapping[str, Arm] = Field(default_factory=dict)
     claim: Mapping[str, PaperClaim] = Field(default_factory=dict)
+
+
+def paper_of(file: ClaimFile, claim: PaperClaim) -> str:
+    """Return the paper that makes a claim; empty for controls and for what none of the five papers says."""
+    return "" if file.own or claim.source.startswith(("not a claim of the paper", "no claim of the papers")) else file.paper
 
 
 def claims_folder() -> Path:

@@ -10,20 +10,20 @@ from sememekit.claims.claims import PaperClaim
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.measure.intervals import Estimate
-from sememekit.measure.seed_interval import seed_difference, seed_mean
-from sememekit.measure.sides import at_equal_budget
+from sememekit.measure.intervals import Estimate, seed_difference, seed_mean
+from sememekit.measure.sides import SCALES, at_equal_budget
 
-Verdict = Literal["holds", "holds in direction", "not seen", "contradicted", "not run"]
+Verdict = Literal["holds", "holds in direction", "inconclusive", "contradicted", "equal", "undecided", "differs", "not run"]
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
-    "holds": "the 95 % interval over seeds lies on the paper's side, and the effect is at least half of the published one, "
-    "where one was printed; of a claim of equality: the interval lies within the margin of the claim",
+    "holds": "the 95 % interval over seeds lies on the paper's side, and the effect is at least half of the published one",
     "holds in direction": "the interval lies on the paper's side; the effect is less than half of the published one",
-    "not seen": "the interval includes no effect (of a claim of equality: it reaches beyond the margin), or there is one seed "
-    "a side and so no interval",
-    "contradicted": "the interval lies on the other side (of a claim of equality: beyond the margin, above or below)",
-    "not run": "not both models were trained, or there is no protocol of this size",
+    "inconclusive": "the interval includes no effect, or one seed of each model gives none",
+    "contradicted": "the interval lies on the other side",
+    "equal": "claim of equality: the interval lies within the margin of the claim",
+    "undecided": "claim of equality: the interval reaches beyond the margin",
+    "differs": "claim of equality: the interval lies beyond the margin",
+    "not run": "a model was not trained, or there is no protocol of this size",
 }
 """What each verdict means. An effect is the relative difference of the two geometric means of a metric over seeds."""
 
@@ -33,6 +33,7 @@ class ClaimResult(Record):
 
     Attributes:
         name, statement, source, metric, note: of the claim.
+        paper: authors, year and title; empty for a claim of none of the five papers.
         verdict: one of ``VERDICTS``.
         why: for "not run", the reason.
         tiny: whether the trials were tiny, which show nothing.
@@ -53,6 +54,7 @@ class ClaimResult(Record):
     source: str
     metric: str
     note: str = ""
+    paper: str = ""
     verdict: Verdict
     why: str = ""
     tiny: bool = False
@@ -75,6 +77,7 @@ def judge(
     other: Sequence[RunResult],
     times: Sequence[UpdateTimes | None] = (),
     higher: bool = False,
+    paper: str = "",
 ) -> ClaimResult:
     """Compare what was measured with what the paper says.
 
@@ -85,11 +88,12 @@ def judge(
         times: what an update costs each, measured in turns, and what one costs ``baseline`` and ``claim.after_cut``, as in
             ``timing_names``; None where it was not measured.
         higher: whether the validation metric of the curves is better when it is higher.
+        paper: as ``ClaimResult`` has it.
 
     Raises DataError: results of unlike data or measures, or without the value that the claim asks for."""
     published = claim.published and claim.published[1] / claim.published[0] - 1
     said = claim.model_dump(include={"statement", "source", "metric", "note"})
-    result = ClaimResult(name=name, verdict="not run", published=published, **said)
+    result = ClaimResult(name=name, verdict="not run", published=published, paper=paper, **said)
     if claim.small is None:
         return result.model_copy(update={"why": claim.why_not})
     if not baseline or not other:
@@ -140,18 +144,18 @@ def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Estimate:
 
 def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
     if math.isnan(effect.low):
-        return "not seen"
+        return "undecided" if claim.better == "equal" else "inconclusive"
     value, low, high = (math.expm1(one) for one in (effect.value, effect.low, effect.high))
     if claim.better == "equal":
         if -claim.margin <= low and high <= claim.margin:
-            return "holds"
-        return "contradicted" if low > claim.margin or high < -claim.margin else "not seen"
+            return "equal"
+        return "differs" if low > claim.margin or high < -claim.margin else "undecided"
     sign = -1 if claim.better == "lower" else 1
     least, most = sorted((sign * low, sign * high))
     if most < 0:
         return "contradicted"
     if least <= 0:
-        return "not seen"
+        return "inconclusive"
     published = abs(claim.published[1] / claim.published[0] - 1) if claim.published else 0.0
     return "holds" if sign * value >= published / 2 else "holds in direction"
 
@@ -192,7 +196,5 @@ def _spent(curve: Sequence[Point], costs: Costs) -> list[tuple[float, float]]:
 
 
 def _relative(estimate: Estimate) -> tuple[float, float | None, float | None]:
-    def share(value: float) -> float | None:
-        return None if math.isnan(value) else math.expm1(value)
-
-    return math.expm1(estimate.value), share(estimate.low), share(estimate.high)
+    shown = SCALES["perplexity"].shown(estimate)
+    return math.expm1(estimate.value), shown.low, shown.high

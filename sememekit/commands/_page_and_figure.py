@@ -18,7 +18,7 @@ class Result(NamedTuple):
     """A report and what is made of it; ``charts`` is None where it has none."""
 
     report: BaseModel
-    write_page: Callable[[Any, Path], None]
+    page: Callable[[Any], str]
     show: Callable[[Any], None]
     charts: Callable[[Any], Sequence[Chart]] | None = None
 
@@ -47,7 +47,9 @@ def write_charts(report: Any, charts: Callable[[Any], Sequence[Chart]], figure: 
 def give_out(result: Result, page: Path | None, figure: Path | None, *, json: bool, quiet: bool) -> None:
     """Write the page and the figure that were asked for, and print the report."""
     if page is not None:
-        result.write_page(result.report, page)
+        from sememekit.reports.pages import write_page
+
+        write_page(page, result.page(result.report))
         remark(f"page: {page}", quiet)
     if result.charts is not None:
         write_charts(result.report, result.charts, figure, quiet)

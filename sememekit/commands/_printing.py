@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -85,8 +85,15 @@ def hint(text: str, quiet: bool) -> None:
         remark(text, quiet)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numeric: int = 1) -> None:
-    """A table on stdout. Columns from ``numeric`` on hold numbers and are set flush right."""
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    numeric: int | Container[int] = 1,
+    faint: Container[int] = (),
+) -> None:
+    """A table on stdout. Columns from ``numeric`` on, or those that it has, hold numbers and are set flush right; rows whose
+    numbers are in ``faint`` are grey."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
@@ -96,10 +103,11 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     if title:  # above the table and not in it, where it would be folded to the width of the columns
         console.print(title, style="italic", soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
+    right = range(numeric, len(columns)) if isinstance(numeric, int) else numeric
     for index, column in enumerate(columns):
-        table.add_column(escape(shown(column)), justify="right" if index >= numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(shown(format_value(value))) for value in row))
+        table.add_column(escape(shown(column)), justify="right" if index in right else "left", overflow="fold")
+    for number, row in enumerate(rows):
+        table.add_row(*(escape(shown(format_value(value))) for value in row), style="bright_black" if number in faint else "")
     console.print(table)
 
 
@@ -136,6 +144,11 @@ def remark_faults(report: dict[str, Any], quiet: bool) -> None:
     too_long = faults.pop("long_sentences", 0)
     if too_long:
         remark(f"left out: {too_long:,} sentences above --max-length", quiet)
+    if marked := faults.pop("end_marks", 0):
+        remark(
+            f"marks of ends of sentences, such as <eos>, taken off {marked:,} lines, as ends are read anyway",
+            quiet,
+        )
     long_lines = faults.pop("long_lines", 0)
     if long_lines:
         remark(f"lines above 1 MiB, read in pieces: {long_lines:,}", quiet)

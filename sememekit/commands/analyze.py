@@ -52,7 +52,7 @@ def command(
     """Rank of the log-probabilities, divergence of the predictions, and where two models differ.
 
     Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
-    away one at a time in --contexts examples (200 unless given).
+    away one at a time in --contexts examples (default: 200).
     """
     check_outputs(out, figure)
     loaded = open_run(run)
@@ -66,9 +66,9 @@ def command(
 
 def _words(run: LoadedRun, *, figure: Path | None = None, **options: Any) -> Result:
     from sememekit.analysis.analyze import analyze
-    from sememekit.reports.analysis import charts, write_analysis_page
+    from sememekit.reports.analysis import analysis_page, charts
 
-    return Result(analyze(run, **options), write_analysis_page, _print_words, charts)
+    return Result(analyze(run, **options), analysis_page, _print_words, charts)
 
 
 def _print_words(report: Analysis) -> None:
@@ -90,9 +90,9 @@ def _print_words(report: Analysis) -> None:
 
 def _labels(run: LoadedRun, **options: Any) -> Result:
     from sememekit.analysis.analyze_labels import analyze_labels
-    from sememekit.reports.labels import write_label_page
+    from sememekit.reports.labels import label_page
 
-    return Result(analyze_labels(run, **options), write_label_page, _print_labels)
+    return Result(analyze_labels(run, **options), label_page, _print_labels)
 
 
 def _print_labels(report: LabelAnalysis) -> None:

@@ -96,7 +96,7 @@ def command(
         str | None,
         option(
             "--constraints",
-            "standard: stop words, marks, numbers and negations stay, part of speech is kept, no opposites; or none.",
+            "standard: what keeps the meaning; loose: what published attacks forbid; or none.",
             metavar="PRESET",
         ),
     ] = None,
@@ -110,10 +110,7 @@ def command(
     ] = None,
     segmenter: Annotated[
         str | None,
-        option(
-            "--segmenter",
-            "For Chinese texts of a function, or of a run on characters: characters, fmm, jieba or RUN.",
-        ),
+        option("--segmenter", "Chinese texts of a function, or a run on characters: characters, fmm, jieba or RUN."),
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
     labels: Annotated[
@@ -126,6 +123,10 @@ def command(
     folders: Annotated[
         tuple[Path, Path] | None,
         option("--compare", "Instead: paired differences between two finished attacks.", metavar="DIR DIR"),
+    ] = None,
+    ratings: Annotated[
+        list[Path] | None,
+        option("--ratings", "Filled rating sheets of the attack in --out: validity of its successes.", metavar="FILE"),
     ] = None,
     html: Annotated[Path | None, option("--html", "With --compare, also write a page.")] = None,
     figure: shared.Figure = None,
@@ -149,8 +150,7 @@ def command(
         if others := others_typed(context, {"folders", "html", "figure", "json", "quiet"}):
             fail_usage(f"--compare takes two folders of finished attacks, and no {' or '.join(others)}; leave it out")
         _print_comparison(folders, html, json)
-        short = folders[0].name != folders[1].name
-        _draw(figure, {folder.name if short else str(folder): folder for folder in folders}, quiet)
+        _draw(figure, {str(one) if folders[0].name == folders[1].name else one.name: one for one in folders}, quiet)
         return
     if html is not None:
         fail_usage("--html needs --compare; an attack writes OUT/report.html by itself")
@@ -159,12 +159,16 @@ def command(
             again = typed("sememekit", "attack", "--out", victim, "--resume")
             fail_usage(f"what is resumed is named by --out: {again}")
         fail_usage("missing option '--out': a folder for the results")
-    if not resume and (victim is None or data is None):
+    if ratings:
+        if others := others_typed(context, {"out", "ratings", "json", "quiet"}):
+            fail_usage(f"--ratings takes --out, the folder of a finished attack, and no {' or '.join(others)}; leave it out")
+        from sememekit.reports.attack_ratings import rate
+
+        _print_report(rate(out, ratings), out, json=json, quiet=quiet)
+        return
+    if not resume and None in (victim, data):
         fail_usage("name a VICTIM and --data FILE, or --resume an attack in --out, or --compare two")
     table = _table(locals())
-    from sememekit.reports.attack import rate_rows
-
-    names = [name.strip() for name in labels.split(",")] if labels else []
     printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
     with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
         report = attack(
@@ -172,7 +176,7 @@ def command(
             data,
             out,
             table=table,
-            labels=names,
+            labels=[name.strip() for name in labels.split(",")] if labels else [],
             logits=logits,
             language_model=lm,
             resume=resume,
@@ -184,22 +188,12 @@ def command(
             progress=show,
             asked_to_stop=asked_to_stop,
         )
-    for warning in report.warnings:
-        remark(f"warning: {warning}", quiet=False)
-    if json:
-        print_json(report)
-    else:
-        print_table(f"Attack on {report.victim} in {out}", ("", ""), rate_rows(report))
-        how = f"goal {report.goal}, search {report.search}, candidates {report.candidates}"
-        remark(f"{report.preset}; {how}" if report.preset else how, quiet)
-        for note in report.notes:
-            remark(note, quiet)
-        remark(f"signature: {report.signature}", quiet)
+    _print_report(report, out, json=json, quiet=quiet)
     if report.stopped:
         remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)
         raise typer.Exit(STOPPED)
     _draw(figure, {"success rate": out}, quiet)
-    hint(f"next: open {out}/report.html, or compare with: {typed('sememekit', 'attack', '--compare', out, 'OTHER')}", quiet)
+    hint(f"next: open {out}/report.html, or rate its successes blind in {out}/ratings.html; then --ratings FILE", quiet)
 
 
 def _table(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,6 +222,20 @@ def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None
     if drawn:
         write_figure(drawn, figure)
     remark(f"figure: {figure}" if drawn else "no figure: there was no example with something to try", quiet)
+
+
+def _print_report(report: AttackReport, out: Path, *, json: bool, quiet: bool) -> None:
+    from sememekit.reports.attack import rate_rows
+
+    for warning in report.warnings:
+        remark(f"warning: {warning}", quiet=False)
+    if json:
+        print_json(report)
+        return
+    print_table(f"Attack on {report.victim} in {out}", ("", ""), rate_rows(report))
+    how = f"goal {report.goal}, search {report.search}, candidates {report.candidates}"
+    for note in (f"{report.preset}; {how}" if report.preset else how, *report.notes, f"signature: {report.signature}"):
+        remark(note, quiet)
 
 
 def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:
@@ -284,8 +292,9 @@ def attack(
         ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
     """
     from sememekit.attack.folder import AttackFolder, code_names
-    from sememekit.engines.opening import engine_of
+    from sememekit.engines.base import engine_of
     from sememekit.reports.attack import report_page
+    from sememekit.reports.attack_ratings import write_sheets
     from sememekit.runs.attacks.on_engine import gather, run_on_engine
     from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors
 
@@ -334,6 +343,7 @@ def attack(
     folder.write_report(report, "" if stopped else report_page(report, results))
     if not stopped:
         refuse_only_errors(report, results)
+        write_sheets(folder, results)
     return report
 
 

@@ -15,7 +15,7 @@ EXAMPLES = ("sememekit card runs/sdlm --out README.md",)
 def command(
     run: Run,
     out: Annotated[Path | None, option("--out", "File to write in place of standard output.")] = None,
-    name: Annotated[str | None, option("--name", "Name of the model; that of the folder unless given.", metavar="NAME")] = None,
+    name: Annotated[str | None, option("--name", "Name of the model. Default: the folder.", metavar="NAME")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a model card in Markdown: figures, data, sememes, settings and versions; the licence is left to you."""

@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import Device, Dtype, EvaluationData, Figure, Json, Quiet, Seed, Split, Which, option
+from sememekit.commands._options import (
+    BatchSize,
+    Device,
+    Dtype,
+    EvaluationData,
+    Figure,
+    Json,
+    Quiet,
+    Seed,
+    Split,
+    Which,
+    option,
+    others_typed,
+)
 from sememekit.commands._printing import in_per_cent, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
-from sememekit.config import nearest
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
     from sememekit.analysis.compare_runs import RunsComparison
-    from sememekit.analysis.written_texts import ComparisonReport
 
 EXAMPLES = (
     "sememekit compare runs/softmax runs/sdlm --csv table.csv --figure curves.svg",
@@ -34,9 +45,7 @@ def command(
     by: Annotated[str | None, option("--by", "Of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
     split: Split = "test",
     data: EvaluationData = None,
-    batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Batch size: columns the text is read in; 1 is the exact stream.")
-    ] = None,
+    batch_size: BatchSize = None,
     which: Which = "best",
     csv: Annotated[Path | None, option("--csv", "Also write the table as CSV, with all digits.")] = None,
     latex: Annotated[Path | None, option("--latex", "Also write the table for LaTeX (package booktabs).")] = None,
@@ -53,34 +62,24 @@ def command(
     updates and at equal training time (that of the side that spent less). A difference has an interval over the sentences or
     examples, which are drawn in pairs, one over the seeds, and one over both. Runs whose signatures differ are refused.
     """
-    from sememekit.files import check_output
-    from sememekit.reports import runs_table
-    from sememekit.reports.charts import check_figure, write_figure
-
     if Path(first).is_file():
-        if len(others) != 1 or by is None:
-            fail_usage(
-                "files of texts are compared two at a time, with --by gigaword, duc, lcsts-characters, lcsts-words or bleu; "
-                f"given {1 + len(others)} and {'no --by' if by is None else f'--by {by}'}"
-            )
-        for name in ("csv", "latex", "figure", "split", "data", "batch_size", "which", "device", "dtype"):
-            source = context.get_parameter_source(name)
-            if source is not None and source.name == "COMMANDLINE":
-                fail_usage(f"--{name.replace('_', '-')} is for runs, and {first} is a file of texts; leave it out")
-        _print_texts(Path(first), Path(others[0]), by, seed, json)
+        _texts(context, [first, *others], by, seed, json)
         return
     if by is not None:
         raise ConfigError(
             f"--by {by}: it is for two files of 'eval --texts', and {first} is no file; leave --by out, or give two such files"
         )
-    for path, kind in ((csv, runs_table.CSV), (latex, runs_table.LATEX)):
+    from sememekit.analysis.compare_runs import compare_runs
+    from sememekit.files import check_output, write_output
+    from sememekit.reports import runs_table
+    from sememekit.reports.charts import check_figure, write_figure
+
+    tables = [(csv, runs_table.csv_text, runs_table.CSV), (latex, runs_table.latex_text, runs_table.LATEX)]
+    for path, _, kind in tables:
         if path is not None:
             check_output(path, kind)
     if figure is not None:
         check_figure(figure)
-    from sememekit.analysis.compare_runs import compare_runs
-    from sememekit.files import write_output
-
     with progress_bars(quiet) as show:
         report = compare_runs(
             [first, *others],
@@ -93,18 +92,36 @@ def command(
             seed=seed,
             progress=show,
         )
-    if csv is not None:
-        write_output(csv, runs_table.csv_text(report).encode(), runs_table.CSV)
-    if latex is not None:
-        write_output(latex, runs_table.latex_text(report).encode(), runs_table.LATEX)
+    for path, text, kind in tables:
+        if path is not None:
+            write_output(path, text(report).encode(), kind)
     if figure is not None:
         write_figure(runs_table.curves(report), figure)
+    print_json(report) if json else _print_runs(report)
+    for told in report.remarks:
+        remark(told, quiet)
+
+
+def _texts(context: typer.Context, files: list[str], by: str | None, seed: int, json: bool) -> None:
+    from sememekit.analysis.written_texts import SCORED_BY, compare_texts
+
+    if len(files) != 2 or by is None:
+        fail_usage(
+            f"files of texts are compared two at a time, with --by {', '.join(SCORED_BY[:-1])} or {SCORED_BY[-1]}; "
+            f"given {len(files)} and {'no --by' if by is None else f'--by {by}'}"
+        )
+    if typed := others_typed(context, ("first", "others", "by", "seed", "json", "quiet")):
+        fail_usage(f"{typed[0]} is for runs, and {files[0]} is a file of texts; leave it out")
+    report = compare_texts(Path(files[0]), Path(files[1]), by, seed=seed)
     if json:
         print_json(report)
-    else:
-        _print_runs(report)
-    for text in report.remarks:
-        remark(text, quiet)
+        return
+    rows = [
+        (row.name, *in_per_cent((row.first, row.second, *row.difference.model_dump().values()))) for row in report.differences
+    ]
+    columns = ("", "first", "second", "difference", "from", "to")
+    print_table(f"{report.first} minus {report.second}, {report.examples:,} texts, in per cent", columns, rows)
+    say(report.signature)
 
 
 def _print_runs(report: RunsComparison) -> None:
@@ -118,40 +135,4 @@ def _print_runs(report: RunsComparison) -> None:
         drawn += ", of two single runs Newcombe's"
     say(f"changes are from 1; intervals: 95 %, {drawn}")
     say("over seeds: Student's distribution; over both: the two together, as independent errors")
-    if report.time != "CPU":
-        say("training time is wall time: a run of an earlier version kept no CPU time")
     say(f"signature: {report.signature}")
-
-
-def _print_texts(first: Path, second: Path, by: str, seed: int, json: bool) -> None:
-    report = compare(first, second, by, seed=seed)
-    if json:
-        print_json(report)
-        return
-    rows = [
-        (row.name, *in_per_cent((row.first, row.second, *row.difference.model_dump().values()))) for row in report.differences
-    ]
-    columns = ("", "first", "second", "difference", "from", "to")
-    print_table(f"{first} minus {second}, {report.examples:,} texts, in per cent", columns, rows)
-    say(report.signature)
-
-
-def compare(first: Path, second: Path, by: str, *, seed: int = 0) -> ComparisonReport:
-    """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
-
-    Raises:
-        ConfigError: ``by`` is neither a name of :data:`sememekit.measure.rouge.PRESETS` nor ``bleu``.
-        DataError: a file that cannot be read, or files of other sources or references, with the line.
-    """
-    from sememekit.analysis.written_texts import ComparisonReport, check_same_sources, difference_table, read_texts_file
-    from sememekit.measure.rouge import PRESETS
-
-    allowed = [*PRESETS, "bleu"]
-    if by not in allowed:
-        raise ConfigError(f"--by {by!r}{nearest(by, allowed)}: allowed are {', '.join(allowed)}")
-    one, two = read_texts_file(first), read_texts_file(second)
-    check_same_sources(one, two, first, second)
-    signature, rows = difference_table(one, two, by, seed)
-    return ComparisonReport(
-        first=str(first), second=str(second), by=by, examples=len(one.texts), signature=signature, differences=rows
-    )

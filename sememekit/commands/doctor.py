@@ -89,7 +89,7 @@ def _print_checks(report: DoctorReport) -> None:
 
 
 def doctor(folder: Path | None = None) -> DoctorReport:
-    """Look at versions, device, memory, data and the folder to write into, the working directory unless given."""
+    """Look at versions, device, memory, data and the folder to write into (default: the working directory)."""
     python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     checks = [Check(name="python", status="ok", detail=python), *_required_packages()]
     checks += [*_extras(), *_hardware()]

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+import math
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sememekit.analysis.groupings import Grouping
 from sememekit.commands._completion import complete_setting
-from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which, option
+from sememekit.commands._options import (
+    BatchSize,
+    Device,
+    Dtype,
+    EvaluationData,
+    Json,
+    Overlay,
+    Quiet,
+    Run,
+    Split,
+    Which,
+    option,
+)
 from sememekit.commands._printing import print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
@@ -19,7 +32,6 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 if TYPE_CHECKING:
-    from sememekit.analysis.evaluate_overlay import OverlayComparison
     from sememekit.analysis.evaluate_ppl import PerplexityReport
     from sememekit.analysis.evaluate_seeds import SeedsPerplexity
     from sememekit.analysis.evaluate_several import ComparedWords, PerplexityComparison
@@ -32,33 +44,6 @@ EXAMPLES = (
     "sememekit evaluate-ppl runs/sdlm --cache --tune",
     "sememekit evaluate-ppl runs/mos --dynamic --set dynamic.preset=mos-ptb",
 )
-FORMER = {
-    "--cache-preset": "cache.preset",
-    "--theta": "cache.theta",
-    "--lambda": "cache.weight",
-    "--window": "cache.window",
-    "--cache-start": "cache.start",
-    "--dynamic-preset": "dynamic.preset",
-    "--scaling": "dynamic.scaling",
-    "--dynamic-rate": "dynamic.rate",
-    "--dynamic-decay": "dynamic.decay",
-    "--dynamic-epsilon": "dynamic.epsilon",
-    "--dynamic-segment": "dynamic.segment",
-    "--statistics-tokens": "dynamic.statistics_tokens",
-    "--tune-tokens": "tune.tokens",
-}
-"""Options of earlier versions, and the setting that each is now."""
-
-
-class Grouping(StrEnum):
-    """What ``--by`` takes."""
-
-    senses = "senses"
-    sememes = "sememes"
-    frequency = "frequency"
-    sememes_at_frequency = "sememes-at-frequency"
-
-
 SHOWN_POINTS = 10
 """Rows of a grid that are printed; --json has all."""
 
@@ -76,7 +61,7 @@ def command(
         list[Grouping] | None,
         option(
             "--by",
-            "Also by kinds of words: senses or sememes (how many a word has), frequency (its count in the vocabulary), or "
+            "Also by kinds of words: senses or sememes (how many a word has), frequency (its count in the training text), or "
             "sememes-at-frequency (sememes among words of like counts); may be repeated.",
             metavar="KIND",
         ),
@@ -84,9 +69,7 @@ def command(
     overlay: Overlay = None,
     data: EvaluationData = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph for --by, where the run has none.")] = None,
-    batch_size: Annotated[
-        int | None, option("--batch-size", "Batch size: columns the text is read in; 1 is the exact stream.", min=1)
-    ] = None,
+    batch_size: BatchSize = None,
     which: Which = "best",
     cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
     dynamic: Annotated[bool, option("--dynamic", "Dynamic evaluation: a gradient step after each segment.")] = False,
@@ -117,23 +100,14 @@ def command(
 
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
-    from sememekit.analysis.evaluate_overlay import OverlayComparison, evaluate_overlay
     from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
     from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
-    from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
+    from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl, evaluate_overlay
     from sememekit.protocols.adaptation import read_adaptation
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.training.checkpoint import seed_runs
 
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
-    options: dict[str, Any] = {
-        "split": split,
-        "by": list(dict.fromkeys(one.value for one in by or ())),
-        "data": data,
-        "graph": graph,
-        "batch_size": batch_size,
-    }
-    where: dict[str, Any] = {"which": which, "device": device, "dtype": dtype}
     if overlay is not None and (others or adaptation is not None):
         raise ConfigError(
             "--overlay compares one run as it was trained with itself; leave out further runs, --cache and --dynamic"
@@ -141,29 +115,25 @@ def command(
     runs = (run, *(others or ()))
     seeds = next((one for one in runs if not (one / "plan.json").is_file() and seed_runs(one)), None)
     if seeds is not None and (others or overlay is not None):
-        raise ConfigError(
-            f"{seeds} holds runs of several seeds; "
-            + (
-                f"models of several seeds are compared by: {typed('sememekit', 'compare', *runs)}"
-                if others
-                else f"--overlay takes one run, such as {seed_runs(seeds)[0]}"
-            )
-        )
-    opened = [] if seeds is not None else [LoadedRun.open(one, **where) for one in runs]
+        advice = f"--overlay takes one run, such as {seed_runs(seeds)[0]}"
+        if others:
+            advice = f"models of several seeds are compared by: {typed('sememekit', 'compare', *runs)}"
+        raise ConfigError(f"{seeds} holds runs of several seeds; {advice}")
+    groupings = list(dict.fromkeys(one.value for one in by or ()))
+    options: dict[str, Any] = {"split": split, "by": groupings, "data": data, "graph": graph, "batch_size": batch_size}
+    where: dict[str, Any] = {"which": which, "device": device, "dtype": dtype}
     report: PerplexityReport | PerplexityComparison | SeedsPerplexity
     with progress_bars(quiet) as show:
-        if seeds is not None:
-            report = evaluate_seeds(seeds, partial(evaluate_ppl, **options, **where, adaptation=adaptation, progress=show))
-        elif overlay is not None:
-            report = evaluate_overlay(opened[0], overlay, **options, progress=show)
+        if overlay is not None:
+            report = evaluate_overlay(LoadedRun.open(run, **where), overlay, **options, progress=show)
         elif others:
+            opened = [LoadedRun.open(one, **where) for one in runs]
             report = compare_ppl(opened, **options, adaptation=adaptation, progress=show)
         else:
-            report = evaluate_ppl(opened[0], **options, **where, adaptation=adaptation, progress=show)
+            options |= {**where, "adaptation": adaptation, "progress": show}
+            report = evaluate_ppl(run, **options) if seeds is None else evaluate_seeds(seeds, partial(evaluate_ppl, **options))
     if json:
         print_json(report)
-    elif isinstance(report, OverlayComparison):
-        _print_overlay(report, quiet)
     elif isinstance(report, PerplexityComparison):
         _print_comparison(report)
     elif isinstance(report, SeedsPerplexity):
@@ -173,6 +143,8 @@ def command(
     for one in (report,) if isinstance(report, PerplexityReport) else report.reports:
         if one.cut_sources:
             remark(f"{one.run}: {one.cut_sources:,} sources have more words than the model reads (task.read_words)", quiet)
+    for word in getattr(report, "absent", ()):
+        remark(f"{word} does not occur in {report.split}", quiet)
 
 
 def _print_report(report: PerplexityReport) -> None:
@@ -188,50 +160,42 @@ def _print_report(report: PerplexityReport) -> None:
 
 def _print_seeds(report: SeedsPerplexity) -> None:
     """A row for each seed, then mean and standard deviation; groups of words with their means."""
-    from sememekit.analysis.evaluate_seeds import geometric_mean
+    from sememekit.measure.sides import SCALES
 
-    adapted = any(one.adaptation is not None for one in report.reports)
+    adapted = [one.adaptation.static_perplexity for one in report.reports if one.adaptation is not None]
     columns = ["seed", "perplexity", "tokens", "checkpoint", *(["perplexity as trained"] if adapted else [])]
-    rows: list[tuple[object, ...]] = []
-    for seed, one in zip(report.seeds, report.reports, strict=True):
-        before = [one.adaptation.static_perplexity] if one.adaptation is not None else []
-        rows.append((str(seed), one.perplexity, one.tokens, one.checkpoint, *before))
+    rows: list[tuple[object, ...]] = [
+        (str(seed), one.perplexity, one.tokens, one.checkpoint, *adapted[place : place + 1])
+        for place, (seed, one) in enumerate(zip(report.seeds, report.reports, strict=True))
+    ]
     rows += [("geometric mean", report.mean), ("sd", report.sd)]
     print_table(f"Perplexity of {report.run} on {report.split}", columns, rows)
-    for grouping, groups in (report.reports[0].groups or {}).items():
-        found = []
-        for place, group in enumerate(groups):
-            values = [(one.groups or {})[grouping][place].perplexity for one in report.reports]
-            known = [value for value in values if value is not None]
-            mean = geometric_mean(known) if known else None
-            found.append((group.name, group.tokens, percent(group.share), *values, mean))
-        columns = ["words", "tokens", "share", *(f"seed {seed}" for seed in report.seeds), "geometric mean"]
-        print_table(f"By {grouping} of the word", columns, found)
+    columns = ["words", "tokens", "share", *(f"seed {seed}" for seed in report.seeds), "geometric mean"]
+    for grouping in report.reports[0].groups or {}:
+        rows = []
+        for first, *others in zip(*((one.groups or {})[grouping] for one in report.reports), strict=True):
+            values = [one.perplexity for one in (first, *others)]
+            known = [math.log(value) for value in values if value is not None]
+            mean = SCALES["perplexity"].mean(known) if known else None
+            rows.append((first.name, first.tokens, percent(first.share), *values, mean))
+        print_table(f"By {grouping} of the word", columns, rows)
     say(f"signature: {report.signature}")
 
 
 def _print_comparison(report: PerplexityComparison) -> None:
     """One table: perplexities, and by how much each further model differs from the first; a row with a name is shown once."""
+    from sememekit.analysis.evaluate_several import OverlayComparison
+
     names = [f"{one.run} ({', '.join(filter(None, (one.checkpoint, one.marginal)))})" for one in report.reports]
-    _print_side_by_side(report, names)
-
-
-def _print_overlay(report: OverlayComparison, quiet: bool) -> None:
-    """What was changed, then the table of before and after."""
-    for change in report.changes:
-        say(f"{change.word}#{change.sense}: {' '.join(change.before)} -> {' '.join(change.after)}")
-    first = report.reports[0]
-    _print_side_by_side(report, [f"{first.run} ({first.checkpoint}) as trained", f"the same with {report.overlay}"])
-    for word in report.absent:
-        remark(f"{word} does not occur in {report.split}", quiet)
-
-
-def _print_side_by_side(report: PerplexityComparison, names: Sequence[str]) -> None:
+    if isinstance(report, OverlayComparison):
+        for change in report.changes:
+            say(f"{change.word}#{change.sense}: {' '.join(change.before)} -> {' '.join(change.after)}")
+        names = [f"{names[0]} as trained", f"the same with {report.overlay}"]
     for number, name in enumerate(names, start=1):
         say(f"{number}: {name}")
-    columns = ["words", "tokens", "share", *(str(number) for number in range(1, len(names) + 1))]
-    for number in range(2, len(names) + 1):
-        columns += [f"{number} - 1", "in %", "from", "to"]
+    numbers = range(1, len(names) + 1)
+    columns = ["words", "tokens", "share", *map(str, numbers)]
+    columns += [head for number in numbers[1:] for head in (f"{number} - 1", "in %", "from", "to")]
     rows = {row.name: (row.name, row.tokens, percent(row.share), *row.perplexities, *_changes(row)) for row in report.rows}
     print_table(f"Perplexity on {report.split}", columns, rows.values())
     drawn = f"{report.resamples:,} paired draws of {report.units:,} {report.unit}"
@@ -247,29 +211,24 @@ def _changes(row: ComparedWords) -> Iterator[object]:
 
 
 def _print_adaptation(report: AdaptationReport) -> None:
-    tuning = report.tuning
-    if tuning is not None:
+    if (tuning := report.tuning) is not None:
         where = f"{tuning.tokens:,} tokens of {tuning.split}, {tuning.static_perplexity:,.2f} as trained"
-        if tuning.dynamic is not None:
-            columns = ("rate", "decay (lambda)", "epsilon", "perplexity")
-            steps = [(p.settings.rate, p.settings.decay, p.settings.epsilon, p.perplexity) for p in tuning.dynamic]
-            print_table(_title("Dynamic evaluation", where, len(steps)), columns, steps[:SHOWN_POINTS], numeric=0)
-        if tuning.cache is not None:
-            columns = ("theta", "lambda", "window", "perplexity")
-            points = [(p.settings.theta, p.settings.weight, p.settings.window, p.perplexity) for p in tuning.cache]
-            print_table(_title("Cache", where, len(points)), columns, points[:SHOWN_POINTS], numeric=0)
+        for name, points, columns in (
+            ("Dynamic evaluation", tuning.dynamic, {"rate": "rate", "decay": "decay (lambda)", "epsilon": "epsilon"}),
+            ("Cache", tuning.cache, {"theta": "theta", "weight": "lambda", "window": "window"}),
+        ):
+            if points is not None:
+                rows = [(*(getattr(one.settings, key) for key in columns), one.perplexity) for one in points[:SHOWN_POINTS]]
+                best = f"the best {SHOWN_POINTS} of " if len(points) > SHOWN_POINTS else ""
+                title = f"{name}: {best}{len(points)} settings on {where}"
+                print_table(title, (*columns.values(), "perplexity"), rows, numeric=0)
         if tuning.at_the_edge:
             names = ", ".join(tuning.at_the_edge)
             remark(f"the best value is at the edge of the grid: {names}; values outside of it may be better", quiet=False)
-    rows: list[tuple[str, object]] = [("perplexity as trained", report.static_perplexity)]
-    for name, settings in (("cache", report.cache), ("dynamic", report.dynamic), ("the same in krause scaling", report.exact)):
-        if settings is not None:
-            rows.append((name, settings.model_dump()))
-    if report.statistics_batches is not None:
-        rows.append(("batches of the statistics", report.statistics_batches))
-    print_table("Learned while reading", ("", ""), rows)
-
-
-def _title(name: str, where: str, points: int) -> str:
-    shown = f"the best {SHOWN_POINTS} of {points} settings" if points > SHOWN_POINTS else f"{points} settings"
-    return f"{name}: {shown} on {where}"
+    settings = {"cache": report.cache, "dynamic": report.dynamic, "the same in krause scaling": report.exact}
+    fields = {
+        "perplexity as trained": report.static_perplexity,
+        **{name: None if one is None else one.model_dump() for name, one in settings.items()},
+        "batches of the statistics": report.statistics_batches,
+    }
+    print_fields("Learned while reading", fields)

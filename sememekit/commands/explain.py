@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     'sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html',
+    'sememekit explain runs/sdlm "他" --word 打 --right "电话 给 我"',
     'sememekit explain runs/nli "A man sleeps." "He is awake." --html why.html',
 )
 
@@ -50,8 +51,13 @@ def command(
     html: shared.Html = None,
     figure: shared.Figure = None,
     overlay: shared.Overlay = None,
+    word: Annotated[
+        str | None, option("--word", "Language models: also tell the senses of this word after CONTEXT.", metavar="WORD")
+    ] = None,
+    right: Annotated[
+        str | None, option("--right", "With --word: the words after it, between blanks.", metavar="TEXT", show_default="none")
+    ] = None,
     apart: shared.Apart = False,
-    lexicon: shared.DataLexicon = None,
     embeddings: Annotated[
         bool,
         option(
@@ -84,43 +90,45 @@ def command(
 
 def _label(run: LoadedRun, text: str, *, quiet: bool, other: str | None = None, **options: Any) -> Result:
     from sememekit.analysis.explanations.label import explain_label
-    from sememekit.commands.explaining.label import print_label
-    from sememekit.reports.label_explanation import write_page
+    from sememekit.commands._explanations import print_label
+    from sememekit.reports.labels import explanation_page
 
-    return Result(explain_label(run, [text] if other is None else [text, other], **options), write_page, print_label)
+    return Result(explain_label(run, [text] if other is None else [text, other], **options), explanation_page, print_label)
 
 
 def _text(run: LoadedRun, text: str, *, quiet: bool, figure: Path | None = None, **options: Any) -> Result:
     from sememekit.analysis.explanations.written_text import explain_writing
-    from sememekit.commands.explaining.written_text import print_text
-    from sememekit.reports.written_explanation import charts, write_page
+    from sememekit.commands._explanations import print_text
+    from sememekit.reports.written_explanation import charts, explanation_page
 
     with progress_bars(quiet) as show:
         found = explain_writing(run, text, progress=show, **options)
-    return Result(found, write_page, print_text, charts)
+    return Result(found, explanation_page, print_text, charts)
 
 
 def _lattice(run: LoadedRun, text: str, *, quiet: bool, embeddings: bool = False, **options: Any) -> Result:
     from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
-    from sememekit.commands.explaining.lattice import print_embeddings, print_lattice
-    from sememekit.reports.lattice import write_embeddings_page, write_lattice_page
+    from sememekit.commands._explanations import print_embeddings, print_lattice
+    from sememekit.reports.lattice import embeddings_page, lattice_page
 
     if embeddings:
         with progress_bars(quiet) as show:
             uses = explain_embeddings(run, text.split(), progress=show, **options)
-        return Result(uses, write_embeddings_page, print_embeddings)
+        return Result(uses, embeddings_page, print_embeddings)
     refuse({name: options.get(name) for name in ("split", "data")}, "only together with --embeddings")
-    return Result(explain_lattice(run, text, **options), write_lattice_page, print_lattice)
+    return Result(explain_lattice(run, text, **options), lattice_page, print_lattice)
 
 
 def _words(run: LoadedRun, text: str, *, quiet: bool, **options: Any) -> Result:
     from sememekit.analysis.explanations.words import explain
-    from sememekit.commands.explaining.words import print_words
-    from sememekit.reports.explanation import write_page
+    from sememekit.commands._explanations import print_words
+    from sememekit.reports.explanation import explanation_page
 
+    if "word" not in options:
+        refuse({"right": options.get("right")}, "only together with --word WORD, after which this text comes")
     with progress_bars(quiet) as show:
         found = explain(run, text, progress=show, **options)
-    return Result(found, write_page, print_words)
+    return Result(found, explanation_page, print_words)
 
 
 MEANS = frozenset({"min_count", "mean", "data"})
@@ -131,9 +139,9 @@ WAYS = (
     Way(
         "texts",
         "a model of headlines or dialogue",
-        MEANS | {"top_sememes", "overlay", "apart", "lexicon", "figure"},
+        MEANS | {"top_sememes", "overlay", "apart", "figure"},
         _text,
     ),
     Way("lattices", "a lattice model", frozenset({"embeddings", "split", "data"}), _lattice),
-    Way("words", "a model that predicts words", MEANS | {"top", "top_sememes", "overlay"}, _words),
+    Way("words", "a model that predicts words", MEANS | {"top", "top_sememes", "overlay", "word", "right"}, _words),
 )

@@ -43,7 +43,6 @@ def command(
     ] = None,
     overrides: shared.SearchOverrides = None,
     apart: shared.Apart = False,
-    lexicon: shared.DataLexicon = None,
     which: shared.Which = "best",
     errors: shared.ErrorsIfGiven = None,
     seed: shared.SeedIfGiven = None,
@@ -101,7 +100,7 @@ WAYS = (
     Way(
         "texts",
         "a model of headlines or dialogue",
-        frozenset({"input_file", "overrides", "apart", "lexicon", "errors"}),
+        frozenset({"input_file", "overrides", "apart", "errors"}),
         _texts,
         instead="its texts are searched for: change the search with --set task.search.KEY=VALUE",
     ),

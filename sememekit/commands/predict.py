@@ -44,15 +44,18 @@ def command(
         typed = shlex.join(["sememekit", "predict", str(run)])
         raise DataError(f"{file}: no such file; a text itself is read from stdin: echo {shlex.quote(str(file))} | {typed}")
     classifier = predictions.classifier
-    if json:
-        checkpoint, labels = classifier.run.snapshot, classifier.labels
-        print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(predictions)))
-        return
     rows = iter(predictions)
     first = next(rows, None)  # the first lines are read before anything is written
+    if first is None:
+        raise DataError(f"no text in {'stdin' if file is None else file}, so nothing is labelled; give a text a line")
+    rows = chain([first], rows)
+    if json:
+        checkpoint, labels = classifier.run.snapshot, classifier.labels
+        print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(rows)))
+        return
     say("label", *classifier.labels, sep="\t")
     written = int(predictions.header)
-    for row in rows if first is None else chain([first], rows):
+    for row in rows:
         say("\n" * (row.line - written - 1), end="")
         say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
         written = row.line

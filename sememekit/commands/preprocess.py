@@ -40,7 +40,7 @@ def command(
         str,
         typer.Argument(
             metavar="DATASET",
-            help="peoples-daily, ptb, wikitext, text8, billion-word, plain; with labels: snli, nli, sst2, imdb, "
+            help="peoples-daily, ptb, wikitext, text8, billion-word, plain; with labels: snli, nli, text-pairs, sst2, imdb, "
             "classification; pairs: lcsts, gigaword, duc, switchboard, peoples-daily-headlines; or package.module:Class.",
             autocompletion=names_of("data set"),
         ),
@@ -230,4 +230,4 @@ def _print_examples(examples: Any, quiet: bool) -> None:
     rows = [(name, split.examples, *(split.of_label[label] for label in labels)) for name, split in examples.splits.items()]
     print_table(f"Examples of {', '.join(examples.texts)}", ("split", "examples", *labels), rows)
     for reason, count in examples.left_out.items():
-        remark(f"left out: {count:,} examples ({f'label {reason!r}' if reason == '-' else reason})", quiet)
+        remark(f"left out: {count:,} examples ({reason if ' ' in reason else f'label {reason!r}'})", quiet)

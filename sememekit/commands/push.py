@@ -20,8 +20,8 @@ EXAMPLES = ("sememekit push runs/sdlm to-share", "sememekit push runs/sdlm hf://
 def command(
     run: Run,
     target: Annotated[str, typer.Argument(metavar="FOLDER|hf://OWNER/NAME", help="Folder to make, or repository of the hub.")],
-    name: Annotated[str | None, option("--name", "Name in the card; that of the run's folder unless given.")] = None,
-    public: Annotated[bool, option("--public", "Open a new repository to everybody; private unless given.")] = False,
+    name: Annotated[str | None, option("--name", "Name in the card. Default: the folder of the run.")] = None,
+    public: Annotated[bool, option("--public", "Make a new repository public. Default: private.")] = False,
     which: Which = "best",
     json: Json = False,
     quiet: Quiet = False,

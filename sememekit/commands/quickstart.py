@@ -49,8 +49,8 @@ def command(
         float | None,
         option(
             "--share",
-            "Fraction of the month's paragraphs, or of the text's lines; unless given 0.34 of the month, and of a text "
-            "as much as takes the same time.",
+            "Fraction of the month's paragraphs, or of the text's lines. Default: 0.34 of the month; of a text, "
+            "what trains in the same time.",
             min=0.0,
             max=1.0,
             show_default=False,
@@ -140,12 +140,12 @@ def quickstart(
     optimiser, rate, schedule and seed. A text of fewer words than the usual part of the month is read more often.
     ``quickstart/lattice`` finds words in the characters of a Chinese text. Each is trained in a process and a thread of its
     own, the lattice when one of the others is done, so a script that calls this needs ``if __name__ == "__main__"``. A folder
-    that is finished is shown again; one that was interrupted is gone on with.
+    that is finished is shown again; an interrupted one continues.
 
     Args:
         out: the folder to write.
         text: an own text in place of the month: UTF-8, a sentence or paragraph a line, 60 lines and 1,000 words at least.
-        sources: lexicons of the graph, as ``build-sememe-graph --source`` takes them; the open one unless given.
+        sources: lexicons of the graph, as ``build-sememe-graph --source`` takes them. Default: the open one.
         segmenter: of an own text. Unless given, text is cut at its blanks, or, where most sentences are Chinese without blanks
             between words, by the words of ``sources`` (``fmm``).
         share: of the month's paragraphs or the text's lines; None for 0.34 of the month, and of a text for 2 MB at most.

@@ -25,7 +25,7 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[NAME]...",
-        help="Recipes to check, .toml files with all their rows; all that ship unless given.",
+        help="Recipes to check, .toml files with all their rows; default: all that ship.",
         autocompletion=complete_recipe,
     ),
 ]

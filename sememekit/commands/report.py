@@ -13,7 +13,7 @@ EXAMPLES = ("sememekit report runs/words --html words.html",)
 
 def command(
     run: Run,
-    html: Annotated[Path | None, option("--html", "The page to write; report.html in RUN unless given.")] = None,
+    html: Annotated[Path | None, option("--html", "The page to write. Default: report.html in RUN.")] = None,
     figure: Figure = None,
     json: Json = False,
     quiet: Quiet = False,

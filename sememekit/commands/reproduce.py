@@ -17,26 +17,27 @@ from sememekit.config import nearest
 from sememekit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from sememekit.claims import ClaimFile, ClaimResult, PaperClaim
     from sememekit.claims.chain import Timing, Trial
+    from sememekit.claims.claims import ClaimFile, PaperClaim
+    from sememekit.claims.verdict import ClaimResult
 
 
 def complete_claim(incomplete: str) -> list[str]:
     """Names of the claims."""
-    from sememekit.claims import load_claims
+    from sememekit.claims.claims import load_claims
 
     return [name for name in load_claims() if name.startswith(incomplete)]
 
 
 _CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims, as 'reproduce list' names them.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]
-Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; it is gone on with.")]
-Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons; $SEMEMEKIT_DATA unless given.")]
+Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; unfinished work continues.")]
+Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons. Default: $SEMEMEKIT_DATA.")]
 Tiny = Annotated[bool, option("--tiny", "A tenth of the text and one epoch: tries the commands, shows nothing else.")]
 _MOST_SEEDS = 20
 """Results are looked for up to this seed."""
 
-Seeds = Annotated[int | None, option("--seeds", "Seeds of each model; as the claim says unless given.", min=1, max=_MOST_SEEDS)]
+Seeds = Annotated[int | None, option("--seeds", "Seeds of each model. Default: as the claim says.", min=1, max=_MOST_SEEDS)]
 
 command = typer.Typer(
     help="Try the claims of the five papers, and say which hold.",
@@ -48,19 +49,23 @@ DEFAULT_OUT = Path("reproduced")
 @command.command("list", epilog=example("sememekit reproduce list", "sememekit reproduce list sdlm"))
 def list_all(word: Word = None, json: Json = False) -> None:
     """All claims, with what the paper printed and whether there is a small protocol; with a WORD those that have it."""
-    from sememekit.claims import judge
+    from sememekit.claims.claims import paper_of
+    from sememekit.claims.verdict import judge
     from sememekit.reports.ledger import ledger
 
     everything = _claims()
     claims = {
-        name: (file, claim) for name, (file, claim) in everything.items() if has_word(word, name, claim.statement, claim.source)
+        name: (file, claim)
+        for name, (file, claim) in everything.items()
+        if has_word(word, name, claim.statement, claim.source, file.paper)
     }
     if not claims:
         raise ConfigError(
-            f"no claim has {word!r} in its name, statement or source; 'sememekit reproduce list' shows all {len(everything)}"
+            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all "
+            f"{len(everything)}"
         )
     if json:
-        print_json(ledger([judge(name, claim, [], []) for name, (_, claim) in claims.items()]))
+        print_json(ledger([judge(name, claim, [], [], paper=paper_of(file, claim)) for name, (file, claim) in claims.items()]))
         return
     rows = []
     for name, (_, claim) in claims.items():
@@ -97,9 +102,9 @@ def run(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run claims from text to verdict; called again it goes on where it stopped. All that have a protocol, unless named."""
+    """Run claims from text to verdict (default: every claim with a protocol). The same command continues a stopped run."""
     from sememekit.commands.reproducing.trials import run_timing, run_trials
-    from sememekit.engines.opening import open_engine
+    from sememekit.engines.base import open_engine
     from sememekit.reports.ledger import ledger
     from sememekit.signals import Stopped, stop_signals
 
@@ -120,7 +125,7 @@ def run(
             for timing in _timings(names, out, root, tiny):
                 if timing.result.is_file():
                     continue
-                remark(f"time of an update, in turns: {' and '.join(timing.arms)}", quiet)
+                remark(f"time of an update, interleaved: {' and '.join(timing.arms)}", quiet)
                 run_timing(timing, lambda line: remark(f"  {line}", quiet), asked_to_stop)
         except Stopped:
             remark("stopped by a signal; type the same command to go on", quiet=False)
@@ -183,32 +188,34 @@ def report(
 def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | None = None) -> list[ClaimResult]:
     """The verdicts on claims by the results below ``out``, or in the folder ``results``. Raises ConfigError: an unknown claim.
     Raises DataError: a result that cannot be read, or results of unlike data."""
-    from sememekit.claims import judge, read_results, read_times
+    from sememekit.claims.claims import paper_of
+    from sememekit.claims.results import read_results, read_times
+    from sememekit.claims.verdict import judge
 
     found, claims = [], _claims()
     for name in names:
         file, claim = _claim(name, claims)
         if claim.small is None:
-            found.append(judge(name, claim, [], []))
+            found.append(judge(name, claim, [], [], paper=paper_of(file, claim)))
             continue
         files = _result_files(file, claim, results or out / "results", tiny)
         runs = read_results(files).values()
         baseline, other = ([run for run in runs if run.arm == arm] for arm in claim.small)
         timings = [] if tiny else [read_times(path) for path in _time_files(file, claim, results or out / "results")]
-        found.append(judge(name, claim, baseline, other, timings, file.arm[claim.small[0]].higher))
+        found.append(judge(name, claim, baseline, other, timings, file.arm[claim.small[0]].higher, paper_of(file, claim)))
     return found
 
 
 def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) -> list[Path]:
     """The files that the results of a claim are in, whether they are there or not."""
-    from sememekit.claims import result_names
+    from sememekit.claims.chain import result_names
 
     return [folder / name for name in result_names(file, claim, seeds=_MOST_SEEDS, tiny=tiny)]
 
 
 def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
     """The files that have the times of updates for the claim, whether they are there or not."""
-    from sememekit.claims import timing_names
+    from sememekit.claims.chain import timing_names
 
     return [folder / f"{name}.json" for name in timing_names(file, claim)]
 
@@ -261,7 +268,7 @@ def _named(files: Collection[str]) -> str:
 
 def _timings(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:
     """The timings of all claims, done or not, each once; tiny models are not timed."""
-    from sememekit.claims import timings_of
+    from sememekit.claims.chain import timings_of
 
     claims = _claims()
     chosen = [_claim(name, claims) for name in names]
@@ -278,7 +285,7 @@ def _trials(
     names: Sequence[str], out: Path, root: Path | None, seeds: int | None, tiny: bool, must_exist: bool = True
 ) -> list[Trial]:
     """The trials of all claims, each once: seed by seed, so that a first answer on every claim comes early."""
-    from sememekit.claims import steps_of
+    from sememekit.claims.chain import steps_of
 
     folder = _corpora(root)
     claims = _claims()
@@ -299,7 +306,7 @@ def _trials(
 
 
 def _claims() -> dict[str, tuple[ClaimFile, PaperClaim]]:
-    from sememekit.claims import load_claims
+    from sememekit.claims.claims import load_claims
 
     return load_claims()
 
@@ -333,6 +340,8 @@ def _check_markdown(path: Path) -> None:
 
 
 def _print(found: Sequence[ClaimResult]) -> None:
-    from sememekit.reports.ledger import COLUMNS, rows
+    from sememekit.reports.ledger import COLUMNS, DETAILS, by_paper, details, row
 
-    print_table("", COLUMNS, rows(found), numeric=3)
+    for paper, claims in by_paper(found):
+        cells = [(claim.name, *row(claim)[1:], *details(claim)[2:]) for claim in claims]
+        print_table(paper, (*COLUMNS, *DETAILS[2:]), cells, numeric=6)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._input import input_name, lines_of
-from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option, refuse
+from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option
 from sememekit.commands._printing import print_json, remark, say
+from sememekit.errors import DataError
 
 if TYPE_CHECKING:
     from sememekit.analysis.score import ScoredToken
@@ -31,15 +32,11 @@ def command(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="Segmented sentences, one a line; for headline, dialogue: source TAB target. Stdin unless given.",
+            help="Segmented sentences, one a line; for headline, dialogue: source TAB target. Default: stdin.",
         ),
     ] = None,
     carry: Annotated[bool, option("--carry", "Read the lines as one text, as evaluate-ppl does.")] = False,
     segment: Annotated[bool, option("--segment", "Segment the lines with the segmenter of the run's data.")] = False,
-    lexicon: Annotated[
-        str | None,
-        option("--lexicon", "Words that this segmenter knows, for a run without lexicon.txt.", metavar="FORMAT:PATH"),
-    ] = None,
     overlay: Overlay = None,
     which: Which = "best",
     errors: Errors = "strict",
@@ -55,11 +52,9 @@ def command(
     from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, OverlaySums, ScoreReport, score, score_overlay
     from sememekit.runs.run import Run as LoadedRun
 
-    if not segment:
-        refuse({"lexicon": lexicon}, "only together with --segment; add it, or leave this out")
     lines, line = lines_of(file, errors), f"{input_name(file)}, line"
     loaded = LoadedRun.open(run, which=which, device=device)
-    options: dict[str, Any] = {"carry": carry, "segment": segment, "lexicon": lexicon, "which": which, "device": device}
+    options: dict[str, Any] = {"carry": carry, "segment": segment or None, "which": which, "device": device}
     options["name"] = line
     sums = OverlaySums()
     if overlay is None:
@@ -69,8 +64,8 @@ def command(
     rows = iter(rows)
     first = next(rows, None)  # the first lines are read before anything is written
     if first is None:
-        remark(f"no words in {input_name(file)}, so nothing is scored", quiet=False)
-    rows = rows if first is None else chain([first], rows)
+        raise DataError(f"no words in {input_name(file)}, so nothing is scored; give a sentence a line, words between blanks")
+    rows = chain([first], rows)
     if json:
         of_run: dict[str, Any] = {"tokens": tuple(rows), "run": str(run), "checkpoint": loaded.snapshot}
         print_json(ScoreReport(**of_run) if overlay is None else OverlaidScoreReport(**of_run, overlay=str(overlay)))
@@ -79,7 +74,7 @@ def command(
         for row in rows:
             more = [_nats(row.nats_overlay)] if isinstance(row, OverlaidToken) else []
             say(row.sentence, row.position, row.token, _nats(row.nats), row.read_as, *more, sep="\t")
-    if overlay is not None and first is not None:
+    if overlay is not None:
         remark(sums.sentence(overlay), quiet=False)
 
 

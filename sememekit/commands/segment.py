@@ -23,7 +23,7 @@ EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segm
 
 
 def command(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A text a line; stdin unless given.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="One text per line. Default: stdin.")] = None,
     segmenter: Annotated[str | None, shared.segmenter_option("fmm")] = None,
     lexicon: shared.SegmenterLexicons = None,
     hmm: shared.Hmm = False,
@@ -53,9 +53,10 @@ def command(
         if model is not None and model.is_dir():
             from sememekit.runs.lattices import open_reader, segment_raw
 
-            if segmenter is not None or hmm:
-                raise ConfigError("segment --model RUN: the run has its own way to cut text; leave --segmenter and --hmm out")
-            reader = open_reader(model, "segment --model", **given(lexicon=lexicon, which=which, device=device))
+            if segmenter is not None or lexicon or hmm:
+                told = "leave --segmenter, --lexicon and --hmm out"
+                raise ConfigError(f"segment --model RUN: the run has its own way to cut text; {told}")
+            reader = open_reader(model, "segment --model", **given(which=which, device=device))
             lines = segment_raw(reader, source, name=name, faults=faults, **given(decoding=decode))
         else:
             if decode is not None or which is not None or device is not None:

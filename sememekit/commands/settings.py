@@ -18,8 +18,8 @@ EXAMPLES = (
     "sememekit settings decoder sdlm",
 )
 
-_TABLES = "Table of settings, such as task, encoder, decoder or schedule; all are listed unless given."
-_VARIANTS = "Variant in the table, such as sdlm or package.module:Class; all are listed unless given."
+_TABLES = "Table of settings, such as task, encoder or decoder. Default: all."
+_VARIANTS = "Variant in the table, such as sdlm or package.module:Class. Default: all."
 
 
 def command(

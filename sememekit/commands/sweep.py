@@ -43,13 +43,13 @@ JOBS: Final = 2
 
 def command(
     recipe: Recipe = None,
-    task: Annotated[str | None, option("--task", "Task, as of train.", "task")] = None,
-    encoder: Annotated[str | None, option("--encoder", "Encoder, as of train.", "encoder")] = None,
-    decoder: Annotated[str | None, option("--decoder", "Output layer, as of train.", "decoder")] = None,
+    task: Annotated[str | None, option("--task", "Task (see train).", "task")] = None,
+    encoder: Annotated[str | None, option("--encoder", "Encoder (see train).", "encoder")] = None,
+    decoder: Annotated[str | None, option("--decoder", "Output layer (see train).", "decoder")] = None,
     data: Annotated[Path | None, option("--data", "Prepared data.")] = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph.")] = None,
     clusters: Annotated[Path | None, option("--clusters", "Word clusters.")] = None,
-    out: Annotated[Path | None, option("--out", "Folder of the sweep; it is gone on with.")] = None,
+    out: Annotated[Path | None, option("--out", "Folder of the sweep; an unfinished sweep continues.")] = None,
     over: Annotated[
         list[str] | None,
         option(
@@ -62,9 +62,7 @@ def command(
     trials: Annotated[int | None, option("--trials", "Budget: trainings in all.", min=1)] = None,
     cpu_minutes: Annotated[float | None, option("--cpu-minutes", "Budget: CPU time of all trainings.", min=0.01)] = None,
     epochs: Annotated[int | None, option("--epochs", "Epochs of a training at most (schedule.epochs).", min=1)] = None,
-    no_pruning: Annotated[
-        bool, option("--no-pruning", "Train all to their end; else one worse than the median of the others ends early.")
-    ] = False,
+    no_pruning: Annotated[bool, option("--no-pruning", "Disable pruning of trials worse than the median.")] = False,
     jobs: Annotated[int, option("--jobs", "Trainings at a time, with one thread each.", min=1)] = JOBS,
     engine: Engine = "local",
     seed: Seed = 0,
@@ -161,7 +159,7 @@ def sweep(
     from sememekit.commands.sweeping.space import overrides_of, read_spaces
     from sememekit.commands.sweeping.study import Study, check_same, import_optuna
     from sememekit.config import apply_overrides
-    from sememekit.engines.opening import engine_of
+    from sememekit.engines.base import engine_of
     from sememekit.files import replace_file, sole_writer, to_json
     from sememekit.runs.plan import read_plan
 

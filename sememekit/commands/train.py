@@ -122,10 +122,10 @@ def command(
 ) -> None:
     """Train a model and write its run folder, which the other commands read.
 
-    A signal ends the run after the current step with a checkpoint and exit code 75; --resume goes on from there. With --seeds
-    the same holds for all of them; the end is a table with mean and standard deviation, also in OUT/seeds.json.
-    --from makes a new run of a finished one: its plan, with the recipe, the flags and --set on top; no epoch that is
-    worse than the start is kept. "torchrun --nproc_per_node=N -m sememekit train ..." trains one model in N processes.
+    A signal stops the run after the current step with a checkpoint and exit code 75; --resume continues there. --seeds trains
+    several runs and prints their mean and standard deviation, also in OUT/seeds.json. --from starts a new run from the plan
+    and best weights of a finished one; options override the plan, and epochs worse than the start are discarded.
+    "torchrun --nproc_per_node=N -m sememekit train ..." trains one model in N processes.
     """
     if seeds is None and jobs is not None:
         fail_usage("--jobs is how many of several seeds are trained at a time; add --seeds 1,2,3")

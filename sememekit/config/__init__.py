@@ -1,9 +1,7 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
-from sememekit.config.arguments import checked_arguments
-from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names, resources_folder
-from sememekit.config.settings import LARGEST_SEED, OnlyWith, Record, Seed, Settings, collected, nearest, read_settings, unread
+from sememekit.config.settings import LARGEST_SEED, OnlyWith, Record, Seed, Settings, nearest, read_settings, unread
 from sememekit.config.tables import (
     ADAPTATION_SLOTS,
     COMMAND_SLOTS,
@@ -40,15 +38,11 @@ __all__ = [
     "RecipeInfo",
     "Record",
     "Seed",
-    "Setting",
     "Settings",
     "apply_overrides",
     "check_code",
     "check_table",
-    "checked_arguments",
     "choose_variant",
-    "collected",
-    "describe_settings",
     "differences",
     "differing",
     "installed_variants",
@@ -67,7 +61,6 @@ __all__ = [
     "recipe_names",
     "resources_folder",
     "settings_typed_as_options",
-    "summary_of",
     "trusted_code",
     "trusting_code",
     "unread",

@@ -14,7 +14,7 @@ from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from sememekit.config.settings import Record, Settings, collected
+from sememekit.config.settings import Record, Settings, conditions_of
 
 _WORDS: Final = {bool: "true or false", int: "whole number", float: "number", str: "text"}
 _LIMITS: Final = {
@@ -77,7 +77,7 @@ def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
     >>> dropout.values, dropout.default
     ('number, 0 or more, below 1', 0.0)
     """
-    meanings, conditions = _meanings(kind), collected(kind, "only_with")
+    meanings, conditions = _meanings(kind), conditions_of(kind)
     found: list[Setting] = []
     for name, field in kind.model_fields.items():
         default = None if field.is_required() else field.get_default(call_default_factory=True)

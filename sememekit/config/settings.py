@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any, ClassVar, Final, Self, TypeVar
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Self, TypeVar, Union, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from sememekit.errors import ConfigError
 
@@ -58,8 +60,6 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
-    earlier: ClassVar[Mapping[str, Any]] = {}
-    """key -> its value in stored plans that lack the key, where that is not the default: what models did before it existed."""
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
     """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
 
@@ -73,19 +73,19 @@ class Settings(BaseModel):
         return self
 
 
-def collected(kind: type[Settings], name: str) -> dict[str, Any]:
-    """``earlier`` or ``only_with`` of a class and all its bases, its own on top."""
-    found: dict[str, Any] = {}
+def conditions_of(kind: type[Settings]) -> dict[str, OnlyWith]:
+    """``only_with`` of a class and all its bases, its own on top."""
+    conditions: dict[str, OnlyWith] = {}
     for base in reversed(kind.__mro__):
-        found |= vars(base).get(name, {})
-    return found
+        conditions |= vars(base).get("only_with", {})
+    return conditions
 
 
 def unread(settings: Settings, where: str) -> list[str]:
     """A sentence for each setting that was given, is not the default, and has no effect with the others; ``where`` is the
     slot."""
     sentences = []
-    for key, condition in collected(type(settings), "only_with").items():
+    for key, condition in conditions_of(type(settings)).items():
         value, other = getattr(settings, key), getattr(settings, condition.key)
         given = key in settings.model_fields_set and value != type(settings).model_fields[key].get_default()
         if given and not condition.holds(other):
@@ -214,3 +214,36 @@ def _short(value: object) -> str:
     except ValueError:
         return f"a number of more than {sys.get_int_max_str_digits():,} digits"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN // 2]}...{text[-_LONGEST_SHOWN // 4 :]}"
+
+
+class _Arguments(Settings):
+    """Base of the models that are made of signatures, whose types need not be those of settings."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+
+def checked_arguments(where: str, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
+    """The options as the functions take them: a path for its string, say.
+
+    Args:
+        where: opens the message of an error, such as ``run.explain``.
+        options: arguments by name.
+        functions: the arguments that they take by name alone are those that are allowed, each of its annotated type.
+
+    Raises:
+        ConfigError: a name that none of them takes, or a value of another type, with what is allowed.
+    """
+    fields: dict[str, Any] = {}
+    for function in functions:
+        types = get_type_hints(function, include_extras=True)
+        for name, parameter in signature(function).parameters.items():
+            if parameter.kind is Parameter.KEYWORD_ONLY:
+                fields[name] = (_of_one_kind(types.get(name, Any)), None)
+    checked = read_settings(create_model("Arguments", __base__=_Arguments, **fields), options, where)
+    return {name: getattr(checked, name) for name in options}
+
+
+def _of_one_kind(annotation: Any) -> Any:
+    """The type without ``str`` where it is of paths, which are made of strings anyway: a message is of one type then."""
+    types = get_args(annotation)
+    return Union[tuple(one for one in types if one is not str)] if Path in types else annotation  # noqa: UP007

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import by_its_beginning
 from sememekit.text.reading import FaultCounter, refuse_mostly_invalid, without_mark
 
 _ROWS: Final = 1 << 10
@@ -21,18 +22,18 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
     ``skip``. Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``,
     and under ``replace`` where most lines have some.
     """
-    lines, invalid_before = 0, faults.counts.get("invalid_utf8", 0)
+    lines, invalid_before = 0, faults.bad_lines
     for number, line in enumerate(_lines(blocks), start=1):
         line = without_mark(line, faults)
         if not line.strip():
             continue
         lines += 1
-        decoded = _decoded(line, f"{name}:{number}", faults)
-        if decoded is None:
+        text = decoded(line, f"{name}:{number}", faults)
+        if text is None:
             continue
-        hint = _HINT if lines == 1 else ""
+        hint = (f"; {odd}" if (odd := by_its_beginning(line, name)) else _HINT) if lines == 1 else ""
         try:
-            found = json.loads(decoded)
+            found = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{name}:{number}: no JSON object: {str(error).splitlines()[0]:.120}{hint}") from None
         if hint and not isinstance(found, dict):
@@ -43,18 +44,17 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
             raise DataError(f"{name}:{number}: no text in the column {column!r}, {had}; name the column with --column")
         yield _as_lines(text)
     if faults.policy == "replace":
-        refuse_mostly_invalid(name, faults.counts.get("invalid_utf8", 0) - invalid_before, lines)
+        refuse_mostly_invalid(name, faults.bad_lines - invalid_before, lines)
 
 
-def _decoded(line: bytes, where: str, faults: FaultCounter) -> str | None:
-    """The text of a line; None where ``skip`` leaves it out. Raises DataError: invalid UTF-8 under ``strict``."""
+def decoded(line: bytes, where: str, faults: FaultCounter) -> str | None:
+    """The text of a line or a file; None where ``skip`` leaves it out. Raises DataError: invalid UTF-8 under ``strict``."""
     try:
         return line.decode()
     except UnicodeDecodeError as error:
         if faults.policy == "strict":
             raise DataError(
-                f"{where}: no JSON object: not UTF-8 at byte {error.start} of the line; convert the file to UTF-8"
-                f"{faults.choices}"
+                f"{where}: not UTF-8 at byte {error.start} of it; convert the file to UTF-8{faults.choices}"
             ) from None
         faults.add("invalid_utf8")
         if faults.policy == "skip":
@@ -74,9 +74,9 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     yield b"".join(begun)
 
 
-def texts_of_parquet(path: Path, name: str, column: str) -> Iterator[bytes]:
-    """The texts of a column, a thousand rows at a time. Raises DataError: no Parquet file, or no such column of texts.
-    Raises ConfigError: pyarrow is not installed."""
+def texts_of_parquet(path: Path, name: str, column: str | None) -> Iterator[bytes]:
+    """The texts of a column, or without one all columns as JSON lines, a thousand rows at a time. Raises DataError: no Parquet
+    file, or no such column of texts. Raises ConfigError: pyarrow is not installed."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -85,6 +85,10 @@ def texts_of_parquet(path: Path, name: str, column: str) -> Iterator[bytes]:
     try:
         with parquet.ParquetFile(path) as file:
             columns = file.schema_arrow.names
+            if column is None:
+                for batch in file.iter_batches(batch_size=_ROWS, use_threads=False):
+                    yield from (json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n" for row in batch.to_pylist())
+                return
             if column not in columns:
                 raise DataError(f"{name}: no column {column!r}, it has {', '.join(columns)}; name the column with --column")
             for batch in file.iter_batches(batch_size=_ROWS, columns=[column], use_threads=False):

@@ -18,8 +18,9 @@ class PennTreebank(SplitFolder):
 
 @final
 class WikiText(SplitFolder):
-    """WikiText-2 and WikiText-103, ``wiki.train.tokens`` and so on; ``<eos>`` ends every line, also a blank one."""
+    """WikiText-2 and WikiText-103, ``wiki.train.tokens`` and so on, or ``.raw``, in which no rare word was replaced; ``<eos>``
+    ends every line, also a blank one."""
 
     dataset = "wikitext"
-    patterns = ("wiki.{}.tokens", "{}.txt")
+    patterns = ("wiki.{}.tokens", "wiki.{}.raw", "{}.txt")
     end_of_sentence = keeps_blank_lines = True

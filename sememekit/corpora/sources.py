@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sememekit.corpora.columns import texts_of_lines, texts_of_parquet
+from sememekit.corpora.columns import decoded, texts_of_lines, texts_of_parquet
 from sememekit.errors import DataError
 from sememekit.files import PACKED, CutArchiveError, DamagedArchiveError, opening, packing_of, unpack_blocks, unpacked_name
 from sememekit.files.packed import BLOCK
@@ -80,7 +81,8 @@ def require_file(path: Path) -> Path:
     if path.is_dir():
         raise DataError(f"{path}: a folder, where a text file is needed")
     if not path.is_file():
-        raise DataError(f"{path}: no such file")
+        pipe = "a pipe or a device, which is read but once, and this is read several times; write it into a file"
+        raise DataError(f"{path}: {pipe if path.exists() else 'no such file'}")
     return path
 
 
@@ -100,14 +102,16 @@ def unpack(
     """
     target = folder / f"{name or source.split or 'text'}.unpacked"
     packing, form = form_of(source.path.name)
+    if isinstance(source.path, Path) and source.path.is_dir():
+        return _unpack_folder(source.path, target, faults)
     with opening(Path(str(source.path)), DataError):
-        if isinstance(source.path, Path) and not packing and (column is None or not form):
+        if isinstance(source.path, Path) and not packing and (column is None or not form) and form != ".parquet":
             with source.path.open("rb") as file:
                 digest, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             if size == 0:
                 raise DataError(f"{source.path}: the file is empty")
             return Unpacked(source.path, size, digest, size)
-        return _unpack(source.path, target, faults, form if column is not None else "", column or "")
+        return _unpack(source.path, target, faults, form if column is not None or form == ".parquet" else "", column)
 
 
 def form_of(name: str) -> tuple[str, str]:
@@ -117,7 +121,23 @@ def form_of(name: str) -> tuple[str, str]:
     return packing_of(name), next((form for ending, form in _FORMS.items() if plain.endswith(ending)), "")
 
 
-def _unpack(path: Any, target: Path, faults: FaultCounter, form: str, column: str) -> Unpacked:
+def _unpack_folder(folder: Path, target: Path, faults: FaultCounter) -> Unpacked:
+    """Write the texts of a folder with a folder for each label as JSON lines, in the order of their names."""
+    text = _Counted()
+    with target.open("wb") as out:
+        for path in sorted(folder.glob("*/*.txt")):
+            with opening(path, DataError):
+                content = decoded(path.read_bytes(), str(path), faults)
+            if content is not None:
+                line = json.dumps({"text": content, "label": path.parent.name}, ensure_ascii=False).encode() + b"\n"
+                text.add(line)
+                out.write(line)
+    if text.size == 0:
+        raise DataError(f"{folder}: no LABEL/NAME.txt; a folder of labelled texts has a folder of .txt files for each label")
+    return Unpacked(target, text.size, text.hexdigest(), text.size, text.hexdigest())
+
+
+def _unpack(path: Any, target: Path, faults: FaultCounter, form: str, column: str | None) -> Unpacked:
     raw, text = _Counted(), _Counted()
     with target.open("wb") as out:
         for block in _texts(path, target, raw, faults, form, column):
@@ -140,10 +160,10 @@ class _Counted:
         self._digest.update(block)
 
 
-def _texts(path: Any, target: Path, raw: _Counted, faults: FaultCounter, form: str, column: str) -> Iterator[bytes]:
+def _texts(path: Any, target: Path, raw: _Counted, faults: FaultCounter, form: str, column: str | None) -> Iterator[bytes]:
     """The text of a file in blocks; what was read of the file itself is told to ``raw``."""
     blocks = _unpacked_blocks(path, raw, faults)
-    if form == ".jsonl":
+    if form == ".jsonl" and column is not None:
         yield from texts_of_lines(blocks, str(path), column, faults)
     elif form == ".parquet":  # read from its end: a whole copy is needed
         copy = target.with_suffix(".parquet")

@@ -18,6 +18,7 @@ signature when it is first used, and that file is read from then on, whatever ta
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -28,7 +29,7 @@ from sememekit.data.examples import Examples, Originals, check_lines, example_fi
 from sememekit.data.segmenters import MODELS, kept_words, recorded_segmenter
 from sememekit.data.signature import SIGNATURE, Signature, read_signature, remedy
 from sememekit.errors import DataError
-from sememekit.files import has_sha256, opening, typed
+from sememekit.files import has_sha256, opening
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
 from sememekit.text.segmenters import Segmenter
@@ -62,6 +63,10 @@ class PreparedData:
         other._more = {**self._more, split: extra}
         other._checked, other._mapped = self._checked, self._mapped
         return other
+
+    def num_added(self, split: str) -> int:
+        """Examples of a split that ``with_more`` added."""
+        return len(self._more.get(split, ()))
 
     @classmethod
     def open(cls, folder: Path | str) -> PreparedData:
@@ -132,6 +137,26 @@ class PreparedData:
         self.check(split)
         return self._mapped[f"{split}.bin"]
 
+    def first_contexts(self, words: Sequence[str], around: int = 8) -> dict[str, str]:
+        """Each word with those around its first occurrence, blanks between; words that never occur are left out."""
+        wanted = {self.vocabulary.id(word): word for word in words}
+        found: dict[str, str] = {}
+        for split in self.splits:
+            tokens = self.tokens(split)
+            numbers, places = np.unique(tokens, return_index=True)
+            for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
+                if (word := wanted.pop(number, None)) is not None:
+                    near = tokens[max(0, place - around) : place + around + 1]
+                    found[word] = " ".join(self.vocabulary.decode(near.tolist()))
+        return found
+
+    def train_counts(self) -> npt.NDArray[np.int64]:
+        """Count each word in the training text alone, (V,). The vocabulary counts what it was made from: for some data sets all
+        splits, and other text where it was given. Examples and folders without training text have the vocabulary's counts."""
+        if self.signature.examples is not None or "train" not in self.splits:
+            return self.vocabulary.counts
+        return np.bincount(self.tokens("train"), minlength=len(self.vocabulary))
+
     def _map(self, name: str, dtype: npt.DTypeLike) -> None:
         path = self.folder / name
         with opening(path, lambda why: DataError(f"{why}; put it back, or {remedy(self.folder)}")):
@@ -155,10 +180,7 @@ class PreparedData:
     def segmenter(self) -> Segmenter:
         """The segmenter of these data, opened from this folder, for any text that is read beside them. Raises ConfigError,
         DataError: as ``recorded_segmenter``."""
-        name, dataset = self.signature.options.get("segmenter"), self.signature.dataset
-        how = ("--segmenter", str(name), "--lexicon", "FORMAT:PATH", "--out", self.folder, "--force")
-        again = typed("sememekit", "preprocess", dataset, "SOURCE", *how)
-        return recorded_segmenter(self.signature, self.folder / SIGNATURE, remedy=f"prepare it again: {again}")
+        return recorded_segmenter(self.signature, self.folder / SIGNATURE)
 
     def form(self) -> TextForm:
         """The form of the text before segmentation."""

@@ -54,22 +54,17 @@ def segmenter_for(
     return open_segmenter(name, words=words, hmm=hmm, model=Path(model) if model is not None else None)
 
 
-def recorded_segmenter(
-    signature: Signature, where: Path, *, words: Iterable[str] | None = None, remedy: str = "prepare it again"
-) -> Segmenter:
+def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str] | None = None) -> Segmenter:
     """The segmenter of some data; its description must be that of the signature, which was read from the file ``where``.
 
-    Its words are those beside the signature. Folders of earlier versions keep none: there they are ``words``, of a lexicon that
-    a user names, or else the lexicon that ships with sememekit. ``remedy`` is for the message where the folder lacks the words.
-    Raises ConfigError: the signature names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its
-    description differs.
+    Its words are those beside the signature; ``words`` are a user's, and must be the same. Raises ConfigError: the signature
+    names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs.
     """
     name, folder, given, model = recorded_name(signature, where), where.parent, words is not None, None
-    kept = kept_words(folder, signature)
-    if not knows_words(signature.segmenter):
+    if not given:
+        words = kept_words(folder, signature)
+    elif not knows_words(signature.segmenter):
         words = None
-    elif words is None:
-        words = kept if kept is not None else words_of_lexicons("open")
     if name in MODELS and not (model := folder / MODELS[name]).is_file():
         raise DataError(
             f"{folder}: has no {MODELS[name]}, by which its text was cut; copy the folder again from where it came from"
@@ -81,22 +76,18 @@ def recorded_segmenter(
     if segmenter.description == signature.segmenter:
         return segmenter
     told = f"{folder}: its text was cut by: {signature.segmenter}; here it would be cut by: {segmenter.description}"
-    if given and kept is not None:
-        raise DataError(f"{told}; the folder keeps the words that it was cut with: leave --lexicon out")
     if given:
-        raise DataError(f"{told}; give the lexicon that it was cut with: --lexicon FORMAT:PATH")
-    if words is not None and kept is None:
-        raise DataError(f"{told}; an earlier version wrote it and kept no {LEXICON}; {remedy}")
+        raise DataError(f"{told}; the folder keeps the words that it was cut with: leave --lexicon out")
     raise DataError(f"{told}; use the versions of sememekit and of the segmenter that it was cut with")
 
 
 def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
-    """The words of the lexicon in a folder, or None without one. Raises DataError: their SHA-256 is not that of the
-    signature."""
-    path = folder / LEXICON
-    if signature.lexicon is None or not path.exists():
+    """The words of the lexicon in a folder, or None where its text was cut without. Raises DataError: the file is missing, or
+    its SHA-256 is not that of the signature."""
+    if signature.lexicon is None:
         return None
-    content = read_bytes(path, DataError)
+    path = folder / LEXICON
+    content = read_bytes(path, lambda why: DataError(f"{why}; copy the folder again from where it came from"))
     if hashlib.sha256(content).hexdigest() != signature.lexicon:
         raise DataError(
             f"{path}: changed or damaged after it was written, its SHA-256 is not that of the lexicon in the signature; "

@@ -181,8 +181,9 @@ def write_signature(path: Path, signature: Signature) -> None:
     # A folder without these has the same bytes as from earlier versions.
     left_out = {name for name in ("chunks", "vocabulary_splits") if getattr(signature, name) is None}
     table = signature.model_dump(mode="json", exclude=left_out)
-    if not signature.faults.long_sentences:
-        del table["faults"]["long_sentences"]
+    for name in ("long_sentences", "end_marks"):
+        if not table["faults"][name]:
+            del table["faults"][name]
     content = json.dumps(table, ensure_ascii=False, indent=1).encode() + b"\n"
     path.write_bytes(content)
     path.with_name(CHECKSUM).write_text(f"{hashlib.sha256(content).hexdigest()}  {path.name}\n", encoding="ascii")

@@ -4,7 +4,7 @@ DECODERS = {
     "adaptive": "sememekit.decoders.adaptive:Adaptive",
     "class_hsm": "sememekit.decoders.class_hsm:ClassHSM",
     "differentiated": "sememekit.decoders.differentiated:Differentiated",
-    "moc": "sememekit.decoders.moc:MoC",
+    "moc": "sememekit.decoders.mos:MoC",
     "mos": "sememekit.decoders.mos:MoS",
     "mos_sdlm": "sememekit.decoders.mos_sdlm:MoSSDLM",
     "sampled": "sememekit.decoders.sampled:Sampled",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import Any, final
 
 import torch
 from pydantic import Field
@@ -24,8 +25,6 @@ class Adaptive(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(config.Settings):
         """Settings of the adaptive softmax."""
@@ -49,6 +48,9 @@ class Adaptive(Decoder):
         self.layer = nn.AdaptiveLogSoftmaxWithLoss(
             resources.width, size, given, div_value=settings.shrink, head_bias=settings.head_bias
         )
+
+    def room_for_words(self) -> Mapping[str, Any]:
+        return {"cutoffs": self.layer.cutoffs[:-1]}
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         with torch.autocast(hidden.device.type, enabled=False):

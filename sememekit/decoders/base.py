@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -93,8 +93,6 @@ class Decoder(nn.Module, ABC):
     Settings: type[Settings]
     tables: int = 1
     """Tables of contexts x words that ``log_probs`` holds at once, as a mixture does; searches bound their memory by it."""
-    frequency_decides: ClassVar[bool] = False
-    """The answer of ``by_frequency`` whatever the settings."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
@@ -107,11 +105,6 @@ class Decoder(nn.Module, ABC):
         for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
                 raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")
-
-    @classmethod
-    def by_frequency(cls, settings: Any) -> bool:
-        """Whether the words' counts or the order of their ids decide how it draws, groups or orders words."""
-        return cls.frequency_decides
 
     @property
     def estimates_in_training(self) -> bool:
@@ -228,6 +221,13 @@ class Decoder(nn.Module, ABC):
         with the weights of this one (``--from``).
         """
 
+    def room_for_words(self) -> Mapping[str, Any]:
+        """Settings under which this layer stays as it is when the vocabulary gets more words at its end; None removes a key.
+
+        They are of what the layer derives from the number or the counts of words. Raises ConfigError: it has no word vectors.
+        """
+        return {}
+
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution | None:
         """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,); None where there are none."""
         return None
@@ -235,6 +235,14 @@ class Decoder(nn.Module, ABC):
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities | None:
         """Probabilities of all senses and sememe gates in contexts ``hidden`` (N, H); None where there are none."""
         return None
+
+    def sense_logs(self, hidden: Tensor, words: Tensor, senses: Tensor) -> Tensor | None:
+        """(N, S') log p(sense | context) up to one number a context, of ``senses`` (S',): all of the distinct ``words`` (W,).
+
+        Contexts are ``hidden`` (N, H); maybe cheaper than ``sense_probabilities``, and None where there are no senses.
+        """
+        found = self.sense_probabilities(hidden)
+        return None if found is None else found.log_senses_NS[:, senses]
 
 
 @dataclass(frozen=True)
@@ -324,3 +332,8 @@ def shard_vectors(words: nn.Embedding, shard: WordShard) -> None:
             "sememekit.layers.uniform_embedding, or leave out run.shard_words"
         )
     words.shard_words(shard)
+
+
+def loss_is_estimated(layers: Iterable[Decoder]) -> bool:
+    """Return whether training estimates the loss of any of these output layers at this point, from sampled words."""
+    return any(layer.estimates_in_training for layer in layers)

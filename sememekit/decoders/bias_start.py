@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ class BiasStartSettings(Settings):
     """Where the biases start: "log_frequency", so that an untrained layer knows how frequent words are, or "zero". Unset: what
     the layer has for the optimiser, as measured in docs/training.md; the plan of a run holds the answer."""
 
-    earlier: ClassVar[Mapping[str, Any]] = {"bias_start": "zero"}
     starts: ClassVar[Mapping[str, BiasStart]] = STARTS
     """Optimiser -> where biases start with it; "zero" where it is not listed."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isqrt
-from typing import ClassVar, Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
@@ -15,14 +16,8 @@ from torch.nn import functional
 from sememekit.decoders.base import Decoder, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import (
-    Groups,
-    Linear,
-    at_least_single,
-    grouped_cross_entropy,
-    grouped_topk,
-    within_groups,
-)
+from sememekit.layers import Linear, at_least_single, grouped_topk
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy, within_groups
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
 
@@ -40,8 +35,6 @@ class ClassHSM(Decoder):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(BiasStartSettings):
         """Settings of the class-based softmax."""
@@ -74,6 +67,9 @@ class ClassHSM(Decoder):
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         begin_class_bias(self.classes.bias, self.bias_start, counts, self.groups.group_of)
         begin_bias(self.bias, self.bias_start, counts)
+
+    def room_for_words(self) -> Mapping[str, Any]:
+        return {"classes": "file", "num_classes": None}
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         group_of = self.groups.group_of

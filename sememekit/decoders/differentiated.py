@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import accumulate, pairwise
-from typing import ClassVar, final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -29,8 +30,6 @@ class Differentiated(NormalisedScores):
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    frequency_decides: ClassVar[bool] = True
 
     class Settings(SamplingSettings, BiasStartSettings):
         """Settings of the differentiated softmax."""
@@ -59,6 +58,10 @@ class Differentiated(NormalisedScores):
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         begin_bias(self.bias, self.bias_start, counts)
+
+    def room_for_words(self) -> Mapping[str, Any]:
+        widths = [end - begin for begin, end in pairwise(self.part_bounds)]
+        return {"cutoffs": self.band_bounds[1:-1], "widths": widths}
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         parts = []

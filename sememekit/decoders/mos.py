@@ -1,4 +1,6 @@
-"""Mixture of softmaxes (Yang et al. 2018)."""
+"""Mixture of softmaxes (Yang et al. 2018), its control, the mixture of contexts, and what mixtures share: several contexts for
+each position, and how much each counts.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,68 @@ from dataclasses import replace
 from typing import final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources
-from sememekit.decoders.bias_start import begin_bias
-from sememekit.decoders.mixture import MixtureSettings, mixture_parts
-from sememekit.decoders.sampling import Draw, SampledDecoder, SamplingSettings, estimated_nll, linear_scores
-from sememekit.layers import at_least_single, linear_cross_entropy, product_and_bias
+from sememekit import config
+from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.bias_start import BiasStart, begin_bias
+from sememekit.decoders.sampling import Draw, NormalisedScores, SampledDecoder, SamplingSettings, estimated_nll, linear_scores
+from sememekit.layers import Linear, at_least_single, linear_cross_entropy, product_and_bias, shared_dropout
+
+
+class MixtureSettings(config.Settings):
+    """Settings of a mixture."""
+
+    num_components: int = Field(default=15, ge=1)
+    """K, the number of contexts; 15 in all language models of the paper."""
+    context_bias: bool = True
+    """A bias under the tanh: in the public code, not in the paper."""
+    prior_bias: bool = False
+    """A bias in the weights of the components."""
+    word_bias: bool = True
+    """One bias for each word, the same for all components: in the public code, not in the paper."""
+    bias_start: BiasStart = "log_frequency"
+    """Where the bias of a word starts: "log_frequency", or "zero" as in the public code. From zero all frequencies have to be
+    learned through the tanh of the contexts; under Adam it saturates, and the mixture stays a unigram model."""
+    tied: bool = True
+    """Share the word vectors with the input embedding. The contexts take its size, so no width has to fit."""
+    context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Rate on all K x E coordinates of the contexts, one mask a sequence (``dropoutl`` of the public code)."""
+
+
+@final
+class MixtureContexts(nn.Module):
+    """Weights pi = softmax(W_pi g) and contexts h_k = tanh(W_k g + b_k), Sec. 2.4 of Yang et al. 2018.
+
+    Args:
+        settings: of the mixture.
+        width: H, size of g.
+        size: E, size of each h_k.
+    """
+
+    def __init__(self, settings: MixtureSettings, width: int, size: int) -> None:
+        super().__init__()
+        self.num_components, self.size, self.dropout = settings.num_components, size, settings.context_dropout
+        self.prior = Linear(width, settings.num_components, bias=settings.prior_bias)
+        self.projection = nn.Linear(width, settings.num_components * size, bias=settings.context_bias)
+
+    def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """``hidden`` (..., H) -> log weights (..., K), contexts (..., K, E)."""
+        contexts = self.projection(hidden).tanh()
+        contexts = shared_dropout(contexts, self.dropout, self.training, (0,) if hidden.ndim == 3 else ())
+        return self.prior(hidden).log_softmax(dim=-1), contexts.unflatten(-1, (self.num_components, self.size))
+
+
+def mixture_parts(
+    settings: MixtureSettings, resources: Resources, name: str
+) -> tuple[nn.Embedding, MixtureContexts, nn.Parameter | None]:
+    """Word vectors, contexts as wide as these, and word biases if there are to be any, for the decoder ``name``."""
+    words = word_vectors(resources, name, tied=settings.tied, any_size=True)
+    mixture = MixtureContexts(settings, resources.width, words.embedding_dim)
+    return words, mixture, nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
 
 
 @final
@@ -75,3 +130,31 @@ class MoS(SampledDecoder):
 
     def _shifted(self, log_probs: Tensor) -> Tensor:
         return (log_probs.exp() + self.log_shift).log() if self.training and self.log_shift else log_probs
+
+
+@final
+class MoC(NormalisedScores):
+    """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Eq. (2) of Yang et al. 2018.
+
+    As many parameters as the mixture of softmaxes, but the rank of the log-probabilities stays bounded by E.
+
+    Shapes: contexts (..., H), log-probabilities (..., V).
+    """
+
+    words: nn.Embedding
+
+    class Settings(MixtureSettings, SamplingSettings):
+        """Settings of the mixture of contexts."""
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(settings, resources)
+        self.words, self.mixture, self.bias = mixture_parts(settings, resources, "moc")
+        self.bias_start = settings.bias_start
+
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
+        begin_bias(self.bias, self.bias_start, counts)
+
+    def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
+        log_weights, contexts = self.mixture(hidden)
+        mean = (log_weights.exp().unsqueeze(-1) * contexts).sum(dim=-2)
+        return linear_scores(mean, self.words.weight, self.bias, words, sparse=self.words.sparse)

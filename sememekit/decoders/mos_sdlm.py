@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sememekit.decoders.base import Decoder, Resources, SenseAttribution, SenseProbabilities
 from sememekit.decoders.bias_start import BiasStart
-from sememekit.decoders.mixture import MixtureContexts, MixtureSettings
+from sememekit.decoders.mos import MixtureContexts, MixtureSettings
 from sememekit.decoders.sdlm import SDLM
 
 
@@ -61,10 +61,6 @@ class MoSSDLM(Decoder):
         log_weights, contexts = self.mixture(hidden)
         lead = (hidden.shape[0], hidden.shape[1] * self.tables) if hidden.ndim == 3 else (-1,)
         return log_weights, contexts.reshape(*lead, contexts.shape[-1])
-
-    @classmethod
-    def by_frequency(cls, settings: Settings) -> bool:
-        return SDLM.by_frequency(settings)
 
     @property
     def estimates_in_training(self) -> bool:

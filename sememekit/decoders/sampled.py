@@ -1,15 +1,12 @@
-"""The softmax trained with sampled words, under the name that earlier versions gave it."""
+"""The softmax trained with sampled words."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from sememekit.decoders.softmax import Softmax
-
-_EARLIER_NAMES = {"num_samples": "samples", "power": "samples_power"}
-"""Keys of earlier versions, which plans of their runs still hold, and what they are called now."""
 
 
 @final
@@ -23,13 +20,3 @@ class Sampled(Softmax):
 
         samples: int = Field(default=1000, ge=1)
         """S, words drawn for each training batch to estimate the normaliser."""
-
-        @model_validator(mode="before")
-        @classmethod
-        def _rename(cls, table: Any) -> Any:
-            if not isinstance(table, dict):
-                return table
-            renamed = {_EARLIER_NAMES.get(key, key): value for key, value in table.items()}
-            if len(renamed) < len(table):
-                raise ValueError("'num_samples' and 'power' are now called 'samples' and 'samples_power'; give each once")
-            return renamed

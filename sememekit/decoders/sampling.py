@@ -149,10 +149,6 @@ class SampledDecoder(Decoder):
         super().__init__(settings, resources)
         self.sampler = WordSampler(resources.vocabulary, settings)
 
-    @classmethod
-    def by_frequency(cls, settings: SamplingSettings) -> bool:
-        return cls.frequency_decides or settings.samples > 0
-
     @property
     def estimates_in_training(self) -> bool:
         return self.sampler.active

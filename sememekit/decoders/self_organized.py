@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, Literal, final
 
@@ -17,15 +18,8 @@ from sememekit.decoders.assignment import Assignment, assign_greedily
 from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import (
-    FixedTables,
-    Groups,
-    Linear,
-    grouped_cross_entropy,
-    grouped_topk,
-    shared_dropout,
-    within_groups,
-)
+from sememekit.layers import FixedTables, Linear, grouped_topk, shared_dropout
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy, within_groups
 from sememekit.measure import Tally
 from sememekit.ranks import ALONE, Ranks
 
@@ -59,7 +53,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
     Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
     """
 
-    frequency_decides: ClassVar[bool] = True
     never_narrowed: ClassVar[tuple[str, ...]] = ("scores", "losses", "weight_of_new")
     training_counters: ClassVar[tuple[str, ...]] = ("held_steps",)
 
@@ -135,6 +128,9 @@ class SelfOrganized(ClusterLearner, FixedTables):
     def learns_from_nll(self) -> bool:
         return self.settings.update_every > 0
 
+    def room_for_words(self) -> Mapping[str, Any]:
+        return {"num_clusters": self.num_clusters}
+
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         """From "log_frequency" clusters begin at the mass of their first words; they keep that when words move."""
         begin_class_bias(self.cluster_vectors.bias, self.settings.bias_start, counts, self.groups.group_of)
@@ -193,8 +189,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self.held_steps.fill_(steps)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Snapshots of former versions hold nothing."""
-        state_dict.setdefault(f"{prefix}held_steps", torch.zeros_like(self.held_steps))
         super()._load_from_state_dict(state_dict, prefix, *rest)
         self._held = int(self.held_steps)
 

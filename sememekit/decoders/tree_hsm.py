@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -36,8 +36,6 @@ class TreeHSM(Decoder, FixedTables):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    frequency_decides: ClassVar[bool] = True
-
     class Settings(BiasStartSettings):
         """Settings of the tree-based softmax."""
 
@@ -67,6 +65,12 @@ class TreeHSM(Decoder, FixedTables):
         self.nodes = nn.Parameter(torch.empty(self.num_words - 1, resources.width).uniform_(-0.1, 0.1))
         self.bias = nn.Parameter(torch.zeros(self.num_words - 1)) if settings.bias else None
         self.bias_start = settings.bias_start
+
+    def room_for_words(self) -> Mapping[str, Any]:
+        raise ConfigError(
+            "decoder 'tree_hsm' has vectors of the nodes of its tree and none of words, so that no word can be added; train "
+            "another output layer, such as --decoder softmax, or this one with the words"
+        )
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         """From "log_frequency" the bias of a node is the log-odds of its two sides, one added to each count."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
-from sememekit.encoders.torch_layers import run_layer
+from sememekit.encoders.stack import run_layer
 from sememekit.layers import WeightDropped, product_dtype, shared_dropout
 
 

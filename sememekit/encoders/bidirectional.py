@@ -10,12 +10,9 @@ from torch import Tensor
 
 from sememekit import config
 from sememekit.config import OnlyWith
-from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
-from sememekit.encoders.gru import GRU
-from sememekit.encoders.lengths import last_real_step, reorder, reversal
-from sememekit.encoders.lstm import LSTM
-from sememekit.encoders.sememe_gru import GRUCell
-from sememekit.encoders.sememe_lstm import LSTMCell
+from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, last_real_step, reorder, reversal
+from sememekit.encoders.gru import GRU, GRUCell
+from sememekit.encoders.lstm import LSTM, LSTMCell
 from sememekit.encoders.sememe_sum import Pi
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
@@ -27,7 +24,6 @@ class SharedSettings(config.Settings):
     shared_sememes: bool = True
     """Whether both directions use the same sememe vectors and, with injection "cell", the same second cell."""
 
-    earlier: ClassVar[Mapping[str, Any]] = {"shared_sememes": False}
     only_with: ClassVar[Mapping[str, OnlyWith]] = {"shared_sememes": OnlyWith("injection", other_than=("none",))}
 
 

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit import config
-from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
-from sememekit.encoders.lengths import last_real_step, zero_padding
+from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, last_real_step, zero_padding
 from sememekit.layers import lstm_cell, lstm_scan, shared_dropout, weighted_sum
 
 

@@ -13,10 +13,11 @@ from torch.nn import functional
 
 from sememekit.config import OnlyWith
 from sememekit.encoders.base import EncoderResources, State
-from sememekit.encoders.own_layer import CustomRecurrentLayer
+from sememekit.encoders.sememe_sum import CustomRecurrentLayer
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
-from sememekit.layers import GateMap, mogrifier_scan, shared_dropout
+from sememekit.layers import shared_dropout
+from sememekit.layers.mogrifier_scan import GateMap, mogrifier_scan
 
 
 @final

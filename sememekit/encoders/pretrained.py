@@ -12,8 +12,7 @@ from torch import Tensor
 
 from sememekit import config
 from sememekit.data.prepared import PreparedData
-from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
-from sememekit.encoders.lengths import zero_padding
+from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, zero_padding
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import read_bytes, read_object
 from sememekit.text.huggingface import (

@@ -1,16 +1,19 @@
-"""pi, the sum of the sememe vectors of a word."""
+"""pi, the sum of the sememe vectors of a word, and recurrent layers that may read it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sememekit.encoders.base import State
 from sememekit.layers import FixedTables
 from sememekit.sememes import SememeGraph
 
@@ -113,3 +116,36 @@ def further_words(module: nn.Module, sets: Sequence[Sequence[int]]) -> Iterator[
     finally:
         for part, set_of_word, lists in before:
             part.register_tables(set_of_word=set_of_word, lists=lists)
+
+
+Initialisation = Literal["uniform", "kaiming"]
+
+
+class CustomRecurrentLayer(nn.Module, ABC):
+    """A recurrent layer that may read pi beside its input. Every linear map has its own bias.
+
+    Shapes: T time, B batch, E input, P size of pi, H output.
+    """
+
+    @abstractmethod
+    def forward(self, x: Tensor, pi: Any, state: State) -> State:
+        """Every state of the sequence, outputs first: (T, B, H) each, in the order of ``state``, whose tensors are (B, H).
+
+        ``x`` is (T, B, E); ``pi`` is a ``Pi`` of (T, B), the sum of each word's sememes, or None where the layer does not use
+        it.
+        """
+
+
+def initialise(module: nn.Module, way: Initialisation, size: int) -> None:
+    """Initialise the linear maps and torch's own recurrent modules inside ``module``.
+
+    ``uniform`` in +-1 / sqrt(H), biases too, as torch's recurrent modules; ``kaiming`` is Normal with variance 2 / fan-in and
+    biases 0, as the released sememe cells.
+    """
+    for name, parameter in module.named_parameters():
+        if way == "uniform":
+            nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)
+        elif "bias" in name:
+            nn.init.zeros_(parameter)
+        else:
+            nn.init.kaiming_normal_(parameter)

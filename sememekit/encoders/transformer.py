@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit import config
-from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State
-from sememekit.encoders.lengths import zero_padding
+from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, zero_padding
 from sememekit.errors import ConfigError
 
 

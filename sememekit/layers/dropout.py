@@ -1,11 +1,70 @@
-"""Dropout whose mask is shared along the axes over which it must not vary."""
+"""Dropout with a mask that is shared along axes, and on the hidden-to-hidden matrix of an LSTM."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import final
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence
+
+LSTMState = tuple[Tensor, Tensor]
+
+
+@final
+class WeightDropped:
+    """A one-layer LSTM with elements of its hidden-to-hidden matrix dropped (Wan et al. 2013; Merity et al. 2018).
+
+    h_t = LSTM(x_t, h_(t-1)) with (U * M) / (1 - rate) in place of U. The mask M is drawn here and is the same for all steps of
+    all calls. The parameters of ``lstm`` stay as they are: the kernel is called with the thinned matrix in the place of the
+    raw one, so nothing is registered, swapped or renamed, a state dict holds raw weights only, and training goes on after an
+    evaluation as before it.
+
+    Called as the layer itself is: with (T, B, E) or a packed sequence, and h, c, each (1, B, H).
+
+    Args:
+        lstm: one layer, one direction, with biases, time first, no projection.
+        rate: probability that an element of U is zero.
+    """
+
+    def __init__(self, lstm: nn.LSTM, rate: float) -> None:
+        (input_matrix, hidden_matrix, *biases), *further = lstm.all_weights
+        assert not further
+        self._weights = [input_matrix, functional.dropout(hidden_matrix, rate, training=True), *biases]
+        if hidden_matrix.is_cuda:
+            self._weights = one_segment(self._weights)
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """As of ``nn.LSTM``, with the thinned matrix."""
+        return [self._weights]
+
+    def __call__(self, x: Tensor | PackedSequence, state: LSTMState) -> tuple[Tensor | PackedSequence, LSTMState]:
+        """Outputs in the form of ``x``, and the state after the last step."""
+        # The plain numbers: with biases, one layer, no dropout of torch's own, training, one direction, batch not first.
+        if isinstance(x, Tensor):
+            output, hidden, cell = torch.lstm(x, state, self._weights, True, 1, 0.0, True, False, False)
+            return output, (hidden, cell)
+        order, back = x.sorted_indices, x.unsorted_indices
+        if order is not None:
+            state = (state[0].index_select(1, order), state[1].index_select(1, order))
+        output, hidden, cell = torch.lstm(x.data, x.batch_sizes, state, self._weights, True, 1, 0.0, True, False)
+        if back is not None:
+            hidden, cell = hidden.index_select(1, back), cell.index_select(1, back)
+        return PackedSequence(output, x.batch_sizes, order, back), (hidden, cell)
+
+
+def one_segment(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The same tensors as views of one piece of memory in their order, differentiable.
+
+    cuDNN wants the weights of a layer (input matrix, hidden matrix, two biases) in one piece, warns where they are not, and
+    copies them at each call. This copies them once, by an operation that knows its gradient.
+    """
+    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def shared_dropout(x: Tensor, rate: float, training: bool, shared: Sequence[int]) -> Tensor:

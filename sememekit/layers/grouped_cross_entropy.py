@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
-from sememekit.layers.fixed_tables import FixedTables
+from sememekit.layers.incidence import FixedTables, segment_logsumexp
 from sememekit.layers.precision import at_least_single, product_and_bias, product_dtype
-from sememekit.layers.segments import segment_logsumexp
 
 BLOCK: Final = 16
 """Rows of one padded block of the batched path."""

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sememekit.measure.tally import Tally
+from sememekit.measure.perplexity import Tally
 
 
 @dataclass(frozen=True)

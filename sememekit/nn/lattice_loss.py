@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sememekit.layers import best_path, edge_posteriors, log_marginal, sample_path
+from sememekit.layers.lattice import best_path, edge_posteriors, log_marginal, sample_path
 from sememekit.nn.ids import check_range, whole_numbers
 
 

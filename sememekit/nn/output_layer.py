@@ -1,17 +1,21 @@
-"""What all output layers of ``sememekit.nn`` share: shapes, ignored targets, ids in any order, and the loss."""
+"""What all output layers of ``sememekit.nn`` share: shapes, ignored targets, ids in any order, the loss, and in layers whose
+weights mean something only with their senses, classes or tree, a fingerprint of that structure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.config import read_settings
 from sememekit.decoders.base import Decoder, Resources
-from sememekit.errors import ConfigError
+from sememekit.errors import CheckpointError, ConfigError
 from sememekit.nn.ids import check_range, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_clusters, as_counts, as_senses
 from sememekit.sememes import SememeGraph
@@ -255,3 +259,40 @@ class OutputLayer(nn.Module):
         if rows != num_words or (width != in_features and not self.any_size):
             wanted = f"({num_words}, any width)" if self.any_size else f"({num_words}, {in_features})"
             raise ConfigError(f"{name}: a shared embedding must be {wanted}, given ({rows}, {width}); leave embedding= out")
+
+
+class StructuredLayer(OutputLayer):
+    """An output layer whose state dict has a fingerprint of its structure, and which refuses the weights of another one."""
+
+    def _built(self, graph: SememeGraph | None) -> None:
+        digest = hashlib.sha256()
+        for array in self._structure(graph):
+            digest.update(str(array.shape).encode() + np.ascontiguousarray(array, dtype=np.int64).tobytes())
+        digest.update(repr(self.sememes).encode())
+        self._fingerprint = np.frombuffer(digest.digest(), dtype=np.uint8).astype(np.int64)
+
+    @abstractmethod
+    def _structure(self, graph: SememeGraph | None) -> Iterable[NDArray[Any]]:
+        """Arrays of whole numbers that say which words, senses or classes the weights belong to."""
+
+    def get_extra_state(self) -> Tensor:
+        """The fingerprint as 32 numbers: a tensor, so that any format of weights takes it."""
+        return torch.from_numpy(self._fingerprint.copy())
+
+    def set_extra_state(self, state: Any) -> None:
+        """Compare the fingerprint of a state dict with that of this layer.
+
+        Raises:
+            CheckpointError: the weights belong to other senses, classes or another tree.
+        """
+        found = state.cpu().long().numpy() if isinstance(state, Tensor) else np.zeros(0, dtype=np.int64)
+        if not np.array_equal(found, self._fingerprint):
+            raise CheckpointError(
+                f"{type(self).__name__}: the state dict belongs to a layer with other senses, classes or another tree "
+                f"(fingerprint {_short(found)}, this layer {_short(self._fingerprint)}); build it from the counts, senses, "
+                "clusters and settings of the layer that was stored"
+            )
+
+
+def _short(fingerprint: NDArray[Any]) -> str:
+    return "".join(f"{number & 255:02x}" for number in fingerprint[:4].tolist()) or "unreadable"

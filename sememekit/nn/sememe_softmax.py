@@ -15,8 +15,8 @@ from sememekit.decoders.mos_sdlm import MoSSDLM
 from sememekit.decoders.sdlm import SDLM
 from sememekit.errors import ConfigError
 from sememekit.layers import evaluating
+from sememekit.nn.output_layer import StructuredLayer
 from sememekit.nn.senses import Nested, Senses
-from sememekit.nn.structure import StructuredLayer
 from sememekit.sememes import SememeGraph
 
 

@@ -12,14 +12,12 @@ from sememekit.decoders.adaptive import Adaptive
 from sememekit.decoders.base import Decoder
 from sememekit.decoders.class_hsm import ClassHSM
 from sememekit.decoders.differentiated import Differentiated
-from sememekit.decoders.moc import MoC
-from sememekit.decoders.mos import MoS
+from sememekit.decoders.mos import MoC, MoS
 from sememekit.decoders.sampled import Sampled
 from sememekit.decoders.softmax import Softmax
 from sememekit.decoders.tree_hsm import TreeHSM
 from sememekit.errors import ConfigError
-from sememekit.nn.output_layer import OutputLayer
-from sememekit.nn.structure import StructuredLayer
+from sememekit.nn.output_layer import OutputLayer, StructuredLayer
 from sememekit.sememes import SememeGraph
 
 
@@ -172,7 +170,7 @@ class MixtureOfContexts(OutputLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> words_TB = layer.predict(hidden_TBH)
 
-    p(w | h) = softmax_w((sum_k pi_k h_k) . x + b). Settings as ``MixtureOfSoftmaxes`` (``decoders.moc``).
+    p(w | h) = softmax_w((sum_k pi_k h_k) . x + b). Settings as ``MixtureOfSoftmaxes`` (``decoders.mos``).
     """
 
     decoder_class: ClassVar[type[Decoder]] = MoC

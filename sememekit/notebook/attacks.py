@@ -21,6 +21,8 @@ from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import ConfigError, DataError
 from sememekit.notebook.shown import Table, framed
 from sememekit.progress import Progress, silent
+from sememekit.reports.attack import rate_rows, report_page
+from sememekit.reports.attack_ratings import write_sheets
 from sememekit.runs.attacks.adapters import adapted
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_only_errors
@@ -74,15 +76,11 @@ class AttackResult:
 
     def summary(self) -> Table:
         """The figures that ``sememekit attack`` prints."""
-        from sememekit.reports.attack import rate_rows
-
         return Table(("figure", "value"), rate_rows(self.report), f"Attack on {self.report.victim}")
 
     @property
     def html(self) -> str:
         """The page of the attack, which needs nothing else."""
-        from sememekit.reports.attack import report_page
-
         return report_page(self.report, self.results)
 
     def __repr__(self) -> str:
@@ -175,6 +173,7 @@ def attack(
         found = AttackResult(report, results)
         if out is not None:
             folder.write_report(report, found.html)
+            write_sheets(folder, results)
     refuse_only_errors(report, results, kept=out is not None, typed=False)
     return found
 

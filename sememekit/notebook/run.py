@@ -10,8 +10,7 @@ from typing import Any, Final
 import torch
 
 from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score, score_overlay
-from sememekit.attack import long_run
-from sememekit.config import checked_arguments
+from sememekit.config.settings import checked_arguments
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
 from sememekit.notebook.shown import Shown, Table
@@ -85,7 +84,6 @@ class Run(OpenRun):
         overlay: Path | str | None = None,
         carry: bool = False,
         segment: bool | None = None,
-        lexicon: str | None = None,
     ) -> Table:
         """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
         for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
@@ -95,10 +93,9 @@ class Run(OpenRun):
             overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
             segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
-            lexicon: ``FORMAT:PATH`` of the words that the segmenter knew, for a run without ``lexicon.txt``.
         """
         kind = self._kind("score", "words", "texts")
-        options = {"overlay": overlay, "carry": carry, "segment": segment, "lexicon": lexicon}
+        options = {"overlay": overlay, "carry": carry, "segment": segment}
         rows = self._scored("score", text, **self._checked("score", kind, options, Run.score))
         columns = ["line", "position", "word", "read as", "nats", *(["nats with overlay"] if overlay is not None else [])]
         cells = [
@@ -149,7 +146,7 @@ class Run(OpenRun):
         from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
         from sememekit.analysis.explanations.words import explain
         from sememekit.analysis.explanations.written_text import explain_writing
-        from sememekit.reports import explanation, label_explanation, lattice, written_explanation
+        from sememekit.reports import explanation, labels, lattice, written_explanation
 
         kind = self._kind("explain", *_KINDS)
         _check_texts("explain", "a string for each text", text, *others)
@@ -157,7 +154,7 @@ class Run(OpenRun):
         asked = {name: options[name] for name in ("embeddings",) if more and name in options}
         embeddings = self._checked("explain", kind, asked, *more).get("embeddings", False)
         ways: dict[Kind, tuple[Callable[..., Any], Callable[[Any], str]]] = {
-            "labels": (explain_label, label_explanation.explanation_page),
+            "labels": (explain_label, labels.explanation_page),
             "texts": (explain_writing, written_explanation.explanation_page),
             "lattices": (explain_embeddings, lattice.embeddings_page)
             if embeddings
@@ -172,6 +169,27 @@ class Run(OpenRun):
         if others:
             raise ConfigError(f"explain: {self.path} takes one text, given {1 + len(others)}")
         return Shown(function(self, text.split() if embeddings else text, **given), page)
+
+    def tag(self, text: Lines, **options: Any) -> Table:
+        """The most probable sense of each word, with its probability and sememes, and the nats of the word: of models that
+        predict words. The title says how often the method was right, where ``eval --senses`` measured it.
+
+        Args:
+            text: a sentence a line.
+            options: ``words`` (only these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``.
+        """
+        from sememekit.analysis.senses.tagging import header_of, tag
+
+        given = self._checked("tag", self._kind("tag", "words"), options, tag)
+        rows = [*tag(self, _lines("tag", text), **given)]
+        cells: list[tuple[Any, ...]] = []
+        for row in rows:
+            best = row.senses[0] if row.senses else None
+            own = (None, None, None) if best is None else (best.number, best.probability, " ".join(best.sememes))
+            cells.append((row.sentence, row.position, row.token, row.nats, *own))
+        columns = ("line", "position", "word", "nats", "sense", "probability", "sememes")
+        header = header_of(self, given.get("method", "combined"), given.get("sources", ()))
+        return Table(columns, cells, "; ".join(header.sentences()))
 
     def segment(self, text: Lines, decoding: Decoding = "viterbi") -> list[str] | list[list[str]]:
         """The words of a raw text: of lattice models. A string gives a list of words, several lines a list for each.
@@ -192,8 +210,8 @@ class Run(OpenRun):
         Args:
             prompt: words to begin with, or the source text.
             options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
-                ``overrides``, such as ``["task.search.beam_size=10"]``, ``apart`` for words between blanks, which nothing
-                cuts, and ``lexicon`` as in ``score``.
+                ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between blanks, which
+                nothing cuts.
         """
         from sememekit.runs.generation import generate
 
@@ -212,11 +230,10 @@ class Run(OpenRun):
         device: str,
         overrides: Sequence[str] = (),
         apart: bool = False,
-        lexicon: str | None = None,
     ) -> Generated:
         from sememekit.runs.writing import load_writer, search_of, write_texts
 
-        writer = load_writer(self, which=which, device=device, apart=apart, lexicon=lexicon)
+        writer = load_writer(self, which=which, device=device, apart=apart)
         search = search_of(writer.task, overrides)
         written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
         return Generated(written.best.text, written)
@@ -234,6 +251,7 @@ class Run(OpenRun):
         wanted = "a list with a string for each example, or with a tuple of strings"
         _check_texts("predict", wanted, *(part for one in given for part in (one if isinstance(one, list | tuple) else [one])))
         classifier = load_classifier(self, which=self._which, device=self.settings.device)
+        classifier.check(given, "predict")
         rows = [
             (text if isinstance(text, str) else " / ".join(text), classifier.labels[int(values.argmax())], *values.tolist())
             for text, values in zip(given, classifier.probabilities(given), strict=True)
@@ -266,19 +284,10 @@ class Run(OpenRun):
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
     ) -> Sequence[ScoredToken]:
-        """Rows of ``score`` for a method; raw Chinese is cut as the data were, unless ``segment`` says otherwise.
-
-        Raises:
-            DataError: raw Chinese, and the data were cut by hand.
-        """
+        """Rows of ``score`` for a method."""
         lines = _lines(method, text)
-        raw = long_run(tuple(lines)) if segment is None else ""
-        if raw and self.signature.options.get("segmenter") == "none":
-            raise DataError(
-                f"{raw[:12]!r} has no blanks between its words, and the data of {self.path} were given with blanks; give the "
-                "text with blanks between its words"
-            )
-        given = {"which": self._which, "device": self.settings.device, **options, "segment": bool(segment or raw)}
+        given = {"name": "the text, line", **options, "segment": segment}
+        given |= {"which": self._which, "device": self.settings.device}
         if overlay is None:
             return list(score(self, lines, **given))
         return list(score_overlay(self, lines, Path(overlay), **given))
@@ -291,6 +300,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
+    "tag": frozenset({"words"}),
     "explain": frozenset(_KINDS),
     "segment": frozenset({"lattices"}),
     "generate": frozenset({"words", "texts"}),
@@ -332,14 +342,16 @@ def _lines(method: str, text: Lines) -> list[str]:
     """The lines of a text, which LF ends as in files. Raises TypeError: it is none, such as a number, bytes or the path of a
     file."""
     if isinstance(text, str):
-        return text.removeprefix("\ufeff").removesuffix("\n").split("\n") if text else []
+        text = text.removesuffix("\n").split("\n") if text else []
     lines = list(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else [text]
     _check_texts(method, "a string with a sentence a line, or a list of strings", *lines)
-    return lines
+    return [line.removeprefix("\ufeff") for line in lines]
 
 
 def _check_texts(method: str, wanted: str, *texts: object) -> None:
-    """Raise TypeError for the first that is no string."""
+    """Raise TypeError for the first that is no string, DataError for a NUL, as in files."""
+    if number := next((place for place, text in enumerate(texts, start=1) if isinstance(text, str) and "\0" in text), 0):
+        raise DataError(f"run.{method}: a NUL in text {number}; clean it, such as with: text.replace('\\0', ' ')")
     other = next((text for text in texts if not isinstance(text, str)), "")
     if not isinstance(other, str):
         raise TypeError(f"run.{method} takes {wanted}, given {other!r:.80} ({type(other).__name__})")

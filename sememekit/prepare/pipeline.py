@@ -30,8 +30,7 @@ from sememekit.corpora.units import ShardResult
 from sememekit.data.prepared import VOCABULARY, PreparedData, token_type
 from sememekit.data.segmenters import LEXICON, MODEL, MODELS, lexicon_bytes
 from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
-from sememekit.engines.base import Engine
-from sememekit.engines.opening import open_engine
+from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import naming, sole_writer, sync_to_disk
 from sememekit.prepare.encode import IdWriter
@@ -155,6 +154,16 @@ class Pipeline:
             corpus, seed = self._corpus, self._settings.seed
             splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
         examples = self._corpus.annotate(target, shards)
+        ends = sum(one.sentences for one in splits.values()) if self._end_of_sentence else 0
+        if sum(one.tokens - one.unknown for one in splits.values()) <= ends:
+            at_least = f"--min-count {self._min_count}" if self._given is None else f"--vocabulary {self._given.where}"
+            raise DataError(f"{at_least}: no word of the text is left; leave it out, or give text of that language, cut")
+        for split, summary in splits.items():
+            if examples is None and summary.tokens < 2:
+                raise DataError(
+                    f"the split {split!r} has one token, which nothing predicts; give more text for it: --{split} FILE, or a "
+                    "longer text that is divided"
+                )
         chunks = self._count_chunks(target, merged.vocabulary)
         for result in results:
             for name, amount in result.faults.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
@@ -17,10 +18,12 @@ from sememekit.corpora.opening import with_rules
 from sememekit.corpora.plain import Plain
 from sememekit.data.segmenters import MODELS, lexicon_bytes
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
+from sememekit.prepare.line_forms import form_of_lines
 from sememekit.prepare.pipeline import Cutting, SegmenterWords
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
-from sememekit.text.form import TextForm
+from sememekit.text.form import TextForm, without_ends
 from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 from sememekit.text.reading import FaultCounter, Span, read_pieces
 from sememekit.text.scripts import UNSPACED_RANGES
@@ -39,6 +42,10 @@ this. Where a text of another script has few of them, its first lines decide, an
 
 _CUT_AT_BLANKS: Final = ("none", "english", "english-cased", "gigaword")
 """Segmenters to which a sentence without blanks is one word."""
+_CUTTING: Final = ("jieba", "characters", "sentencepiece", "fmm")
+"""Segmenters that cut Chinese, the one to begin with first."""
+_PARTS: Final = re.compile(r"\t|<\w+>")
+"""What stands between the texts of a line of examples, and the turns of a dialogue."""
 _TRAINING_SENTENCES: Final = 500_000
 """A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
 
@@ -62,12 +69,16 @@ def own_cutting(
 
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
         if asked is None and isinstance(corpus, Plain | ExampleCorpus) and name in _CUT_AT_BLANKS:
-            _refuse_text_without_blanks(parts[0][1], settings.errors)
+            _refuse_text_without_blanks(corpus, parts[0][1], settings.errors)
+        if isinstance(corpus, Plain):
+            warn_of_form(parts[0][1], settings.errors)
         if tokenizer is not None:
             model.with_name(MODELS["hf"]).write_bytes(tokenizer.content)
             return tokenizer
         if name == "sentencepiece":
-            sentences = islice(_training_sentences(corpus, parts, settings.errors, settings.seed), _TRAINING_SENTENCES)
+            ends = corpus.end_of_sentence if settings.end_of_sentence is None else settings.end_of_sentence
+            read = _training_sentences(corpus, parts, settings.errors, settings.seed)
+            sentences = islice(map(without_ends, read) if ends else read, _TRAINING_SENTENCES)
             model.write_bytes(train_sentencepieces(sentences, settings.pieces, settings.seed, settings.piece_model))
             return SentencePieces(model)
         return open_segmenter(name, words=words.words if words else None, hmm=settings.hmm, cut_latin=corpus.cuts_latin)
@@ -126,23 +137,33 @@ def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
     for piece in islice(pieces, _LINES_TO_SEE):
         if piece.text.isascii():
             continue
-        words = [len(_UNSPACED.findall(word)) for word in piece.text.split()]
-        if sum(words) >= _SHORTEST_SENTENCE:
-            seen += 1
-            raw += len(words) == 1 or sum(words) > _LONGEST_WORD * sum(map(bool, words))
-        if seen == _SENTENCES_TO_SEE:
+        for part in _PARTS.split(piece.text):
+            words = [len(_UNSPACED.findall(word)) for word in part.split()]
+            if sum(words) >= _SHORTEST_SENTENCE:
+                seen += 1
+                raw += len(words) == 1 or sum(words) > _LONGEST_WORD * sum(map(bool, words))
+        if seen >= _SENTENCES_TO_SEE:
             break
     return raw, seen
 
 
-def _refuse_text_without_blanks(span: Span, errors: str) -> None:
+def warn_of_form(span: Span, errors: str) -> None:
+    """A RunWarning where the lines of a running text are columns, tags, trees or numbered."""
+    pieces = read_pieces(span, FaultCounter("replace" if errors == "strict" else errors))
+    if found := form_of_lines([piece.text for piece in islice(pieces, _SENTENCES_TO_SEE)], span.name):
+        warnings.warn(f"{span.name}: {found}", RunWarning, stacklevel=2)
+
+
+def _refuse_text_without_blanks(corpus: Corpus, span: Span, errors: str) -> None:
     """Raise DataError for Chinese or Japanese without blanks between words: each sentence would become one word."""
     raw, seen = sentences_without_blanks(span, errors)
     if raw * 2 > seen:
+        first, *others = [f"{name}{' with --lexicon' * (name == 'fmm')}" for name in _CUTTING if name in corpus.segmenters]
+        or_others = f" (or {', '.join(others)})" if others else ""
         raise DataError(
             f"{span.name}: {raw:,} of the first {seen:,} sentences with Chinese or Japanese characters have no blanks between "
-            "words, so that each would become one word; add --segmenter jieba (or characters, sentencepiece, or fmm with "
-            "--lexicon), or --segmenter none if that is what you want"
+            f"words, so that each would become one word; add --segmenter {first}{or_others}, or --segmenter none if that is "
+            "what you want"
         )
 
 

@@ -33,10 +33,11 @@ from sememekit.engines.base import Engine
 from sememekit.errors import DataError
 from sememekit.files import sync_to_disk, write_bytes
 from sememekit.progress import Progress
+from sememekit.text.form import CLOSING, OPENING, has_ends, without_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, clean_blocks, place, read_pieces
 from sememekit.text.segmenters import Segmenter, numbering
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 _FILES: Final = (".ids", ".units", ".types")
 _FLUSH: Final = 1 << 20
 
@@ -116,6 +117,8 @@ def _blocks(
             yield from _one_by_one(block, corpus, segmenter, ids, end, faults)
             continue
         lines = block.removesuffix("\n").split("\n")
+        if end is not None and any(mark in block for mark in (*OPENING, *CLOSING)):
+            lines = [_bare(line, faults) for line in lines]
         words, counts = number(lines)
         sizes = line_sizes(lines)
         kept = slice(None) if corpus.keeps_blank_lines else sizes[:, 0] > 0
@@ -141,6 +144,14 @@ def _one_by_one(
     yield _taken(words), _taken(units).reshape(-1, 3)
 
 
+def _bare(line: str, faults: FaultCounter) -> str:
+    """A line that gets an end, without marks of its ends, which are counted."""
+    if not has_ends(line):
+        return line
+    faults.add("end_marks")
+    return without_ends(line)
+
+
 def _taken(values: array[int]) -> _Array:
     return np.frombuffer(values, dtype=np.int64)
 
@@ -150,7 +161,7 @@ def _units(
 ) -> Iterator[tuple[list[str], int, int]]:
     """Sentences of a piece, with the word ``end`` after each, unless the piece ends inside a line."""
     try:
-        found = list(corpus.units(piece.text, segmenter))
+        found = list(corpus.units(piece.text if end is None else _bare(piece.text, faults), segmenter))
     except DataError as error:
         raise DataError(f"{place(span, piece.offset)}: {error}") from None
     for index, (words, characters, size, left_out) in enumerate(found):

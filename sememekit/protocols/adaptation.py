@@ -17,23 +17,16 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.measure.scored import Scored, tallies
 from sememekit.progress import OneStage, Progress
-from sememekit.protocols import (
-    STATISTICS_FILE,
-    CacheGrid,
-    CachePoint,
-    CacheSettings,
+from sememekit.protocols.cache import CacheGrid, CachePoint, CacheSettings, cache_settings, tune_cache, with_cache
+from sememekit.protocols.dynamic import (
     DynamicGrid,
     DynamicPoint,
     DynamicSettings,
-    GradientStatistics,
-    cache_settings,
     dynamic_settings,
     grid_points,
     score_dynamically,
-    statistics_for,
-    tune_cache,
-    with_cache,
 )
+from sememekit.protocols.gradient_statistics import STATISTICS_FILE, GradientStatistics, statistics_for
 from sememekit.tasks.base import WordPredictor
 
 DYNAMIC_TUNING_TOKENS: Final = 30_000

@@ -178,9 +178,8 @@ def _read(file: Path, signature: dict[str, Any], task: WordPredictor) -> Gradien
                 return None
             tensors = {name: opened.get_tensor(name).to(task.device) for name in opened.keys()}  # noqa: SIM118
             num_batches = int(metadata["num_batches"])
-            # Files of earlier versions have no checksum.
             ordered = dict(sorted(tensors.items()))
-            if metadata.get("sha256") not in (None, _checksum(ordered, metadata["num_batches"])):
+            if metadata.get("sha256") != _checksum(ordered, metadata["num_batches"]):
                 raise ValueError("its numbers are not those that were written")
     except (OSError, KeyError, TypeError, ValueError, RecursionError, safetensors.SafetensorError) as error:
         raise CheckpointError(

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from sememekit.analysis.analyze import Analysis, RunAnalysis
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-
-
-def write_analysis_page(analysis: Analysis, path: Path) -> None:
-    """Write an analysis as a page that needs nothing else."""
-    pages.write_page(path, analysis_page(analysis))
 
 
 def analysis_page(analysis: Analysis) -> str:

@@ -137,6 +137,8 @@ def _data(run: Run) -> str:
         f"sentences end with a word of their own: {'yes' if signature.end_of_sentence else 'no'}",
         f"vocabulary: {signature.vocabulary_size:,} words, fingerprint `{signature.vocabulary}`",
     ]
+    if added := max((record.get("augmented", 0) for record in run.metrics()), default=0):
+        facts.append(f"training examples added by `--augment`: {added:,}")
     labels = f" Labels: {_plain(', '.join(run.labels))}." if run.labels else ""
     table = _table(("split", "tokens", "types", "unknown", "sentences", "SHA-256 of the ids"), rows)
     return f"## Data\n\n{'; '.join(facts)}.{labels}\n\n{table}"

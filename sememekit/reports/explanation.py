@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from sememekit.analysis.explanations.sememes import ContextSememe
@@ -13,11 +12,6 @@ from sememekit.reports import pages
 
 SHOWN: Final = 12
 """Rows of what an overlay changes that are shown; --json has all."""
-
-
-def write_page(explanation: Explanation, path: Path) -> None:
-    """Write an explanation as a page that needs nothing else."""
-    pages.write_page(path, explanation_page(explanation))
 
 
 def explanation_page(explanation: Explanation) -> str:
@@ -100,4 +94,8 @@ def remarks(explanation: Explanation) -> list[str]:
         lines.append(f"The model does not know {', '.join(explanation.unknown)} and read {unknown} instead.")
     if explanation.no_senses is not None:
         lines.append(f"No senses: {explanation.no_senses}.")
+        return lines
+    lines.append("The stroke on the bar of a sense is the even share of the senses of its word.")
+    if not all(word.is_told_apart for word in explanation.words):
+        lines.append("Grey senses: the context does not tell them apart from what they are without any context.")
     return lines

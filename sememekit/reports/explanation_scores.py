@@ -1,9 +1,8 @@
-"""The tables, the chart and the page of ``sememekit evaluate-explanations``."""
+"""The tables, the chart and the page of ``sememekit eval --explanations``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from sememekit.analysis.explanations.evaluation import ExplanationScores
@@ -12,7 +11,7 @@ from sememekit.figures import percent, percent_interval
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Table
+from sememekit.reports.pages import Table
 
 NAMES: Final = {
     "rise": "rise (mass minus mean)",
@@ -25,11 +24,6 @@ NAMES: Final = {
 
 DRAWN: Final = ("rise", "mass", "gates", FREQUENCY)
 SHOWN_TOP: Final = 5
-
-
-def write_page(report: ExplanationScores, path: Path) -> None:
-    """Write the scores as a page that needs nothing else."""
-    pages.write_page(path, scores_page(report))
 
 
 def scores_page(report: ExplanationScores) -> str:
@@ -61,7 +55,7 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
     sememes = [(band.name, band.pairs, {s.ranking: s.found for s in band.scores if s.top == top}) for band in report.sememes]
     return [
         Table("All positions, per cent", columns, whole),
-        _by_band(f"Recall of the first {top} by the count of the gold word in the vocabulary, per cent", rankings, words),
+        _by_band(f"Recall of the first {top} by the count of the gold word in the training text, per cent", rankings, words),
         _by_band(f"Gold sememes among the first {top} by the counted tokens that have them, per cent", rankings, sememes),
     ]
 

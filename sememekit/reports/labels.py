@@ -1,14 +1,15 @@
-"""The tables of ``sememekit analyze`` for classifiers, and their page."""
+"""Classifiers: the tables of ``sememekit analyze`` and their page, and the page of an explanation of a label."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from sememekit.analysis.analyze_labels import Group, LabelAnalysis, LabelRun, Moved
+from sememekit.analysis.explanations.label import HOW, LabelExplanation
+from sememekit.analysis.explanations.label import remarks as explanation_remarks
 from sememekit.figures import percent, percent_limits
 from sememekit.reports import pages
-from sememekit.reports.table import Table
+from sememekit.reports.pages import Table
 
 
 def overview(analysis: LabelAnalysis) -> Table:
@@ -68,12 +69,15 @@ def remarks(analysis: LabelAnalysis) -> list[str]:
     return lines
 
 
-def write_label_page(analysis: LabelAnalysis, path: Path) -> None:
-    """Write an analysis as a page that needs nothing else."""
-    pages.write_page(path, label_page(analysis))
-
-
 def label_page(analysis: LabelAnalysis) -> str:
     """A whole page for one analysis."""
     runs = [(run, tables(analysis, run)) for run in analysis.runs]
     return pages.render("labels", overview=overview(analysis), remarks=remarks(analysis), runs=runs)
+
+
+def explanation_page(explanation: LabelExplanation) -> str:
+    """A whole page: the labels, each text with its words, and the largest gates."""
+    effects = [abs(word.effect) for text in explanation.texts for word in text.words if word.effect is not None]
+    top = max((abs(item.effect) for item in explanation.sememes), default=0.0)
+    shown = {"remarks": explanation_remarks(explanation), "largest": max(effects, default=0.0), "top": top, "how": HOW}
+    return pages.render("label_explanation", explanation=explanation, **shown)

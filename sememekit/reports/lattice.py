@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, Final
 
 from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence
@@ -14,20 +13,10 @@ _TOKEN: Final = 15
 """Pixels of a character of a token."""
 
 
-def write_lattice_page(explanation: LatticeExplanation, path: Path) -> None:
-    """Write an explanation as a page that needs nothing else."""
-    pages.write_page(path, lattice_page(explanation))
-
-
 def lattice_page(explanation: LatticeExplanation) -> str:
     """A whole page for one text."""
     sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
     return pages.render("lattice", explanation=explanation, sentences=sentences)
-
-
-def write_embeddings_page(report: EmbeddingsReport, path: Path) -> None:
-    """Write what the embeddings of words are used for as a page that needs nothing else."""
-    pages.write_page(path, embeddings_page(report))
 
 
 def embeddings_page(report: EmbeddingsReport) -> str:

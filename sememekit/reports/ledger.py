@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
-from sememekit.claims import VERDICTS, ClaimResult
+from sememekit.claims.verdict import VERDICTS, ClaimResult
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.figures import percent, percent_interval
+from sememekit.figures import percent_interval
 from sememekit.reports import pages
 
 Row = tuple[str, ...]
 
-COLUMNS: Final = (
-    "claim",
-    "verdict",
-    "at equal CPU time",
-    "time of an update",
-    "seeds",
-    "baseline",
-    "other",
-    "difference",
-    "published",
-    "CPU minutes",
+COLUMNS: Final = ("claim", "verdict", "effect (95 %)", "paper")
+"""Columns of what was found: the sentence, and the relative differences measured and printed."""
+DETAILS: Final = (
+    *(
+        "name",
+        "place in the paper; metric",
+        "baseline",
+        "other",
+        "seeds",
+        "at equal CPU time",
+        "time of an update",
+        "CPU minutes",
+    ),
 )
+"""Columns of how it is known."""
+OWN: Final = "Claims of none of the five papers"
+"""Heading of controls and of questions of our own."""
+_LARGE: Final = 9.0
+"""A relative difference from which on an effect is a multiple and no longer per cent."""
 
 
 class Ledger(Record):
@@ -40,49 +48,59 @@ class Ledger(Record):
 
 
 def ledger(claims: Sequence[ClaimResult]) -> Ledger:
-    """The claims with how many have each verdict."""
+    """Return the claims with how many have each verdict."""
     counts = Counter(claim.verdict for claim in claims)
     return Ledger(claims=tuple(claims), counts={verdict: counts[verdict] for verdict in VERDICTS})
 
 
-def rows(claims: Sequence[ClaimResult]) -> list[Row]:
-    """One row a claim; a claim that was not run says why in the place of its figures."""
-    return [_row(claim) for claim in claims]
+def by_paper(claims: Sequence[ClaimResult]) -> Iterator[tuple[str, list[ClaimResult]]]:
+    """Yield each paper, by name, with its claims in their order; last the claims of none of the five papers."""
+    ordered = sorted(claims, key=lambda claim: (not claim.paper, claim.paper))
+    return ((paper or OWN, list(found)) for paper, found in groupby(ordered, lambda claim: claim.paper))
 
 
-def _row(claim: ClaimResult) -> Row:
-    if claim.means is None or claim.effect is None:
-        return (claim.name, claim.verdict, "", "", "", "", "", claim.why, _published(claim), "")
+def row(claim: ClaimResult) -> Row:
+    """Return the cells of ``COLUMNS``; a claim that was not run says why in the place of its effect."""
+    published = "" if claim.published is None else effect_text(claim.published)
+    if claim.effect is None:
+        return claim.statement, claim.verdict, claim.why, published
     verdict = f"{claim.verdict} (tiny: shows nothing)" if claim.tiny else claim.verdict
-    timed = f"{claim.verdict_at_equal_time}, {percent_interval(*claim.at_equal_time, sign='+')}" if claim.at_equal_time else ""
+    return claim.statement, verdict, effect_text(*claim.effect), published
+
+
+def effect_text(value: float, low: float | None = None, high: float | None = None) -> str:
+    """Write a relative difference with its interval, as a multiple where it is large; an interval of no width is left out.
+
+    >>> effect_text(-0.043, -0.06, -0.02), effect_text(29.612, 29.612, 29.612)
+    ('-4.3 % (-6.0 to -2.0)', '30.6 times')
+    """
+    if low is not None and high is not None and abs(high - low) < 1e-9:
+        low = high = None
+    if value < _LARGE:
+        return percent_interval(value, low, high, sign="+")
+    return f"{value + 1:.1f} times" + ("" if low is None or high is None else f" ({low + 1:.1f} to {high + 1:.1f})")
+
+
+def details(claim: ClaimResult) -> Row:
+    """Return the cells of ``DETAILS``; without results those after the metric are empty."""
+    place = f"{claim.source}; {claim.metric}"
+    if claim.means is None:
+        return claim.name, place, *[""] * (len(DETAILS) - 2)
+    means = (f"{mean:.2f}" if mean >= 1 else f"{mean:.4f}" for mean in claim.means)
+    seeds = str(claim.seeds[0]) if claim.seeds[0] == claim.seeds[1] else f"{claim.seeds[0]} and {claim.seeds[1]}"
+    timed = f"{claim.verdict_at_equal_time}, {effect_text(*claim.at_equal_time)}" if claim.at_equal_time else ""
     cost = f"{claim.cost:.2f}" if claim.cost else "" if claim.untrained else "not measured"
     cost += f", then {claim.cost_after_cut:.2f}" if claim.cost_after_cut else ""
-    seeds = str(claim.seeds[0]) if claim.seeds[0] == claim.seeds[1] else f"{claim.seeds[0]} and {claim.seeds[1]}"
-    means = (f"{mean:.2f}" if mean >= 1 else f"{mean:.4f}" for mean in claim.means)
-    return (
-        claim.name,
-        verdict,
-        timed,
-        cost,
-        seeds,
-        *means,
-        percent_interval(*claim.effect, sign="+"),
-        _published(claim),
-        f"{claim.cpu_minutes:.1f}",
-    )
-
-
-def _published(claim: ClaimResult) -> str:
-    return "" if claim.published is None else percent(claim.published, sign="+")
+    return claim.name, place, *means, seeds, timed, cost, f"{claim.cpu_minutes:.1f}"
 
 
 def markdown(found: Ledger) -> str:
-    """The ledger as a page of docs; rendered from results alone."""
+    """Return the ledger as a page of docs, rendered from results alone."""
     return "# Claims\n\n" + _body(found, "##")
 
 
 def into_page(page: str, found: Ledger, where: str) -> str:
-    """A page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was.
+    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was.
 
     Raises:
         DataError: the page, ``where`` in the message, has not each mark once, in this order.
@@ -99,35 +117,46 @@ END: Final = "<!-- end of the ledger -->"
 
 
 def _body(found: Ledger, heading: str) -> str:
-    lines = [_SUMMARY, ""]
-    lines += [f"- **{verdict}** ({found.counts[verdict]}): {VERDICTS[verdict]}." for verdict in VERDICTS]
-    lines += ["", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in rows(found.claims)]
-    lines += ["", f"{heading} What each claim says", ""]
-    lines += [f"- `{claim.name}`: {claim.statement} ({claim.source}; {claim.metric}){_note(claim)}" for claim in found.claims]
+    lines = [_SUMMARY, "", *table(("verdict", "claims", "meaning"), _counts(found))]
+    for paper, claims in by_paper(found.claims):
+        lines += ["", f"{heading} {paper}", "", *table(COLUMNS, [_named(claim) for claim in claims])]
+        lines += ["", *(f"- `{claim.name}`: {claim.note}" for claim in claims if claim.note)]
+        lines += ["", "<details markdown><summary>How it was measured</summary>", ""]
+        lines += [*table(DETAILS, map(details, claims)), "", "</details>"]
     return "\n".join(lines) + "\n"
 
 
-def _note(claim: ClaimResult) -> str:
-    return f" **Note:** {claim.note}" if claim.note else ""
+def _named(claim: ClaimResult) -> Row:
+    statement, verdict, *rest = row(claim)
+    return f"{statement} `{claim.name}`", f"**{verdict}**", *rest
+
+
+def _counts(found: Ledger) -> list[Row]:
+    return [(verdict, str(found.counts[verdict]), meaning) for verdict, meaning in VERDICTS.items()]
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    lines = [f"| {' | '.join(cell.replace('|', '/') for cell in one)} |" for one in (columns, *rows)]
+    return [lines[0], "|" + "---|" * len(columns), *lines[1:]]
 
 
 _SUMMARY: Final = """\
 Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models at a size that a
-CPU affords.
+CPU affords: `baseline`, then `other`, which the claim is about.
 
-- `baseline` and `other` are the metric on test, as geometric means over the seeds. `difference` is that of `other`, relative to
-  `baseline`, with its 95 % interval (Student, pooled variance, of logarithms).
-- `at equal CPU time` compares the best validation values of both models within the CPU time of the model whose training took
-  less. CPU time is the number of updates times the time of one. It is empty where no epoch is validated by the metric.
-- `time of an update` is the CPU time of an update of `other`, divided by that of `baseline`; the two were timed in turns. Where
-  the baseline needs no training, this column and the one before are empty.
-
-A verdict means:"""
+- **Effect**: difference of the metric of `other` on test, relative to `baseline`. Means over seeds are geometric. The interval
+  is Student's, with pooled variance, of logarithms.
+- **At equal CPU time**: the same for the best validation values within the CPU time of the model that trained for less time.
+  It is empty where no epoch is validated by the metric.
+- **Time of an update**: CPU time of an update of `other`, divided by that of `baseline`, timed interleaved. It is empty where
+  the baseline needs no training."""
 
 
 def ledger_page(found: Ledger) -> str:
-    """The ledger as one HTML page."""
-    said = [(claim.name, claim.statement, f"{claim.source}; {claim.metric}", claim.note) for claim in found.claims]
-    counts = [(verdict, str(found.counts[verdict]), meaning) for verdict, meaning in VERDICTS.items()]
-    return pages.render("ledger", columns=COLUMNS, rows=rows(found.claims), counts=counts, said=said)
+    """Return the ledger as one HTML page."""
+    papers = [
+        (paper, [(claim, row(claim)) for claim in claims], [details(claim) for claim in claims])
+        for paper, claims in by_paper(found.claims)
+    ]
+    return pages.render("ledger", columns=COLUMNS, details=DETAILS, counts=_counts(found), papers=papers)

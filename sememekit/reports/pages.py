@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: style and script are inside.
+"""Self-contained HTML pages: style and script are inside; and tables, for pages and terminals.
 
 Templates stand in ``templates/``; they escape whatever is not markup already.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -75,3 +76,17 @@ def _environment() -> Environment:
     environment.filters["show"] = formatted
     environment.filters["labelled"] = _labelled
     return environment
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, headings, and rows of cells; columns from ``numeric`` on hold numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: int = 1
+
+    @property
+    def numbers(self) -> range:
+        return range(self.numeric, len(self.columns))

@@ -32,8 +32,8 @@ class TextSummary(Record):
         tokens: of each split.
         vocabulary: words of it.
         unknown_rate: share of tokens that are ``<unk>``.
+        annotated: share of the tokens that have sememes.
         segmenter: how an own text was cut into words; empty for the newspaper, whose words are given.
-        annotated: share of the running words that have sememes; None where an earlier version did not say.
     """
 
     month: str
@@ -42,8 +42,8 @@ class TextSummary(Record):
     tokens: dict[str, int]
     vocabulary: int
     unknown_rate: float
+    annotated: float
     segmenter: str = ""
-    annotated: float | None = None
 
 
 class ModelRow(Record):
@@ -163,7 +163,7 @@ def verdict(models: Sequence[ModelRow]) -> str:
         f"({sememes.test_perplexity:.1f} against {softmax.test_perplexity:.1f}), on the validation text a "
         f"{_change(softmax.best_valid, sememes.best_valid)} one, with {larger} "
         f"parameters and {slower:.1f} times the training time a token. "
-        "One run of each, on a small text: docs/results/sdlm.md has larger ones with several seeds."
+        "One run of each, on a small text: docs/results/sdlm.md of the repository has larger ones with several seeds."
     )
 
 
@@ -183,11 +183,7 @@ def how_it_was_made(report: QuickstartReport) -> list[str]:
             f"Text: {text.paragraphs:,} of the {text.paragraphs_of_month:,} {kind}, chosen at random; "
             f"{tokens} tokens; {text.vocabulary:,} words, {percent(text.unknown_rate)} of the tokens unknown."
         )
-    annotated = (
-        ""
-        if report.text is None or report.text.annotated is None
-        else f"; {percent(report.text.annotated)} of the text has any"
-    )
+    annotated = "" if report.text is None else f"; {percent(report.text.annotated)} of the text has any"
     lines.append(f"Sememe graph: {report.senses:,} senses and {report.sememes:,} sememes{annotated}.")
     lines.append(
         "Both models have equal data, size, dropout, optimiser, rate, schedule and seed, and are trained with sampled words "

@@ -122,7 +122,8 @@ def _summary(plan: Mapping[str, Any], epochs: Sequence[Entry], best: Entry | Non
         where = f"the best weights have the clusters that cluster-update gave them after {best['step']:,} steps"
     else:
         where = f"best on validation after epoch {best['epoch']}: {_values(best['valid'])}"
-    return f"{names.removeprefix('task ')}; {len(epochs)} epochs, {last['step']:,} steps; {where}. {ended}"
+    added = f"; {last['augmented']:,} training examples added by --augment" if last.get("augmented") else ""
+    return f"{names.removeprefix('task ')}{added}; {len(epochs)} epochs, {last['step']:,} steps; {where}. {ended}"
 
 
 def _values(valid: Mapping[str, float]) -> str:
@@ -172,8 +173,10 @@ def _drops(table: Mapping[str, Any]) -> bool:
 
 def training_figure(plan: Mapping[str, Any]) -> str:
     """Say what a figure of training is of: a thinned model, or an estimate from sampled words, which is too low on average."""
-    samples = plan.get("decoder", {}).get("samples", 0)
-    estimate = [f"estimated from {samples:,} sampled words"] if samples else []
+    decoder = plan.get("decoder", {})
+    samples = decoder.get("samples", 0)
+    until = ", exact from the first cut on" if decoder.get("samples_until") == "first-cut" else ""
+    estimate = [f"estimated from {samples:,} sampled words{until}"] if samples else []
     return ", ".join(["training", *(["dropout on"] if _drops(plan) else []), *estimate])
 
 
@@ -229,7 +232,7 @@ def _table(epochs: Sequence[Entry], best: Entry | None) -> tuple[tuple[str, ...]
         (
             str(epoch["epoch"]),
             f"{epoch['step']:,}",
-            f"{epoch['train_nats']:.3f}",
+            f"{epoch['train_nats']:.3f}{' (estimated)' if epoch.get('estimated') else ''}",
             *(_figure(name, epoch["valid"][name]) if name in epoch["valid"] else "–" for name in names),
             f"{epoch['rate']:g}",
             f"{epoch['tokens_per_second']:,.0f}",

@@ -5,23 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final, Literal
 
-from sememekit.analysis.compare_runs import RunsComparison, Side
-from sememekit.analysis.scored_runs import ACCURACY, PERPLEXITY, Scale
+from sememekit.analysis.compare_runs import RunsComparison, Side, SideMeasure
 from sememekit.errors import ConfigError
 from sememekit.figures import percent, percent_limits
 from sememekit.files import Kind
-from sememekit.measure.intervals import Interval
+from sememekit.measure.sides import SCALES
 from sememekit.reports.charts import Curves, Line
 
-_PLURAL: Final = {"perplexity": "perplexities", "accuracy": "accuracies"}
 _UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}
 """What the draws behind an interval are of."""
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
 LATEX: Final = Kind("a LaTeX table that compare wrote", lambda head: head.startswith(b"% sememekit compare"))
 
+_FORMULA: Final = ("=", "+", "-", "@")
+"""A name that begins so is a formula to a spreadsheet, unless a mark says that it is text."""
 MOST_LINES: Final = 4
 """Sides that a chart can tell apart."""
 
@@ -34,25 +34,26 @@ def columns(report: RunsComparison) -> tuple[str, ...]:
     return ("", "model", "seeds", *figures, "over seeds", "over both")
 
 
+def _measures(report: RunsComparison) -> Iterator[tuple[int, int, Side, SideMeasure]]:
+    """Each measure by its number, of each side by its number."""
+    for number in range(len(report.sides[0].measures)):
+        for place, side in enumerate(report.sides):
+            yield number, place, side, side.measures[number]
+
+
 def rows(report: RunsComparison) -> list[tuple[str, ...]]:
     """A row for each measure of each side, as a person reads it."""
-    found = []
-    for number in range(len(report.sides[0].measures)):
-        for place, side in enumerate(report.sides, start=1):
-            measure = side.measures[number]
-            difference = measure.difference
-            intervals = [] if difference is None else [difference.sentences, difference.seeds, difference.both]
-            found.append(
-                (
-                    title_of(report, number) if side is report.sides[0] else "",
-                    f"{place}: {_short(side.name)}",
-                    str(len(side.runs)),
-                    _figure(measure.mean, report.figure),
-                    "" if measure.sd is None else _figure(measure.sd, report.figure),
-                    "" if difference is None else _change(difference.seeds.value),
-                    *([_limits(one) for one in intervals] or ["", "", ""]),
-                )
-            )
+    found: list[tuple[str, ...]] = []
+    for number, place, side, measure in _measures(report):
+        title = "" if place else title_of(report, number)
+        name, seeds = f"{place + 1}: {_short(side.name)}", str(len(side.runs))
+        row = (title, name, seeds, *_figures(report, measure, "none by then"))
+        if measure.difference is None:
+            found.append((*row, "", "", "", ""))
+        else:
+            intervals = (measure.difference.sentences, measure.difference.seeds, measure.difference.both)
+            limits = ("–" if one is None else percent_limits(one.low, one.high, 2, "+") for one in intervals)
+            found.append((*row, _change(measure.difference.seeds.value), *limits))
     return found
 
 
@@ -61,61 +62,54 @@ def title_of(report: RunsComparison, number: int) -> str:
     measure = report.sides[0].measures[number]
     if measure.budget is None:
         return f"{report.split} {measure.measure}"
-    unit = "updates" if number == 1 else "s"
-    return f"{measure.measure} ({measure.budget:,.0f} {unit})"
+    digits = ",.0f" if number == 1 or measure.budget >= 10 else ".2g"
+    return f"{measure.measure} ({measure.budget:{digits}} {'updates' if number == 1 else 's'})"
 
 
-def _figure(value: float | None, figure: str) -> str:
-    if value is None:
-        return "–"
-    if figure == "accuracy":
-        return percent(value, 2, unit=False)
-    return f"{value:,.2f}" if value < 1e9 else f"{value:.4g}"
+def _figures(report: RunsComparison, measure: SideMeasure, nothing: str) -> tuple[str, str]:
+    """The mean, or ``nothing`` where there is none, and the standard deviation."""
+
+    def shown(value: float) -> str:
+        if report.figure == "accuracy":
+            return percent(value, 2, unit=False)
+        return f"{value:,.2f}" if value < 1e9 else f"{value:.4g}"
+
+    return nothing if measure.mean is None else shown(measure.mean), "" if measure.sd is None else shown(measure.sd)
 
 
 def _change(share: float | None) -> str:
     return percent(share, 2, "+", unit=False)
 
 
-def _limits(found: Interval | None) -> str:
-    return "–" if found is None else percent_limits(found.low, found.high, 2, "+")
-
-
 def csv_text(report: RunsComparison) -> str:
     """One line for each measure of each side, with all digits; shares, not per cent."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    unit = _UNITS[report.figure]
-    writer.writerow(
-        [
-            *("measure", "budget", "side", "seeds", _PLURAL[report.figure], "mean", "sd", "difference"),
-            *(f"{over}_{end}" for over in (unit, "seeds", "both") for end in ("low", "high")),
-        ]
-    )
-    for number in range(len(report.sides[0].measures)):
-        for side in report.sides:
-            one = side.measures[number]
-            name = f"{report.split} {one.measure}" if one.budget is None else one.measure
-            found = one.difference
-            parts = (None, None, None) if found is None else (found.sentences, found.seeds, found.both)
-            limits = [limit for part in parts for limit in ((None, None) if part is None else (part.low, part.high))]
-            writer.writerow(
-                [
-                    *(name, one.budget, _cell(side.name), " ".join(map(str, side.seeds)), " ".join(map(repr, one.values))),
-                    *(one.mean, one.sd, None if found is None else found.seeds.value, *limits),
-                ]
-            )
+    plural = {"perplexity": "perplexities", "accuracy": "accuracies"}[report.figure]
+    limits = (f"{over}_{end}" for over in (_UNITS[report.figure], "seeds", "both") for end in ("low", "high"))
+    writer.writerow(["measure", "budget", "side", "seeds", plural, "mean", "sd", "difference", *limits])
+    for _, _, side, one in _measures(report):
+        name = f"{report.split} {one.measure}" if one.budget is None else one.measure
+        found = one.difference
+        parts = (None, None, None) if found is None else (found.sentences, found.seeds, found.both)
+        side_name = f"'{side.name}" if side.name.startswith(_FORMULA) else side.name
+        seeds, values = " ".join(map(str, side.seeds)), " ".join(map(repr, one.values))
+        figures = (one.mean, one.sd, None if found is None else found.seeds.value)
+        ends = (limit for part in parts for limit in ((None, None) if part is None else (part.low, part.high)))
+        writer.writerow([name, one.budget, side_name, seeds, values, *figures, *ends])
     return stream.getvalue()
 
 
 def latex_text(report: RunsComparison) -> str:
     """A table for the package booktabs. A remark says what the interval of each measure is over: sentences and seeds where both
     are known, seeds where no text was scored, and sentences where there is one run a side."""
+    titles = [title_of(report, number) for number in range(len(report.sides[0].measures))]
+    over = [_over(report, number) for number in range(len(titles))]
     comments = [
         f"sememekit compare {' '.join(side.name for side in report.sides)}",
         f"signature: {report.signature}",
         *report.remarks,
-        *(f"{title_of(report, number)}: interval over {_over(report, number)[0]}" for number in _numbers(report)),
+        *(f"{title}: interval over {words}" for title, (words, _) in zip(titles, over, strict=True)),
     ]
     lines = [
         *(f"% {' '.join(remark.split())}" for remark in comments),  # a line end in a name would leave the comment
@@ -123,20 +117,17 @@ def latex_text(report: RunsComparison) -> str:
         r"\toprule",
         rf"model & seeds & {_escaped(columns(report)[3])} & {_escaped(columns(report)[5])} & 95\,\% interval \\",
     ]
-    for number in _numbers(report):
-        title = _escaped(title_of(report, number))
-        lines += [r"\midrule", rf"\multicolumn{{5}}{{l}}{{\emph{{{title}}}}} \\"]
-        lines += [_latex_row(report, side, number) for side in report.sides]
+    for number, place, side, measure in _measures(report):
+        if not place:
+            lines += [r"\midrule", rf"\multicolumn{{5}}{{l}}{{\emph{{{_escaped(titles[number])}}}}} \\"]
+        value, sd = _figures(report, measure, "--")
+        cells = [_escaped(side.name), str(len(side.runs)), rf"{value} $\pm$ {sd}" if sd else value, "", ""]
+        if (found := measure.difference) is not None:
+            limits = getattr(found, over[number][1])
+            cells[3] = "--" if found.seeds.value is None else f"${_change(found.seeds.value)}$"
+            cells[4] = "--" if limits.low is None else f"$[{_change(limits.low)}, {_change(limits.high)}]$"
+        lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
-
-
-def _cell(name: str) -> str:
-    """A name as a spreadsheet takes it: one that begins like a formula is text."""
-    return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
-
-
-def _numbers(report: RunsComparison) -> range:
-    return range(len(report.sides[0].measures))
 
 
 def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences", "seeds", "both"]]:
@@ -147,18 +138,6 @@ def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences"
     if all(found and found.both and found.both.low is not None for found in differences):
         return f"{_UNITS[report.figure]} and seeds", "both"
     return "seeds", "seeds"
-
-
-def _latex_row(report: RunsComparison, side: Side, number: int) -> str:
-    measure = side.measures[number]
-    value = "--" if measure.mean is None else _figure(measure.mean, report.figure)
-    value += "" if measure.sd is None else rf" $\pm$ {_figure(measure.sd, report.figure)}"
-    cells = [_escaped(side.name), str(len(side.runs)), value, "", ""]
-    if (found := measure.difference) is not None:
-        limits = getattr(found, _over(report, number)[1])
-        cells[3] = "--" if found.seeds.value is None else f"${_change(found.seeds.value)}$"
-        cells[4] = "--" if limits.low is None else f"$[{_change(limits.low)}, {_change(limits.high)}]$"
-    return " & ".join(cells) + r" \\"
 
 
 _ESCAPES: Final = {
@@ -183,27 +162,25 @@ def curves(report: RunsComparison) -> list[Curves]:
         raise ConfigError(
             f"--figure: a chart has {MOST_LINES} lines at most, and there are {len(report.sides)} models; leave some out"
         )
-    seconds = f"seconds of training, {'CPU' if report.time == 'CPU' else 'wall'}"
     y_scale: Literal["log", "percent"] = "log"
-    scale, name, show = PERPLEXITY, "perplexity (log scale)", ",.1f"
+    name, show = "perplexity (log scale)", ",.1f"
     if report.figure == "accuracy":
-        scale, name, y_scale, show = ACCURACY, "accuracy", "percent", ".1%"
+        name, y_scale, show = "accuracy", "percent", ".1%"
+    axes = (("training step", "Validation by updates"), ("seconds of training, CPU", "Validation by time"))
     charts = []
-    for place, axis, title in ((0, "training step", "Validation by updates"), (1, seconds, "Validation by time")):
-        lines = tuple(Line(_short(side.name), _mean_line(side.curves, place, scale)) for side in report.sides)
+    for place, (axis, title) in enumerate(axes):
+        lines = tuple(Line(_short(side.name), _mean_line(report, side, place)) for side in report.sides)
         told = "; ".join(f"{line.name} ends at {format(line.points[-1][1], show)}" for line in lines)
         charts.append(Curves(f"{title}: {told}", axis, name, lines, scale=y_scale, show=show))
     return charts
 
 
-def _mean_line(
-    runs: Sequence[Sequence[tuple[float, float, float]]], place: int, scale: Scale
-) -> tuple[tuple[float, float], ...]:
-    points = []
-    for epoch in range(min(len(run) for run in runs)):
-        across = statistics.fmean(run[epoch][place] for run in runs)
-        points.append((across, scale.outer(statistics.fmean(scale.inner(run[epoch][2]) for run in runs))))
-    return tuple(points)
+def _mean_line(report: RunsComparison, side: Side, place: int) -> tuple[tuple[float, float], ...]:
+    scale, epochs = SCALES[report.figure], list(zip(*side.curves, strict=False))
+    figures = (scale.mean(scale.inner(point[2]) for point in epoch) for epoch in epochs)
+    return tuple(
+        (statistics.fmean(point[place] for point in epoch), figure) for epoch, figure in zip(epochs, figures, strict=True)
+    )
 
 
 def _short(name: str) -> str:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation, remarks
 from sememekit.reports import explanation as of_words
 from sememekit.reports import pages
 from sememekit.reports.charts import Heatmap, chart
-
-
-def write_page(explanation: WritingExplanation, path: Path) -> None:
-    """Write an explanation as a page that needs nothing else."""
-    pages.write_page(path, explanation_page(explanation))
 
 
 def explanation_page(explanation: WritingExplanation) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -78,6 +79,15 @@ def augmented(
         num_texts=train.num_texts,
     )
     return data.with_more("train", extra)
+
+
+def kept(data: PreparedData, path: Path) -> bytes:
+    """A file of ``--augment`` as its copy in the run folder, which is JSON lines whatever the form of the file."""
+    if path.suffix == ".jsonl" or data.signature.examples is None:
+        return path.read_bytes()
+    kind = set_of(data.signature.dataset, data.signature.examples.texts)
+    rows = [dict(zip((*kind.texts, "label"), (*row.texts, row.label), strict=True)) for row in read_labelled(path, kind).rows]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 def _keys(examples: Examples) -> Iterator[tuple[tuple[int, ...], ...]]:

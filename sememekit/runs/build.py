@@ -14,10 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 import sememekit
-from sememekit.config import load_variant, nearest
+from sememekit.config import nearest
 from sememekit.data.prepared import PreparedData
 from sememekit.data.signature import Signature
-from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Decoder
 from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import Encoder
@@ -28,7 +27,7 @@ from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import Task
 from sememekit.tasks.resources import Chosen, TaskResources
 from sememekit.text.chunks import ChunkVocabulary
-from sememekit.text.vocabulary import STOP, Vocabulary
+from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunSettings
 from sememekit.word_classes.file import read_clusters
 
@@ -189,21 +188,3 @@ def data_of(plan: Plan) -> PreparedData:
         hint = f"; this recipe's data come from: {plan.data.prepare}" if plan.data.prepare else ""
         raise ConfigError(f"no data given; add --data DIR with a folder that 'sememekit preprocess' wrote{hint}")
     return PreparedData.open(Path(plan.data.path))
-
-
-def check_counts(plan: Plan, data: PreparedData) -> None:
-    """Refuse data whose ends of targets were never counted, for an output layer that goes by counts.
-
-    Earlier versions counted ``</s>`` 0 times, though it is the most frequent word that is predicted.
-    """
-    vocabulary, signature = data.vocabulary, data.signature
-    of_pairs = signature.examples is not None and signature.examples.keeps_text
-    predicted = of_pairs or signature.options.get("end_mark") == STOP
-    if plan.decoder is None or not predicted or STOP not in vocabulary or vocabulary.counts[vocabulary.id(STOP)]:
-        return
-    if load_variant("decoder", plan.decoder.name, DECODERS).by_frequency(plan.decoder.settings):
-        raise ConfigError(
-            f"decoder {plan.decoder.name!r} goes by the counts of words, and {data.folder} has the count 0 for {STOP!r}, which "
-            "ends every target: an earlier version prepared its vocabulary; prepare the pairs again: sememekit preprocess "
-            f"{signature.dataset} SOURCE --out {data.folder} --force, and then what was prepared with --vocabulary of them"
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.examples.labelled import set_of
 from sememekit.errors import DataError
 from sememekit.runs.run import Run, Which
+from sememekit.runs.uncut import CUT_FIRST, cuts, refuse_uncut, refuse_unknown, uncut
 from sememekit.tasks.base import LabelPredictor, require
 from sememekit.text.segmenters import Segmenter
 
@@ -43,6 +45,15 @@ class Classifier:
     def words(self, text: Text) -> list[str]:
         """The words of a text: cut as the training data were, or the words given as they are."""
         return self.segmenter.segment(self.kind.text(text)) if isinstance(text, str) else list(text)
+
+    def check(self, examples: Sequence[Sequence[str] | str], where: str) -> None:
+        """Raise DataError where the texts are raw Chinese, and blanks cut the data of the run, or none of their words is
+        known."""
+        texts = ((example,) if isinstance(example, str) else example for example in examples)
+        words = [[word for text in each for word in self.words(text)] for each in texts]
+        if not cuts(self.run):
+            refuse_uncut([uncut(self.run, each) for each in words], where, CUT_FIRST)
+        refuse_unknown(self.run, chain.from_iterable(words), where)
 
     def probabilities(self, examples: Sequence[Sequence[Text] | str]) -> npt.NDArray[np.float64]:
         """(n, C) probabilities of the labels.

@@ -13,7 +13,7 @@ from sememekit.config import Record, Seed
 from sememekit.errors import ConfigError
 from sememekit.files import RunWarning
 from sememekit.runs.run import Run, Which
-from sememekit.runs.uncut import CUT_FIRST, warn_uncut
+from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, warn_uncut
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.scripts import HAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
@@ -62,6 +62,7 @@ def generate(
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     form = loaded.form()
     words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
+    refuse_unknown(loaded, map(form.word, prompt.split()), "the prompt")
     _warn_unknown([word for word, index in zip(prompt.split(), words, strict=True) if index == vocabulary.unknown_id])
     generator = torch.Generator().manual_seed(seed)
     banned = vocabulary.unknown_id if not unknown else None

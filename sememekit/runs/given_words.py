@@ -16,6 +16,7 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import MODELS, kept_words, recorded_name, recorded_segmenter
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import typed
 from sememekit.prepare.pipeline import Cutting, SegmenterWords
 from sememekit.prepare.segmentation import choose_segmenter, read_lexicon
 from sememekit.prepare.settings import PreprocessSettings
@@ -48,6 +49,11 @@ def read_given_words(folder: Path) -> GivenWords:
 
         run = RunFolder.open(folder)
         return GivenWords(Vocabulary.load(run.file(VOCABULARY)), run.data_signature(), run.file("data.json"))
+    if folder.is_file():
+        raise DataError(
+            f"--vocabulary {folder}: a file, and the folder of a run or of prepared data is needed; for words by which text is "
+            f"cut use {typed('--segmenter', 'fmm', '--lexicon', f'words:{folder}')}"
+        )
     what = "no such folder" if not folder.is_dir() else f"neither prepared data (no {SIGNATURE}) nor a run (no plan.json)"
     raise DataError(
         f"--vocabulary {folder}: {what}; give a folder that 'sememekit preprocess --out' or 'sememekit train --out' wrote"
@@ -136,7 +142,7 @@ def _name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
 def _same_segmenter(given: GivenWords, words: SegmenterWords | None, model: Path) -> Segmenter:
     """The segmenter of the other data, by ``words`` where a user names them; its model file, if any, goes beside ``model``."""
     own = words.words if words is not None else None
-    segmenter = recorded_segmenter(given.signature, given.file, words=own, remedy="name that lexicon: --lexicon FORMAT:PATH")
+    segmenter = recorded_segmenter(given.signature, given.file, words=own)
     for name in MODELS.values():
         if (kept := given.file.with_name(name)).is_file():
             shutil.copyfile(kept, model.with_name(name))

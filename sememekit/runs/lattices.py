@@ -17,6 +17,7 @@ from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.paths import Segment
+from sememekit.text.form import without_ends
 from sememekit.text.reading import FaultCounter, read_named
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.sentencepieces import SentencePieces
@@ -160,7 +161,7 @@ class LatticeReader:
 
         ``read`` cuts long ones, for it keeps every edge.
         """
-        read = ([token.read for token in self.tokens(text)] for text in texts)
+        read = ([token.read for token in self.tokens(without_ends(text))] for text in texts)
         sentences = [np.append(self.run.vocabulary.encode(tokens), self.task.end) for tokens in read if tokens]
         nats = sum(float(part.sum()) for _, part in self.task.nats(sentences))
         return Tally(nats, sum(map(len, sentences)))
@@ -192,13 +193,11 @@ class LatticeReader:
         return [readings[index] for index in range(len(pieces))]
 
 
-def open_reader(
-    run: Path | Run, command: str, *, device: str = "auto", which: Which = "best", lexicon: str | None = None
-) -> LatticeReader:
-    """Load a trained lattice model, for ``command``; ConfigError for another kind. ``lexicon``: see ``Run.segmenter``."""
+def open_reader(run: Path | Run, command: str, *, device: str = "auto", which: Which = "best") -> LatticeReader:
+    """Load a trained lattice model, for ``command``; ConfigError for another kind."""
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, Lattice, command)
-    return LatticeReader(loaded, task, loaded.segmenter(lexicon))
+    return LatticeReader(loaded, task, loaded.segmenter())
 
 
 def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:

@@ -13,7 +13,6 @@ from sememekit.config import (
     USUAL_VARIANTS,
     Claim,
     Settings,
-    collected,
     load_variant,
     nearest,
     read_settings,
@@ -201,16 +200,6 @@ def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str])
     return found
 
 
-def completed(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The stored plan of a run with what its model did before there were settings for it (see ``Settings.earlier``)."""
-    plan: dict[str, Any] = {slot: dict(keys) for slot, keys in table.items()}
-    for slot in VARIANTS:
-        if "name" in plan.get(slot, {}):
-            kind = variant(slot, plan[slot]["name"])
-            plan[slot] = {**collected(kind.Settings, "earlier"), **plan[slot]}
-    return plan
-
-
 def remarks_on(plan: Plan) -> tuple[str, ...]:
     """A sentence for each setting, and for a graph, that a plan was given and that nothing in its model reads.
 
@@ -260,7 +249,7 @@ def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Pl
         if isinstance(keys, Mapping) and isinstance(name := keys.get("name"), str) and ":" in name:
             variant(slot, name)  # that it is not here is no fault of the plan
     try:
-        return read_plan(completed(wanted), where)
+        return read_plan(wanted, where)
     except (ConfigError, TypeError, ValueError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, ConfigError) else f"{where} is no plan ({type(error).__name__}: {error})"
         raise CheckpointError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -17,24 +17,26 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.files import typed
+from sememekit.files import read_text, typed
 from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, plan_of_run
-from sememekit.sememes import SememeGraph, words_of_lexicons
+from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import Kind, Task
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
-from sememekit.text.segmenters import Segmenter, knows_words
+from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, RunSettings, autocast
-from sememekit.training.diagnosis import first_bad_weight
+from sememekit.training.divergence import first_bad_weight
+from sememekit.training.manifest import EXTENDED
 from sememekit.word_classes.file import read_clusters
 
 GRAPH = "graph.json"
 CLUSTERS = "clusters.json"
 SIGNATURE = "data.json"
+TRAIN_COUNTS = "train-counts.txt"
 
 Which = Literal["best", "last"]
 """Which weights of a run: the best by validation, or the last."""
@@ -183,6 +185,20 @@ class Run:
         return stored_chunks(self.folder, self.vocabulary)
 
     @cached_property
+    def train_counts(self) -> NDArray[np.int64]:
+        """(V,) how often each word is in the training text. Without a file of its own these are the vocabulary's counts."""
+        file = self.folder.file(TRAIN_COUNTS)
+        if not file.exists():
+            return self.vocabulary.counts
+        lines = read_text(file, CheckpointError).split()
+        if len(lines) != len(self.vocabulary) or not all(line.isdecimal() and len(line) < 19 for line in lines):
+            raise CheckpointError(
+                f"{file} must have one count for each of the {len(self.vocabulary):,} words of {VOCABULARY}; it was changed "
+                "after it was written; copy the folder again from where it came from"
+            )
+        return np.array(lines, dtype=np.int64)
+
+    @cached_property
     def kept(self) -> bytes | None:
         """What its encoder asked it to keep, or None."""
         file = self.folder.file(ENCODER)
@@ -251,47 +267,19 @@ class Run:
             raise DataError(f"{self.path} was trained on {folder}, which is not there; say where it is with --data DIR")
         prepared = PreparedData.open(folder)
         if prepared.vocabulary.fingerprint != self.vocabulary.fingerprint:
+            again = typed("sememekit", "extend", "RUN", "--against", self.path, "--data", "DATA")
+            extended = f"; words were added to this run: compare it with the run before by: {again}"
             raise DataError(
                 f"{self.path} was trained on the vocabulary {self.vocabulary.fingerprint} "
                 f"({len(self.vocabulary):,} words), but {folder} has {prepared.vocabulary.fingerprint} "
                 f"({len(prepared.vocabulary):,} words); give data of the same vocabulary with --data DIR, or train on these"
+                + (extended if self.folder.file(EXTENDED).is_file() else "")
             )
         return prepared
 
-    def segmenter(self, lexicon: str | Sequence[str] | None = None, *, remedy: str = "") -> Segmenter:
-        """What cut the text of its data into words.
-
-        Args:
-            lexicon: ``FORMAT:PATH`` of its words, for a run of an earlier version, which keeps none.
-            remedy: what else the command offers such a run, for messages.
-
-        Raises ConfigError: a lexicon for a segmenter that takes none. Raises DataError: as ``recorded_segmenter``.
-        """
-        if lexicon and not knows_words(self.signature.segmenter):
-            given = lexicon if isinstance(lexicon, str) else ", ".join(lexicon)
-            raise ConfigError(
-                f"leave out --lexicon {given}: {self.path} reads text cut by: {self.signature.segmenter}, which takes no words"
-            )
-        data = self.plan.data.path or "DIR"
-        how = (
-            "--segmenter",
-            str(self.signature.options.get("segmenter")),
-            "--lexicon",
-            "FORMAT:PATH",
-            "--out",
-            data,
-            "--force",
-        )
-        again = typed("sememekit", "preprocess", self.signature.dataset, "SOURCE", *how)
-        keep = f"prepare its data again with the lexicon, {again}, and let the run take it from there: " + typed(
-            "sememekit", "train", "--out", self.path, "--resume"
-        )
-        return recorded_segmenter(
-            self.signature,
-            self.folder.file(SIGNATURE),
-            words=words_of_lexicons(lexicon) if lexicon else None,
-            remedy=f"{remedy}, or {keep}" if remedy else keep,
-        )
+    def segmenter(self) -> Segmenter:
+        """What cut the text of its data into words; errors as ``recorded_segmenter``."""
+        return recorded_segmenter(self.signature, self.folder.file(SIGNATURE))
 
     def form(self) -> TextForm:
         """The form of its text (lower case, half width, a word for numbers, ...), into which other text has to be brought."""
@@ -300,6 +288,11 @@ class Run:
     def check_code(self, **names: object) -> None:
         """Refuse code that its signature names, unless it is trusted: see ``config.check_code``."""
         check_code(names, str(self.folder.file(SIGNATURE)))
+
+
+def counts_text(counts: NDArray[np.int64]) -> bytes:
+    """Write ``TRAIN_COUNTS``: a count a line, by id."""
+    return "".join(f"{count}\n" for count in counts.tolist()).encode()
 
 
 def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int64] | None:

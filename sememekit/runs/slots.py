@@ -10,17 +10,8 @@ from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.goals import Goal
 from sememekit.attack.plan import PARTS, RunningSettings
 from sememekit.attack.searches.base import Search
-from sememekit.config import (
-    COMMAND_SLOTS,
-    Record,
-    Setting,
-    Settings,
-    describe_settings,
-    installed_variants,
-    load_variant,
-    nearest,
-    summary_of,
-)
+from sememekit.config import COMMAND_SLOTS, Record, Settings, installed_variants, load_variant, nearest
+from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.errors import ConfigError
 from sememekit.protocols.adaptation import CacheChoice, DynamicChoice, TuneChoice
 from sememekit.runs.plan import PLAIN, VARIANTS, variant

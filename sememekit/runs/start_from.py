@@ -14,7 +14,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, SememekitError
 from sememekit.layers import training_counters
 from sememekit.runs.build import build_task, clusters_of, graph_of, kept_of, labels_of
-from sememekit.runs.plan import Plan, completed, read_plan
+from sememekit.runs.plan import Plan, read_plan
 from sememekit.runs.run import CLUSTERS, GRAPH, load_weights, vocabulary_of_run
 from sememekit.tasks.base import Task
 from sememekit.text.vocabulary import Vocabulary
@@ -26,7 +26,7 @@ def table_of_run(path: Path) -> dict[str, Any]:
     """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters."""
     folder = RunFolder.open(path)
     check_table(folder.plan, f"{path}/plan.json")
-    table = {slot: dict(keys) for slot, keys in completed(folder.plan).items() if slot != "claim"}
+    table = {slot: dict(keys) for slot, keys in folder.plan.items() if slot != "claim"}
     for slot, name in (("graph", GRAPH), ("clusters", CLUSTERS)):
         if folder.file(name).exists():
             table[slot] = {**table.get(slot, {}), "path": str(folder.file(name))}

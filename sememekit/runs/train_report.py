@@ -25,7 +25,7 @@ class TrainReport(Record):
         stopped: whether a signal ended it, with a checkpoint to resume from.
     """
 
-    model_config = ConfigDict(allow_inf_nan=True)  # runs of older versions may have diverged and yet be finished
+    model_config = ConfigDict(allow_inf_nan=True)
 
     run: str
     epochs: int

@@ -1,4 +1,4 @@
-"""Beginning and resuming a training run, and the files that its folder keeps."""
+"""Beginning and resuming a training run: what it is trained from, and the files that its folder keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,34 +17,47 @@ from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
-from sememekit.errors import CheckpointError, ConfigError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sync_to_disk, typed
 from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.augment import FILE as AUGMENT_FILE
-from sememekit.runs.augment import augmented
+from sememekit.runs.augment import augmented, kept
 from sememekit.runs.build import (
     ENCODER,
     build_task,
+    clusters_of,
+    data_of,
+    graph_of,
+    kept_of,
     labels_of,
     prepare_torch,
     slow_products,
     versions,
 )
-from sememekit.runs.plan import Plan, completed, plan_of_run, read_plan, remarks_on
-from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, load_weights
-from sememekit.runs.sources import fresh_sources, resumed_sources
+from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
+from sememekit.runs.run import (
+    CLUSTERS,
+    GRAPH,
+    SIGNATURE,
+    TRAIN_COUNTS,
+    counts_text,
+    load_weights,
+    stored_chunks,
+    stored_clusters,
+    vocabulary_of_run,
+)
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, Task, declares
 from sememekit.tasks.vectors import VectorCoverage
-from sememekit.text.chunks import CHUNKS
+from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, Trainer
 from sememekit.training.checkpoint import write_run_manifest
 from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
-from sememekit.word_classes.file import write_clusters
+from sememekit.word_classes.file import read_clusters, write_clusters
 
 MAY_CHANGE = (
     "schedule.epochs",
@@ -133,7 +146,7 @@ def open_training(
             if sources.kept is not None:
                 files[ENCODER] = sources.kept
             if plan.data.augment:
-                files[AUGMENT_FILE] = extra.read_bytes()
+                files[AUGMENT_FILE] = kept(data, extra)
             folder = _make_folder(out, plan, files, ranks, held)
         ranks.note(f"begun {out}")
         for text in task.remarks(data):
@@ -150,7 +163,7 @@ def open_training(
             trainer.keep_initial_weights()
         if ranks.leads:
             if resume:
-                _renew(folder, plan, data)
+                _renew(folder, plan)
             warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step, done), done)
             if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
                 folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
@@ -189,21 +202,15 @@ def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -
     task.begin_training(data)
 
 
-def _renew(folder: RunFolder, plan: Plan, data: PreparedData) -> None:
-    """Record what a resumed run changes, and what a run of an earlier version lacks: a manifest, the words of its lexicon."""
+def _renew(folder: RunFolder, plan: Plan) -> None:
+    """Record what a resumed run changes, and its manifest where that was removed."""
     folder.replace_plan(plan.table())
     if not (folder.path / MANIFEST).exists():
         write_run_manifest(folder)  # its files were found to fit
-    kept = data.folder / LEXICON
-    same = data.signature.segmenter == folder.data_signature().segmenter
-    if same and kept.exists() and not folder.file(LEXICON).exists():
-        folder.replace_fixed_file(LEXICON, kept.read_bytes())
 
 
-def kept_files(
-    vocabulary: Vocabulary, graph: SememeGraph | None, data: PreparedData, clusters: NDArray[np.int64] | None = None
-) -> dict[str, bytes]:
-    """The files of a run folder that never change, as ``training.manifest.KEPT`` names them."""
+def saved_parts(vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None) -> dict[str, bytes]:
+    """The files of the words of a run, and of its graph and clusters where it has them."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         vocabulary.save(folder / VOCABULARY)
@@ -211,10 +218,20 @@ def kept_files(
             graph.save(folder / GRAPH)
         if clusters is not None:
             write_clusters(folder / CLUSTERS, vocabulary, clusters)
-        files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def kept_files(
+    vocabulary: Vocabulary, graph: SememeGraph | None, data: PreparedData, clusters: NDArray[np.int64] | None = None
+) -> dict[str, bytes]:
+    """The files of a run folder that never change, as ``training.manifest.KEPT`` names them."""
+    files = saved_parts(vocabulary, graph, clusters)
     for name in (CHUNKS, *MODELS.values(), LEXICON):
         if (data.folder / name).exists():
             files[name] = (data.folder / name).read_bytes()
+    counts = data.train_counts()
+    if not np.array_equal(counts, vocabulary.counts):
+        files[TRAIN_COUNTS] = counts_text(counts)
     files[SIGNATURE] = (data.signature.model_dump_json(indent=1) + "\n").encode()
     return files
 
@@ -225,7 +242,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     names = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
     with trusting_code([name for name in names if isinstance(name, str)]):
         check_table(folder.plan, where)
-    stored: dict[str, Any] = completed(folder.plan)
+    stored: dict[str, Any] = {slot: dict(keys) for slot, keys in folder.plan.items()}
     for slot, keys in table.items():
         for key, value in keys.items():
             path = f"{slot}.{key}"
@@ -263,3 +280,75 @@ def _restore(trainer: Trainer, out: Path) -> None:
             f"{out}/checkpoints/{snapshot.name} has no state of training that can be gone on from ({type(error).__name__}: "
             f"{error}); begin a new run with its weights: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
         ) from None
+
+
+class Sources(NamedTuple):
+    """What a run is trained from; ``kept`` is what ``Encoder.keep`` gave."""
+
+    data: PreparedData
+    vocabulary: Vocabulary
+    graph: SememeGraph | None
+    clusters: NDArray[np.int64] | None
+    chunks: ChunkVocabulary | None
+    kept: bytes | None
+
+
+def fresh_sources(plan: Plan) -> Sources:
+    """What a plan names."""
+    graph, data = graph_of(plan), data_of(plan)
+    return Sources(data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks(), kept_of(plan, data))
+
+
+def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> Sources:
+    """What the run in ``folder`` was begun with, out of its folder but for the data; ``table`` is what was given to resume it.
+    Raises DataError: the data are not there. Raises CheckpointError and ConfigError: other data, graph or clusters."""
+    where = Path(plan.data.path)
+    if "path" not in table.get("data", {}) and not where.is_dir():
+        here = "" if where.is_absolute() else f" (looked for in {Path.cwd()})"
+        again = typed("sememekit", "train", "--out", folder.path, "--resume", "--data", "DIR")
+        raise DataError(
+            f"{folder.path} was begun with the data in {where}, which are not there{here}; say where they are: {again}"
+        )
+    data, vocabulary = data_of(plan), vocabulary_of_run(folder)
+    graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
+    _check_data(folder, data, vocabulary)
+    kept = folder.file(ENCODER).read_bytes() if folder.file(ENCODER).exists() else None
+    return Sources(data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary), kept)
+
+
+def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:
+    file, given = folder.file(GRAPH), table.get("graph", {}).get("path")
+    graph = SememeGraph.load(file) if file.exists() else None
+    if given and (graph is None or SememeGraph.load(Path(given)) != graph):
+        raise ConfigError(
+            f"--resume: the run in {folder.path} was begun with another sememe graph than {given}; leave --graph out"
+        )
+    return graph
+
+
+def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    kept, given = stored_clusters(folder, vocabulary), table.get("clusters", {}).get("path")
+    if given and (kept is None or not np.array_equal(read_clusters(given, vocabulary), kept)):
+        raise ConfigError(
+            f"--resume: the run in {folder.path} was begun with other word clusters than {given}; leave --clusters out"
+        )
+    return kept
+
+
+def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:
+    if vocabulary.fingerprint != data.vocabulary.fingerprint:
+        raise CheckpointError(
+            f"{folder.path} was trained on vocabulary {vocabulary.fingerprint}, {data.folder} has "
+            f"{data.vocabulary.fingerprint}; give the data it began with (--data DIR)"
+        )
+    begun, here = folder.data_signature(), data.signature
+    for split in ("train", "valid"):
+        other = ""
+        if begun.splits[split].sha256 != here.splits[split].sha256:
+            other = f"another {split} text"
+        if begun.examples and (here.examples is None or begun.examples.splits[split] != here.examples.splits[split]):
+            other = f"other examples in {split}"
+        if other:
+            raise CheckpointError(
+                f"{folder.path} was begun with {other} than {data.folder} has; give the data it began with (--data DIR)"
+            )

@@ -1,4 +1,4 @@
-"""Chinese without blanks that a model reads as one unknown word: refused where it is most of a text, else remarked on."""
+"""Chinese without blanks that a model reads as one unknown word: cut or refused where it is much of a text, else told."""
 
 from __future__ import annotations
 
@@ -10,42 +10,76 @@ from sememekit.attack import long_run
 from sememekit.errors import DataError
 from sememekit.files import RunWarning
 from sememekit.runs.run import Run
-from sememekit.text.segmenters import WhiteSpace
+from sememekit.text.scripts import HAN
+from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
 
 UNCUT_SHARE: Final = 0.2
-"""Share of texts with Chinese too long for one word from which a command stops: it would answer about other texts."""
+"""Share of texts with Chinese too long for one word from which a command cuts or stops: it would answer about other texts."""
 CUT_FIRST: Final = "cut it first: sememekit segment"
 """What to do where nothing here cuts."""
+_SENTENCE: Final = 4
+"""Characters from which an unknown word that is all of a text is hardly one word."""
+
+
+def cuts(run: Run) -> bool:
+    """Whether a segmenter cut the data of a run; else words came with blanks between."""
+    return run.signature.segmenter != WhiteSpace.description
 
 
 def how_to_cut(run: Run, *, apart: bool) -> str:
     """What to do about text that should have been cut and was not."""
-    cuts = run.signature.segmenter != WhiteSpace.description
-    return "leave out --apart" if apart and cuts else CUT_FIRST
+    return "leave out --apart" if apart and cuts(run) else CUT_FIRST
 
 
-def refuse_uncut(texts: Iterable[Sequence[str]], where: str, advice: str) -> None:
+def uncut(run: Run, words: Sequence[str]) -> str:
+    """Chinese without blanks among the words of a text that a run does not know: too long for a word, or all of the text."""
+    form, known = run.form(), run.vocabulary
+    unknown = tuple(word for word in words if form.word(word) not in known)
+    least = 2 if cuts(run) else _SENTENCE
+    whole = unknown[0] if len(words) == len(unknown) == 1 and len(HAN.findall(unknown[0])) >= least else ""
+    return long_run(unknown) or whole
+
+
+def segmenter_of_raw(run: Run, texts: Sequence[Sequence[str]], where: str, *, may_cut: bool = True) -> Segmenter | None:
+    """The segmenter of a run for texts, by their words, that are largely raw Chinese; None for others. Raises DataError: blanks
+    cut the data of the run, or not ``may_cut``."""
+    found = [uncut(run, words) for words in texts]
+    if not (may_cut and cuts(run)):
+        refuse_uncut(found, where, CUT_FIRST)
+    raw = sum(map(bool, found))
+    return run.segmenter() if raw and raw >= UNCUT_SHARE * len(found) else None
+
+
+def refuse_unknown(run: Run, words: Iterable[str], where: str) -> None:
+    """Raise DataError where a run knows none of the words of its texts: what it says of them is said of ``<unk>`` alone."""
+    read = list(words)
+    if read and run.vocabulary.unknown_id is not None and not any(word in run.vocabulary for word in read):
+        raise DataError(
+            f"{where}: the model knows none of the words, such as {' '.join(read[:5])[:40]!r}; give text of the language of "
+            f"its data, cut into words by: sememekit segment; its words are in {run.folder.file('vocabulary.tsv')}"
+        )
+
+
+def refuse_uncut(found: Sequence[str], where: str, advice: str) -> None:
     """Raise DataError where in ``UNCUT_SHARE`` of the texts a model would read Chinese without blanks as one word.
 
     Args:
-        texts: of each text the words that the model does not know.
+        found: of each text what ``uncut`` says.
         where: the texts lie.
     """
-    found = [long_run(tuple(unknown)) for unknown in texts]
-    uncut = [run for run in found if run]
-    if uncut and len(uncut) >= UNCUT_SHARE * len(found):
+    raw = list(filter(None, found))
+    if raw and len(raw) >= UNCUT_SHARE * len(found):
+        of = f"{len(raw):,} of the first {len(found):,} texts hold " if len(found) > 1 else ""
         raise DataError(
-            f"{where}: {len(uncut):,} of the first {len(found):,} texts hold Chinese without blanks, such as "
-            f"{uncut[0][:12]!r}, which "
-            f"would be read as one {UNKNOWN}; {advice}"
+            f"{where}: {of}Chinese without blanks, such as {raw[0][:12]!r}, which would be read as one {UNKNOWN}; {advice}"
         )
 
 
 def warn_uncut(unknown: Sequence[str], advice: str) -> bool:
     """A RunWarning of Chinese without blanks among words that a model read as unknown; whether there is any."""
-    uncut = long_run(tuple(unknown))
-    if uncut:
-        told = f"Chinese without blanks was read as one {UNKNOWN}, such as {uncut[:12]!r}"
+    found = long_run(tuple(unknown))
+    if found:
+        told = f"Chinese without blanks was read as one {UNKNOWN}, such as {found[:12]!r}"
         warnings.warn(f"{told}; {advice}", RunWarning, stacklevel=3)
-    return bool(uncut)
+    return bool(found)

@@ -16,6 +16,7 @@ from sememekit.runs.uncut import how_to_cut, warn_uncut
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
+from sememekit.text.form import without_ends
 from sememekit.text.segmenters import Segmenter
 
 _LINES_AT_ONCE: Final = 1024
@@ -74,7 +75,7 @@ class Writer:
     def words(self, text: str) -> list[str]:
         """The words of a text, read as the training data were: full-width letters and digits become half-width ones where they
         did there. Words of the vocabulary in angle brackets, as ``<unk>``, stay whole."""
-        text = self.run.form().text(text)
+        text = self.run.form().text(without_ends(text))
         if self.segmenter is None:
             return text.split()
         words: list[str] = []
@@ -114,20 +115,17 @@ def load_writer(
     which: Which = "best",
     device: str = "auto",
     apart: bool = False,
-    lexicon: str | None = None,
     command: str = "generate",
 ) -> Writer:
     """Load a trained model that writes texts, for ``command``, which an error names.
 
     Args:
         apart: texts come as words with blanks between, and nothing cuts them.
-        lexicon: ``FORMAT:PATH``, the words that the segmenter of the training data knew, where it knew any.
 
     Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data cannot be had again."""
     loaded = Run.open(run, which=which, device=device)
     task = require(loaded.task, TextWriter, command)
-    remedy = "give the words that it knew with --lexicon FORMAT:PATH, or cut the text yourself and add --apart"
-    return Writer(loaded, task, None if apart else loaded.segmenter(lexicon, remedy=remedy))
+    return Writer(loaded, task, None if apart else loaded.segmenter())
 
 
 def search_of(

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.errors import GraphError
+from sememekit.errors import ConfigError, GraphError
 from sememekit.files import GRAPH, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph, render_structure
 from sememekit.sememes.special_tokens import UNKNOWN
@@ -149,13 +149,13 @@ class SememeGraph:
     def edge_classes(self, kind: EdgeKind) -> EdgeClasses:
         """The edges between senses and sememes by depth or by role; of ``with_senses`` by the classes of its first graph.
 
-        Raises GraphError: the graph has no structure: its lexicons have no definitions, or an earlier version wrote it."""
+        Raises GraphError: the graph has no structure, since its lexicons have no definitions."""
         first = self._numbering or self
         if not first.has_structure:
             raise GraphError(
-                f"classes of edges by {kind}: the graph has no structure, the places of sememes in definitions; an earlier "
-                "version wrote it, or none of its lexicons has definitions (hownet, hownet2000, openhownet, table with a "
-                "column def do). Build it again: sememekit build-sememe-graph --source hownet2000:FILE --data DIR --out FILE"
+                f"classes of edges by {kind}: the graph has no structure, the places of sememes in definitions: none of its "
+                "lexicons has definitions (hownet, hownet2000, openhownet, table with a column def do). Build it again: "
+                "sememekit build-sememe-graph --source hownet2000:FILE --data DIR --out FILE"
             )
         known = first.edge_classes(kind).names if first is not self else ()
         number = {name: index for index, name in enumerate(self.sememes)}
@@ -231,6 +231,15 @@ class SememeGraph:
     def __repr__(self) -> str:
         sizes = f"{self.num_words} words, {self.num_senses} senses, {self.num_sememes} sememes, {self.num_sets} sets"
         return f"SememeGraph({sizes})"
+
+
+def graph_at(path: Path) -> SememeGraph:
+    """The graph of a file, or of the folder of a run. Raises ConfigError: the folder keeps none. Raises GraphError: as
+    ``SememeGraph.load``."""
+    file = path / "graph.json" if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise ConfigError(f"--graph {path}: this folder keeps no graph.json; give a run with a graph, or a graph file")
+    return SememeGraph.load(file)
 
 
 def _check_entries(entries: Sequence[WordEntry]) -> None:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sememekit.errors import DataError
-from sememekit.files import CutArchiveError, DamagedArchiveError, from_gb18030, may_be_gb18030, read_bytes, unpack_blocks
+from sememekit.files import (
+    CutArchiveError,
+    DamagedArchiveError,
+    by_its_beginning,
+    from_gb18030,
+    may_be_gb18030,
+    read_bytes,
+    unpack_blocks,
+)
 from sememekit.files.packed import BLOCK
 
 MAX_BYTES = 1 << 30
@@ -66,7 +74,8 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
     digest = hashlib.sha256(packed).hexdigest()
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise DataError(f"{path}:{line}: holds a NUL byte, so it is no text in {_spelled(encodings)}; convert it to UTF-8")
+        remedy = by_its_beginning(data[:BLOCK], path) or "convert it to UTF-8"
+        raise DataError(f"{path}:{line}: holds a NUL byte, so it is no text in {_spelled(encodings)}; {remedy}")
     first_fault = ""
     for encoding in encodings:
         try:

@@ -25,6 +25,7 @@ from sememekit.measure.scored import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.scoring import Scoring, label_scoring, stream_scoring
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.vocabulary import Vocabulary
 
@@ -222,6 +223,16 @@ class Task(nn.Module, ABC):
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         """The primary metric of a model that has learned nothing but frequencies: a run that stays near it is stuck."""
 
+    def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring | None:
+        """How a split is scored unit by unit; None for a task whose metrics are no sums over units.
+
+        Args:
+            data: of the model's vocabulary.
+            split: its name.
+            batch_size: columns of a running text, None for those of evaluation; other texts have none.
+        """
+        return None
+
     def uniform(self) -> float | None:
         """The perplexity of a model that gives every word the same probability, where the metric is perplexity; or None.
 
@@ -269,12 +280,17 @@ class WordPredictor(Task):
             progress: called with predicted tokens so far and in all.
         """
 
+    def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
+        tokens = data.tokens(split)
+        columns = min(batch_size or self.evaluation_batch_size, max(len(tokens) - 1, 1))
+        return stream_scoring(data, split, lambda progress: self.score(tokens, batch_size=columns, progress=progress), columns)
+
 
 class SentencePredictor(Task):
     """A task whose model gives whole sentences a probability, and their words none of their own.
 
-    >>> nats = sum(part.sum() for _, part in task.sentence_nats(data, "test"))
-    >>> perplexity = math.exp(nats / task.sentence_lengths(data, "test").sum())
+    >>> parts = list(task.scored(data, "test").chunks(silent))
+    >>> perplexity = math.exp(sum(part.values.sum() for part in parts) / sum(part.counts.sum() for part in parts))
     >>> task.marginal    # such as "exact marginal"
     """
 
@@ -290,17 +306,8 @@ class SentencePredictor(Task):
         """What its probabilities are, in words: a marginal over what, and by which rule."""
 
     @abstractmethod
-    def sentence_lengths(self, data: PreparedData, split: str) -> NDArray[np.int64]:
-        """(n,) tokens of each sentence of a split, its end mark included: what ``sentence_nats`` predicts of it."""
-
-    @abstractmethod
-    def sentence_nats(
-        self, data: PreparedData, split: str, progress: OneStage = silent
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Negative log-likelihood of every sentence of a split, end marks predicted, without dropout.
-
-        Yields numbers of sentences and the nats of each, every sentence once, in any order; ``progress`` counts tokens.
-        """
+    def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
+        """As ``Task.scored``: each value of ``UnitScores`` is of a sentence, end mark included; see ``sentence_scoring``."""
 
 
 class LabelPredictor(Task):
@@ -341,6 +348,15 @@ class LabelPredictor(Task):
         if len(examples) == 0:
             raise DataError(f"{data.folder}: the split {split!r} has no examples")
         return examples
+
+    def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
+        examples = self.examples(data, split)
+
+        def right() -> NDArray[np.bool_]:
+            texts = [examples.texts(number) for number in range(len(examples))]
+            return np.asarray(self.probabilities(texts).argmax(1) == np.asarray(examples.labels, dtype=np.int64))
+
+        return label_scoring(right, len(examples))
 
     @abstractmethod
     def evaluate_labels(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:

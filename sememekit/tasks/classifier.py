@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.corpora.examples.base import START, STOP
-from sememekit.data.buckets import bucketed_batches, sorted_batches
+from sememekit.data.batching import bucketed_batches, sorted_batches
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoder

@@ -62,14 +62,15 @@ class HeadlineWriter(SequenceToSequence):
 def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:
     """Names and settings of the ROUGE that these data are usually scored by, the main one first.
 
-    Other data are scored by characters where most words of the vocabulary are Chinese, otherwise by words: those of
+    Other data are scored by characters where most words of the targets are Chinese, otherwise by words: those of
     rouge-score, or between blanks where its tokenizer drops most letters. So are texts that the usual ROUGE cannot see.
     """
     names = PRESETS_OF_DATASETS.get(data.signature.dataset, ())
     visible = sees(RougeSettings(), data.vocabulary.tokens)
     if names and (visible or sees(PRESETS[names[0]], data.vocabulary.tokens)):
         return [(name, PRESETS[name]) for name in names]
-    chinese = sum(HAN.search(word) is not None for word in data.vocabulary.tokens)
-    if 2 * chinese > len(data.vocabulary):
+    counts = data.vocabulary.counts.tolist()
+    chinese = sum(count for word, count in zip(data.vocabulary.tokens, counts, strict=True) if HAN.search(word))
+    if 2 * chinese > sum(counts):
         return [("characters", RougeSettings(unit="character"))]
     return [("words", RougeSettings(tokenizer="rouge-score" if visible else "white space"))]

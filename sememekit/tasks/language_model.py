@@ -26,7 +26,7 @@ from sememekit.ranks import Ranks
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
-from sememekit.tasks.vector_start import StartSettings
+from sememekit.tasks.vectors import StartSettings
 from sememekit.text.vocabulary import Vocabulary
 
 

@@ -1,14 +1,82 @@
-"""Scoring: targets in contexts."""
+"""Scoring: targets in contexts, and a whole split unit by unit (sentence, pair or example), for figures and their intervals."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.measure.scored import Scored
+from sememekit.progress import OneStage
+
+ENDS: Final = ("。", "！", "？", ".", "!", "?")
+"""Words that end a sentence in a text without ``<eos>``."""
+BLOCK: Final = 40
+"""Tokens that stand for a sentence in a text that has no ends of sentences at all."""
+WITH_END: Final = "sentences, each with its <eos>"
+
+PAIRS: Final = {"columns": "pairs", "state": "source", "eos": "predicted"}
+"""In the signature of pairs: predicted are the words of targets and their ends, each from the source and those before it."""
+SENTENCES: Final = {"columns": "none", "state": "sentence"}
+"""In the signature of whole sentences: every token is predicted, ends too, and no state is carried to the next sentence."""
+
+
+@dataclass(frozen=True)
+class UnitScores:
+    """Scored predictions, each with its unit: the sentence, pair or example that it belongs to.
+
+    Attributes:
+        units: (N,) the number of the unit of each.
+        values: (N,) nats of each; of a label 1 where it is right, otherwise 0.
+        counts: (N,) how many predictions each value is of: 1, or the tokens of a whole sentence.
+        words: (N,) the target word of each; None where single words have no values.
+        parts: nats of each term of the loss, summed over N: see ``Decoder.nll_parts``.
+    """
+
+    units: NDArray[np.int64]
+    values: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    words: NDArray[np.int64] | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How a task scores a split: all that ``evaluate-ppl`` and ``compare`` know of a model.
+
+    >>> scoring = task.scored(data, "test")
+    >>> nats = sum(part.values.sum() for part in scoring.chunks(silent))
+
+    Attributes:
+        chunks: yields every prediction of the split once, without dropout; it is given a callback for progress.
+        unit: a unit in words; ``num_units`` is how many there are.
+        figure: the mean of the values is an accuracy, or the logarithm of a perplexity.
+        columns: that a running text is read in.
+        reading: parts of the signature that are other than those of a model that reads a running text and does not change.
+        how: how the split is read, where it is not as a running text: "reads pairs, not a running text".
+        without: options that do not apply to this reading: "by", "overlay", "cache", "dynamic", "batch_size".
+        counted: what progress counts.
+        source_lengths: (n,) words of the source of each pair; None for other texts.
+    """
+
+    chunks: Callable[[OneStage], Iterator[UnitScores]]
+    unit: str
+    num_units: int
+    figure: Literal["perplexity", "accuracy"] = "perplexity"
+    columns: int = 1
+    reading: Mapping[str, str] = field(default_factory=dict)
+    how: str = ""
+    without: tuple[str, ...] = ()
+    counted: str = "tokens"
+    source_lengths: NDArray[np.int64] | None = None
 
 
 def score_targets(
@@ -19,3 +87,72 @@ def score_targets(
         parts = decoder.nll_parts(hidden, targets)
         nats = torch.stack([*parts.values()]).sum(dim=0) if parts else decoder.nll(hidden, targets)
     return Scored(targets, nats, mask, parts, hidden, places)
+
+
+def unit_scores(scored: Scored, units: NDArray[np.int64]) -> UnitScores:
+    """A segment as ``UnitScores``; ``units`` (N,) are those of its N predictions that count, in rows of the mask."""
+    values = scored.nats[scored.mask].double().cpu().numpy()
+    words = scored.targets[scored.mask].cpu().numpy().astype(np.int64)
+    parts = {name: float(part[scored.mask].double().sum()) for name, part in scored.parts.items()}
+    return UnitScores(units, values, np.ones(len(values), dtype=np.int64), words, parts)
+
+
+def stream_scoring(
+    data: PreparedData,
+    split: str,
+    segments: Callable[[OneStage], Iterable[Scored]],
+    columns: int,
+    reading: Mapping[str, str] = MappingProxyType({}),
+) -> Scoring:
+    """The scoring of a stream by sentences; ``segments`` yields it in its order, in the layout of ``evaluation_columns``."""
+    unit_P, unit = sentences_of(data, split)
+    length = -(-len(unit_P) // columns)
+
+    def chunks(progress: OneStage) -> Iterator[UnitScores]:
+        begin = 0
+        for scored in segments(progress):
+            mask = scored.mask.cpu().numpy()
+            rows = np.arange(begin, begin + len(mask))[:, None] + np.arange(columns) * length
+            yield unit_scores(scored, unit_P[rows[mask]])
+            begin += len(mask)
+
+    return Scoring(chunks, unit, int(unit_P.max(initial=-1)) + 1, columns=columns, reading=reading)
+
+
+def sentence_scoring(chunks: Callable[[OneStage], Iterator[UnitScores]], num_sentences: int, marginal: str) -> Scoring:
+    """The scoring of whole sentences, whose words have no probability of their own, by a model with such a ``marginal``."""
+    without = ("by", "overlay", "cache", "dynamic", "batch_size")
+    how, reading = "scores whole sentences, not single words", {**SENTENCES, "marginal": marginal}
+    return Scoring(chunks, WITH_END, num_sentences, reading=reading, how=how, without=without)
+
+
+def label_scoring(right: Callable[[], NDArray[np.bool_]], num_examples: int) -> Scoring:
+    """The scoring of ``num_examples`` labels by accuracy; ``right`` (n,) are the examples whose label is predicted."""
+
+    def chunks(progress: OneStage) -> Iterator[UnitScores]:
+        progress(0, num_examples)
+        hits = right().astype(np.float64)
+        yield UnitScores(np.arange(num_examples), hits, np.ones(num_examples, dtype=np.int64))
+        progress(num_examples, num_examples)
+
+    how, counted = "labels examples, one by one", "examples"
+    return Scoring(chunks, counted, num_examples, "accuracy", how=how, without=("batch_size",), counted=counted)
+
+
+def sentences_of(data: PreparedData, split: str) -> tuple[NDArray[np.int64], str]:
+    """The sentence of each prediction of a stream, (P,) rising from 0, and what a sentence is.
+
+    A sentence ends with ``<eos>`` where the data have it, otherwise with a mark of ``ENDS``; a text with neither is cut into
+    blocks of ``BLOCK`` tokens.
+    """
+    tokens, vocabulary = np.asarray(data.tokens(split)), data.vocabulary
+    if data.signature.end_of_sentence and vocabulary.end_id is not None:
+        ends, unit = [vocabulary.end_id], WITH_END
+    else:
+        marks = [mark for mark in ENDS if mark in vocabulary]
+        ends, unit = [vocabulary.id(mark) for mark in marks], f"sentences, which end with {' '.join(marks)}"
+    is_end = np.isin(tokens, ends)
+    if not is_end.any():
+        return np.arange(len(tokens) - 1) // BLOCK, f"blocks of {BLOCK} tokens, as the text has no ends of sentences"
+    number: NDArray[np.int64] = np.cumsum(is_end) - is_end
+    return number[1:] - number[1:2], unit

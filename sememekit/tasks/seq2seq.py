@@ -13,15 +13,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.corpora.examples.base import START, STOP
-from sememekit.data.buckets import bucketed_batches, sorted_batches
+from sememekit.data.batching import bucketed_batches, sorted_batches
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single, evaluating, uniform_embedding
-from sememekit.layers.attention import Memory, Score
-from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding
+from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding, Memory, Score
 from sememekit.measure import Tally
 from sememekit.measure.scored import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
@@ -31,7 +30,7 @@ from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
 from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
-from sememekit.tasks.vector_start import StartSettings
+from sememekit.tasks.vectors import StartSettings
 from sememekit.tasks.writing import TeacherForced, TextWriter
 from sememekit.text.vocabulary import Vocabulary
 

@@ -1,14 +1,17 @@
-"""Word vectors of a file, as what a model of labels begins with."""
+"""Where word vectors start: at random, or in a model of labels with those of a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor, nn
 
+from sememekit import config
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.figures import percent
@@ -87,3 +90,40 @@ def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding, dev
         embedding.weight *= float(found.matrix.std()) / deviation
         embedding.weight[ids] = torch.from_numpy(found.matrix)
     return known
+
+
+SHORT = 0.1
+"""Word vectors of the papers' word language models start uniform in +- this."""
+
+
+def spread_of(length: float, size: int) -> float:
+    """a of a start uniform in +-a whose vectors of ``size`` have the root mean square length ``length``: size a^2 / 3 is its
+    square."""
+    return length * (3 / size) ** 0.5
+
+
+class StartSettings(config.Settings):
+    """Settings of a task with word vectors that are learned from a random start."""
+
+    embedding_size: int
+    """E, the size of the word vectors."""
+    spread: float | None = Field(default=None, gt=0.0)
+    """Word vectors start uniform in +- this. Unset: 0.1, or with optimisers that gain by it what gives vectors of every size
+    one length (``start_lengths``), and so the first logits one variance; the plan of a run holds the answer."""
+
+    start_lengths: ClassVar[dict[str, float]] = {"adam": 1.7}
+    """Optimiser -> root mean square length of a vector at the start, as measured in docs/training.md."""
+
+    unit_lengths: ClassVar[dict[str, float]] = {}
+    """The same where the encoder normalises its contexts and the output layer reads them; else as without."""
+
+    def settled(self, optimizer: str, unit_contexts: bool) -> Self:
+        if self.spread is not None:
+            return self
+        length = (self.start_lengths | self.unit_lengths if unit_contexts else self.start_lengths).get(optimizer)
+        return self.model_copy(update={"spread": SHORT if length is None else spread_of(length, self.embedding_size)})
+
+    @property
+    def start_spread(self) -> float:
+        """``spread``, or 0.1 where no plan has settled it."""
+        return SHORT if self.spread is None else self.spread

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
 from torch import Tensor
 
 from sememekit.data.examples import Originals
@@ -19,6 +20,7 @@ from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require
 from sememekit.tasks.padding import Ids
+from sememekit.tasks.scoring import PAIRS, Scoring, UnitScores, unit_scores
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -88,7 +90,27 @@ class TextWriter(Task):
 
     @abstractmethod
     def score_pairs(self, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:
-        """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions."""
+        """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions, with the
+        ``places`` of each."""
+
+    def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
+        lengths = data.examples(split).lengths()[:, 0]
+
+        def chunks(progress: OneStage) -> Iterator[UnitScores]:
+            for scored in self.score_pairs(data, split, progress):
+                assert scored.places is not None
+                yield unit_scores(scored, scored.places[:, 0].astype(np.int64))
+
+        return Scoring(
+            chunks,
+            "pairs",
+            len(lengths),
+            reading=PAIRS,
+            how="reads pairs, not a running text",
+            without=("cache", "dynamic", "batch_size"),
+            counted="pairs",
+            source_lengths=lengths,
+        )
 
 
 Predictor = WordPredictor | TextWriter

@@ -15,6 +15,31 @@ _NUMBER: Final = re.compile(r"(?<!\S)[+-]?(?:\d+(?:[.,:/-]\d+)*|[.,]\d+)%?(?!\S)
 
 _WORD: Final = re.compile(r"\S+")
 
+OPENING: Final = ("<s>", "<bos>", "<sos>")
+CLOSING: Final = ("</s>", "<eos>")
+"""Marks of the ends of a sentence, which other programs write into text."""
+
+
+def has_ends(text: str) -> bool:
+    """Whether marks of the ends of a sentence stand at the ends of a line."""
+    return "<" in text and (text.lstrip().startswith(OPENING) or text.rstrip().endswith(CLOSING))
+
+
+def without_ends(text: str) -> str:
+    """A line without marks of its ends, where some stand there: the end is read anyway, and would be predicted twice.
+
+    >>> without_ends("<s> a b </s>")
+    'a b'
+    """
+    if not has_ends(text):
+        return text
+    bare = text.strip()
+    while bare.startswith(OPENING):
+        bare = bare[bare.index(">") + 1 :].lstrip()
+    while bare.endswith(CLOSING):
+        bare = bare[: bare.rindex("<")].rstrip()
+    return bare
+
 
 @dataclass(frozen=True)
 class TextForm:

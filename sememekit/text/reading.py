@@ -59,6 +59,7 @@ class TextFaults(Record):
         long_lines: lines above the cap, read in pieces.
         cut_words: cuts of such lines between two characters, for want of white space and punctuation.
         byte_order_marks, carriage_returns: taken off files and lines.
+        end_marks: sentences with marks of their ends in the text, such as ``<eos>``, which are taken off.
         truncated_archives: compressed files that end before their end mark; read up to there.
         long_sentences: sentences above ``--max-length``, left out.
     """
@@ -73,6 +74,7 @@ class TextFaults(Record):
     carriage_returns: int = 0
     truncated_archives: int = 0
     long_sentences: int = 0
+    end_marks: int = 0
 
 
 class FaultCounter:
@@ -87,6 +89,11 @@ class FaultCounter:
 
     def add(self, name: str, amount: int = 1) -> None:
         self.counts[name] = self.counts.get(name, 0) + amount
+
+    @property
+    def bad_lines(self) -> int:
+        """Lines so far that are no text in UTF-8, as far as is known: one may have both faults."""
+        return max(self.counts.get("invalid_utf8", 0), self.counts.get("nul", 0))
 
     def report(self) -> TextFaults:
         return TextFaults(policy=self.policy, **self.counts)
@@ -119,11 +126,11 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
         begin = file.tell()
         _refuse_other_encoding(file, name)
         file.seek(begin)
-    line, due, invalid_before = 1, _FEWEST_LINES, faults.counts.get("invalid_utf8", 0)
+    line, due, invalid_before = 1, _FEWEST_LINES, faults.bad_lines
 
     def refuse_most() -> None:
         if once:
-            refuse_mostly_invalid(name, faults.counts.get("invalid_utf8", 0) - invalid_before, line - 1)
+            refuse_mostly_invalid(name, faults.bad_lines - invalid_before, line - 1)
 
     def where(offset: int) -> str:
         return f"{name}:{line}"
@@ -138,17 +145,19 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
 
 
 def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
-    """Raise DataError where most of the first ``lines`` of what is read once, 20 or more, were not UTF-8, under ``replace``."""
+    """Raise DataError where most of the first ``lines`` of what is read once, 20 or more, were no text in UTF-8, under
+    ``replace``."""
     if lines >= _FEWEST_LINES and 2 * invalid > lines:
         raise DataError(
-            f"{name}: {invalid:,} of the first {lines:,} lines are not UTF-8, and --errors replace mends single bytes; "
+            f"{name}: {invalid:,} of the first {lines:,} lines are no text in UTF-8, and --errors replace mends single bytes; "
             "convert the text before, such as with: iconv -f GB18030 -t UTF-8"
         )
 
 
 def refuse_other_encoding(path: Path, name: str, faults: FaultCounter) -> None:
-    """Raise DataError under the policy ``replace`` for a file most of whose lines are not UTF-8, 20 lines or more, or which its
-    first bytes show to be packed or UTF-16: what would be left is no text. ``name`` is that of the file for the user."""
+    """Raise DataError under the policy ``replace`` for a file most of whose lines are not UTF-8 or hold NUL, 20 lines or more,
+    or which its first bytes show to be packed or UTF-16: what would be left is no text. ``name`` is that of the file for the
+    user."""
     if faults.policy == "replace":
         with _reading(path, 0) as file:
             _refuse_other_encoding(file, name)
@@ -168,15 +177,16 @@ def _refuse_other_encoding(file: BinaryIO, name: str) -> None:
     if lines < _FEWEST_LINES or 2 * invalid <= lines:
         return
     remedy = from_gb18030(name) if may_be_gb18030(sample) else "convert the file to UTF-8"
-    raise DataError(f"{name}: {invalid:,} of {lines:,} lines are not UTF-8, and --errors replace mends single bytes; {remedy}")
+    raise DataError(
+        f"{name}: {invalid:,} of {lines:,} lines are no text in UTF-8, and --errors replace mends single bytes; {remedy}"
+    )
 
 
 def _is_invalid(raw: bytes) -> bool:
     try:
-        raw.decode()
+        return "\0" in raw.decode()
     except UnicodeDecodeError:
         return True
-    return False
 
 
 def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterator[str | Span]:
@@ -250,7 +260,7 @@ def read_stream(
         if chunk:
             raw = chunk.rstrip(b"\r\n") if ends_line else chunk
             try:
-                text = _decode(raw, offset, where, faults)
+                text = _decode(raw, faults)
             except UnicodeDecodeError as error:
                 rest = file.read(_SAMPLE) if file.seekable() else b""
                 named = name if span is None else span.name
@@ -326,7 +336,8 @@ def _first_cut(ahead: bytes) -> int:
     return next((index for index, byte in enumerate(ahead) if byte & 0xC0 != 0x80), len(ahead))
 
 
-def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: FaultCounter) -> str | None:
+def _decode(chunk: bytes, faults: FaultCounter) -> str | None:
+    """The text of a line; None where ``skip`` leaves it out. Raises UnicodeDecodeError under ``strict``, of a NUL, too."""
     try:
         text = chunk.decode()
     except UnicodeDecodeError:
@@ -340,8 +351,8 @@ def _decode(chunk: bytes, offset: int, where: Callable[[int], str], faults: Faul
     if "\0" not in text:
         return text
     if faults.policy == "strict":
-        at = offset + chunk.find(b"\0")
-        raise DataError(f"{where(at)}: a NUL at byte {at}; clean the file{faults.choices}")
+        at = chunk.find(b"\0")
+        raise UnicodeDecodeError("utf-8", chunk, at, at + 1, "NUL")
     faults.add("nul")
     if faults.policy == "skip":
         faults.add("skipped_lines")
@@ -354,12 +365,12 @@ def _no_utf8(
 ) -> str:
     """The message for a bad line at ``offset``; ``sample`` begins with the line and has as much after it as could be read."""
     at, bad = offset + error.start, error.object[error.start : error.end].hex(" ")
-    told = f"{where(at)}: not UTF-8 at byte {at} ({bad})"
+    told = f"{where(at)}: a NUL at byte {at}" if bad == "00" else f"{where(at)}: not UTF-8 at byte {at} ({bad})"
     if offset == 0 and (remedy := by_its_beginning(sample, name)):
         return f"{told}; {remedy}"
     if may_be_gb18030(sample):
         return f"{told}; {from_gb18030(name)}"
-    return f"{told}; convert the file to UTF-8{faults.choices}"
+    return f"{told}; {'clean the file' if bad == '00' else 'convert the file to UTF-8'}{faults.choices}"
 
 
 def place(span: Span, offset: int) -> str:

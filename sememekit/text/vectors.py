@@ -1,14 +1,16 @@
-"""Word vectors from text files in GloVe's format (a word and its numbers a line), also with a header or packed with xz."""
+"""Word vectors from text files in GloVe's format (a word and its numbers a line), possibly packed, with a header."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import lzma
+import zlib
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +46,9 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
     """Read a text file of word vectors, ``word number number ...`` a line; a first line of two numbers (word2vec's header) is
     skipped.
 
-    A file whose name ends in ``.xz`` is decompressed. ``words`` keeps only these; ``size`` is E, which the first line tells
-    unless given. Raises DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not
-    finite; names the line.
+    ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these; ``size`` is E, which the first line tells unless given.
+    Raises DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not finite; names
+    the line.
     """
     kept: dict[str, NDArray[np.float32]] = {}
     repeated = 0
@@ -97,13 +99,15 @@ def _is_number(field: str) -> bool:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    done, open_text = 0, lzma.open if path.suffix == ".xz" else open
+    done = 0
+    open_text: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix.lower(), open)
     try:
         with opening(path, DataError), open_text(path, "rt", encoding="utf-8", newline="\n") as file:
             for line in file:
                 yield line
                 done += 1
-    except (lzma.LZMAError, EOFError) as error:
-        raise DataError(f"{path}: not an intact xz file: after line {done:,}, {error}; fetch it again") from None
+    except (lzma.LZMAError, zlib.error, EOFError) as error:
+        kind = path.suffix[1:]
+        raise DataError(f"{path}: not an intact {kind} file: after line {done:,}, {error}; fetch it again") from None
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8 after line {done:,}; convert it, or is it a binary file of vectors?") from None

@@ -3,7 +3,7 @@
     RUN/
       plan.json            the resolved plan, every setting spelled out
       versions.json        of sememekit, Python, torch, numpy; the machine; the format of this folder
-      vocabulary.tsv       the words
+      vocabulary.tsv       the words; train-counts.txt: how often the training text has each, where the vocabulary counts more
       graph.json           the sememe graph, where the run has one
       data.json            the signature of the prepared data
       manifest.json        SHA-256 of all files above (``training/manifest.py``)

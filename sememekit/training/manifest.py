@@ -15,9 +15,11 @@ from sememekit.errors import CheckpointError
 from sememekit.files import has_sha256, opening, read_object, replace_file, to_json
 
 MANIFEST: Final = "manifest.json"
+EXTENDED: Final = "extended.json"
+"""What was added to the words of a run without training, where anything was."""
 KEPT: Final = (
-    *("vocabulary.tsv", "graph.json", "clusters.json", "chunks.tsv"),
-    *("sentencepiece.model", "pieces.json", "encoder.json", "lexicon.txt", "augment.jsonl", "data.json"),
+    *("vocabulary.tsv", "train-counts.txt", "graph.json", "clusters.json", "chunks.tsv"),
+    *("sentencepiece.model", "pieces.json", "encoder.json", "lexicon.txt", "augment.jsonl", "data.json", EXTENDED),
 )
 """What a run may keep of its data and its model beside plan, versions, snapshots and metrics: the one list of these files."""
 _ABSENT: Final = "absent"

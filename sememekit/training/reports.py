@@ -15,6 +15,7 @@ class StepReport:
         nats: mean training loss in nats a token since the last report.
         rate: learning rate.
         tokens_per_second: predicted tokens a second since the last report.
+        estimated: whether the loss is an estimate from sampled words, which is too low on average.
     """
 
     epoch: int
@@ -24,6 +25,7 @@ class StepReport:
     nats: float
     rate: float
     tokens_per_second: float
+    estimated: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class EpochReport:
         epoch, step: from 1; optimiser steps of the whole run.
         train_nats: mean training loss of the epoch in nats a token, with dropout.
         valid: metrics on the validation split.
+        estimated: whether that is an estimate from sampled words, which is too low on average.
         metric: the one of them that the schedule watches.
         rate: learning rate of the epoch.
         best: whether these are the best weights so far.
@@ -43,6 +46,7 @@ class EpochReport:
         cpu_seconds: CPU time of that part, of all threads.
         averaged: whether the validated weights are means over steps.
         averaging_begins: whether such a mean begins after this epoch.
+        augmented: training examples that ``--augment`` added.
     """
 
     epoch: int
@@ -59,6 +63,8 @@ class EpochReport:
     averaging_begins: bool = False
     cpu_seconds: float = 0.0
     metric: str = ""
+    estimated: bool = False
+    augmented: int = 0
 
 
 @dataclass(frozen=True)

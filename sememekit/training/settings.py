@@ -68,11 +68,11 @@ class ScheduleSettings(Settings):
     threshold: float = Field(default=0.0, ge=0.0, lt=1.0)
     """An epoch counts as an improvement when it beats the best value by this share of it; 0: by anything."""
     stop_after: int = Field(default=0, ge=0)
-    """Stop after this many epochs in a row without an improvement, those of ``grace`` not counted; 0 never does."""
+    """Stop after this many epochs in a row without improvement, not counting the first ``grace``; 0 never stops."""
     minimum_rate: float = Field(default=0.0, ge=0.0)
     """Stop once a cut brings the rate below this."""
     stop_non_monotone: int = Field(default=0, ge=0)
-    """Stop after an epoch that is worse than the best of all but the last this many before it (finetuning: 5); 0 never does."""
+    """Stop when an epoch is worse than the best one more than this many epochs back (finetuning: 5); 0 never stops."""
 
     @model_validator(mode="after")
     def _milestones_cut(self) -> Self:

@@ -26,15 +26,26 @@ IDS: Final = "tracking.json"
 def values_of(report: Report) -> dict[str, float]:
     """The numbers of a report under the names that are tracked; empty for reports without any.
 
-    Validation is ``valid/NAME``; nats are natural logarithms, the mean over predicted tokens.
+    Validation is ``valid/NAME``; nats are natural logarithms, the mean over predicted tokens. A loss that is estimated from
+    sampled words has a name of its own, so that no curve joins it with exact losses.
     """
     if isinstance(report, StepReport):
-        return {"train/nats": report.nats, "train/rate": report.rate, "train/tokens_per_second": report.tokens_per_second}
+        return {
+            _named("train/nats", report): report.nats,
+            "train/rate": report.rate,
+            "train/tokens_per_second": report.tokens_per_second,
+        }
     if isinstance(report, EpochReport):
-        return {f"valid/{name}": value for name, value in report.valid.items()} | {"epoch/train_nats": report.train_nats}
+        return {f"valid/{name}": value for name, value in report.valid.items()} | {
+            _named("epoch/train_nats", report): report.train_nats
+        }
     if isinstance(report, ChangeReport):
         return {f"change/{name}": value for name, value in report.values.items()}
     return {}
+
+
+def _named(loss: str, report: StepReport | EpochReport) -> str:
+    return f"{loss}_estimated" if report.estimated else loss
 
 
 class Tracker(ABC):

@@ -14,17 +14,15 @@ import torch
 from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
+from sememekit.decoders.base import Decoder, loss_is_estimated
 from sememekit.errors import TrainingError
 from sememekit.layers import note_rows, rows_of_ranks, training_counters
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder
-from sememekit.training.clipping import clip_gradients, sparse_lookups
-from sememekit.training.diagnosis import NOT_AGAIN, first_bad_module, first_bad_weight
-from sememekit.training.divergence import how_to_go_on, worse_than_guessing
-from sememekit.training.optimizers import make_optimizer
+from sememekit.training.divergence import NOT_AGAIN, first_bad_module, first_bad_weight, how_to_go_on, worse_than_guessing
+from sememekit.training.optimizers import clip_gradients, make_optimizer, sparse_lookups
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
@@ -254,15 +252,15 @@ class Trainer:
         progress.seconds += seconds
         progress.cpu_seconds += time.process_time() - window.cpu_began
         where = progress.epoch, progress.batch, num_batches, progress.step
-        return StepReport(*where, nats / window.count, progress.rate, window.count / seconds)
+        speed, estimated = window.count / seconds, loss_is_estimated(self._output_layers)
+        return StepReport(*where, nats / window.count, progress.rate, speed, estimated)
 
     def _end_epoch(self, schedule: Schedule) -> Iterator[EpochReport]:
         """Validate, move the schedule on, write a checkpoint.
 
-        The report comes before the checkpoint: a run killed in between repeats the epoch and forgets the report, and none is
-        ever missing.
+        The report comes before the checkpoint, so that none is missing: a run killed in between repeats the epoch.
         """
-        progress, averaged = self.progress, self.average.count > 0
+        progress, averaged, estimated = self.progress, self.average.count > 0, loss_is_estimated(self._output_layers)
         valid = self._validate()
         self._check_validation(valid)
         if progress.epoch == 1:
@@ -279,12 +277,12 @@ class Trainer:
         progress.rate *= self.schedule.decay
         train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
-        progress.epoch, progress.batch = (epoch if progress.finished else epoch + 1), 0
-        self.carry = ()
+        progress.epoch, progress.batch, self.carry = (epoch if progress.finished else epoch + 1), 0, ()
         yield EpochReport(
             epoch=epoch,
             step=progress.step,
             train_nats=train_nats,
+            estimated=estimated,
             valid=valid,
             metric=self.task.metric.name,
             rate=report_rate,
@@ -296,6 +294,7 @@ class Trainer:
             tokens_per_second=speed,
             averaged=averaged,
             averaging_begins=verdict.averaging_begins,
+            augmented=self.data.num_added("train"),
         )
         self._save(best=verdict.best)
         if verdict.stuck:

@@ -10,8 +10,9 @@ import pytest
 
 from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
 from sememekit.errors import ConfigError
-from sememekit.protocols import CacheGrid, CacheSettings, DynamicGrid, DynamicSettings
 from sememekit.protocols.adaptation import Adaptation, Tuning
+from sememekit.protocols.cache import CacheGrid, CacheSettings
+from sememekit.protocols.dynamic import DynamicGrid, DynamicSettings
 
 CACHE = CacheSettings(theta=0.5, weight=0.15, window=20)
 STEPS = DynamicSettings(rate=0.002, decay=0.01, epsilon=0.001)

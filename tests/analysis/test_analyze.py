@@ -13,7 +13,8 @@ from sememekit.analysis.analyze import Analysis, analyze
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
-from sememekit.reports.analysis import analysis_page, write_analysis_page
+from sememekit.reports.analysis import analysis_page
+from sememekit.reports.pages import write_page
 from sememekit.runs.run import Run
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.tasks.writing import TextWriter
@@ -136,7 +137,7 @@ def test_a_sample_is_taken_and_said_where_all_do_not_fit(place: Place, softmax: 
 
 
 def test_the_page_needs_nothing_else(both: Analysis, tmp_path: Path) -> None:
-    write_analysis_page(both, tmp_path / "page.html")
+    write_page(tmp_path / "page.html", analysis_page(both))
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert html == analysis_page(both)
     page = check_page(html)

@@ -6,16 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.written_texts import write_texts_file
+from sememekit.analysis.lead_baseline import baseline
+from sememekit.analysis.written_texts import SCORED_BY, compare_texts, write_texts_file
 from sememekit.commands._program import app
-from sememekit.commands.baseline import baseline
-from sememekit.commands.compare import compare
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.measure.rouge import PRESETS, rouge
 from sememekit.prepare.settings import PreprocessSettings
 from tests.small_pairs import PairPlace
 
@@ -31,13 +32,13 @@ def test_first_minus_second(tmp_path: Path) -> None:
     references = REFERENCES * 2
     first = write(tmp_path / "1", [own[0] for own in references], references)
     second = write(tmp_path / "2", ["the"] * 10, references)
-    report = compare(first, second, "gigaword")
+    report = compare_texts(first, second, "gigaword")
     row = report.differences[0]
     assert (row.name, row.first, row.second) == ("rouge1", 1.0, 0.5)
     assert row.difference.value == pytest.approx(0.5)
     assert row.excludes_zero
     assert report.examples == 10
-    same = compare(first, first, "bleu")
+    same = compare_texts(first, first, "bleu")
     assert [row.difference.value for row in same.differences] == [0.0] * 8
     assert not any(row.excludes_zero for row in same.differences)
     shown = CliRunner().invoke(app, ["compare", str(first), str(second), "--by", "gigaword"])
@@ -45,6 +46,26 @@ def test_first_minus_second(tmp_path: Path) -> None:
     assert "rouge1" in shown.stdout
     assert "50.00" in shown.stdout
     assert "in per cent" in shown.stdout
+
+
+def test_differences_are_paired(tmp_path: Path) -> None:
+    """Scores that vary from text to text, and a second system that is worse by nearly the same in each."""
+    references = [["the cat sat"], ["the dog lay down there"]] * 6
+    first = write(tmp_path / "1", ["the cat x", "the dog lay x there"] * 6, references)
+    second = write(tmp_path / "2", ["the x x", "the dog x x y"] * 6, references)
+    row = compare_texts(first, second, "gigaword").differences[0]
+    alone = rouge(["the cat x", "the dog lay x there"] * 6, references, PRESETS["gigaword"])
+    assert row.difference.value == pytest.approx(row.first - row.second)
+    assert row.first == pytest.approx(alone.rouge1.value)
+    assert row.difference.low is not None
+    assert row.difference.high is not None
+    assert row.difference.high - row.difference.low < 0.6 * (alone.rouge1.high - alone.rouge1.low)
+
+
+def test_the_help_names_every_way_of_scoring() -> None:
+    """As text, since asking for them would import numpy."""
+    (option,) = (one for one in get_command(app).commands["compare"].params if one.name == "by")  # type: ignore[attr-defined]
+    assert option.help == f"Of texts: {', '.join(SCORED_BY[:-1])} or {SCORED_BY[-1]}."
 
 
 def test_bleu_reads_as_many_texts_as_both_systems_wrote(tmp_path: Path) -> None:
@@ -56,15 +77,15 @@ def test_bleu_reads_as_many_texts_as_both_systems_wrote(tmp_path: Path) -> None:
     write_texts_file(one, sources, [[text] for text in best], references)
     write_texts_file(five, sources, [[text, "x", "y", "z", "w"] for text in best], references)
     for pair in ((one, five), (five, one)):
-        report = compare(*pair, "bleu")
+        report = compare_texts(*pair, "bleu")
         assert "top:1|" in report.signature
         assert [row.difference.value for row in report.differences] == [0.0] * 8
-    assert "top:5|" in compare(five, five, "bleu").signature
+    assert "top:5|" in compare_texts(five, five, "bleu").signature
 
 
 def test_few_texts_have_differences_without_limits(tmp_path: Path) -> None:
     first, second = write(tmp_path / "1", [own[0] for own in REFERENCES]), write(tmp_path / "2", ["the"] * 5)
-    row = compare(first, second, "gigaword").differences[0]
+    row = compare_texts(first, second, "gigaword").differences[0]
     assert row.difference.value == pytest.approx(0.5)
     assert (row.difference.low, row.difference.high, row.excludes_zero) == (None, None, None)
     shown = CliRunner().invoke(app, ["compare", str(first), str(second), "--by", "gigaword"])
@@ -78,7 +99,7 @@ def test_a_baseline_can_be_compared(tmp_path: Path) -> None:
     preprocess("gigaword", tmp_path / "all.jsonl", tmp_path / "data")
     for number in (2, 3):
         baseline(tmp_path / "data", split="train", lead=f"{number}-words", texts=tmp_path / f"{number}.jsonl")
-    report = compare(tmp_path / "3.jsonl", tmp_path / "2.jsonl", "gigaword")
+    report = compare_texts(tmp_path / "3.jsonl", tmp_path / "2.jsonl", "gigaword")
     assert report.differences[0].difference.value == pytest.approx(4 / 5 - 2 / 4)
 
 
@@ -87,7 +108,9 @@ def test_a_baseline_can_be_compared(tmp_path: Path) -> None:
 )
 def test_options_of_runs_are_refused_with_texts(tmp_path: Path, typed: str) -> None:
     first = write(tmp_path / "1", ["a"] * 5)
-    done = CliRunner().invoke(app, ["compare", str(first), str(first), "--by", "gigaword", typed])
+    both = ["compare", str(first), str(first), "--by", "gigaword", "--debug", "--trust-code"]
+    assert CliRunner().invoke(app, both).exit_code == 0, "options that every command has"
+    done = CliRunner().invoke(app, [*both, typed])
     assert done.exit_code == 2
     assert f"{typed.partition('=')[0]} is for runs, and {first} is a file of texts; leave it out" in " ".join(
         done.stderr.split()
@@ -97,11 +120,11 @@ def test_options_of_runs_are_refused_with_texts(tmp_path: Path, typed: str) -> N
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     first = write(tmp_path / "1", ["a"] * 5)
     with pytest.raises(ConfigError, match="--by 'meteor': allowed are gigaword, duc"):
-        compare(first, first, "meteor")
+        compare_texts(first, first, "meteor")
     with pytest.raises(DataError, match="line 1 has another source or other references"):
-        compare(first, write(tmp_path / "2", ["a"] * 5, [["x"]] * 5), "gigaword")
+        compare_texts(first, write(tmp_path / "2", ["a"] * 5, [["x"]] * 5), "gigaword")
     with pytest.raises(DataError, match=r"has 5 texts and .* has 4"):
-        compare(first, write(tmp_path / "3", ["a"] * 4, REFERENCES[:4]), "gigaword")
+        compare_texts(first, write(tmp_path / "3", ["a"] * 4, REFERENCES[:4]), "gigaword")
     for other in (
         '"texts": ["b"]',
         '"texts": "b", "references": ["b"]',
@@ -110,12 +133,12 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     ):
         (tmp_path / "4").write_text('{"source": "a", ' + other + "}\n")
         with pytest.raises(DataError, match=r"4:1: not an object with source, texts and references"):
-            compare(first, tmp_path / "4", "gigaword")
+            compare_texts(first, tmp_path / "4", "gigaword")
     with pytest.raises(DataError, match="cannot be read"):
-        compare(first, tmp_path / "nowhere", "gigaword")
+        compare_texts(first, tmp_path / "nowhere", "gigaword")
     (tmp_path / "5").write_text("")
     with pytest.raises(DataError, match="the file is empty"):
-        compare(first, tmp_path / "5", "gigaword")
+        compare_texts(first, tmp_path / "5", "gigaword")
 
 
 def test_a_run_on_an_unseen_test_set(tmp_path: Path) -> None:
@@ -132,6 +155,6 @@ def test_a_run_on_an_unseen_test_set(tmp_path: Path) -> None:
         assert "refs:2/best" in report["signature"]
         assert "min_length:30" in report["signature"], "the rules of the data set hold for the run"
     with pytest.raises(DataError, match="score them by characters"):
-        compare(tmp_path / "best", tmp_path / "last", "duc")
-    assert compare(tmp_path / "best", tmp_path / "last", "lcsts-characters").differences[0].difference.value == 0
+        compare_texts(tmp_path / "best", tmp_path / "last", "duc")
+    assert compare_texts(tmp_path / "best", tmp_path / "last", "lcsts-characters").differences[0].difference.value == 0
     assert json.loads((tmp_path / "best").read_text().splitlines()[0])["source"] == "我 吃 苹果 。 火星 吃 梨 。"

@@ -14,16 +14,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.compare_runs import RunsComparison, _tested, compare_runs
+from sememekit.analysis.compare_runs import TEST, RunsComparison, _tested, compare_runs
 from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate
 from sememekit.analysis.evaluate_seeds import evaluate_metrics_of_seeds
-from sememekit.analysis.scored_runs import ACCURACY, ScoredRuns
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError
-from sememekit.measure.intervals import Interval
+from sememekit.measure.intervals import Interval, seed_difference
 from sememekit.measure.rates import rate_difference
-from sememekit.measure.seed_interval import seed_difference
+from sememekit.measure.sides import SCALES
 from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
 from sememekit.runs.classifier import load_classifier
 from sememekit.training import RunFolder
@@ -108,8 +107,7 @@ def test_several_seeds_have_limits_over_examples_that_tell_the_sides_apart() -> 
     hits = (source.random((400, 4)) < (0.6, 0.62, 0.7, 0.71)).astype(np.float64)
     same = np.concatenate([hits[:, :2], hits[:, 1::-1]], axis=1)
     for right, known in ((hits, True), (same, False)):
-        scored = ScoredRuns(ACCURACY, right, np.ones_like(right), "examples", "")
-        found = _tested(scored, [[0, 1], [2, 3]], seed=0)[1].difference
+        found = _tested(TEST, SCALES["accuracy"], right, np.ones_like(right), [[0, 1], [2, 3]])[1].difference
         assert found is not None
         assert found.sentences is not None
         apart = right[:, 2:].mean(axis=1) - right[:, :2].mean(axis=1)
@@ -185,7 +183,7 @@ def test_what_is_refused(seeds: dict[str, Path], examples: ExamplePlace, softmax
     brief, long = str(seeds["brief"]), str(seeds["long"])
     with pytest.raises(ConfigError, match=r"seed-1 labels texts and .*softmax does not.*compare models of one task"):
         compare_runs([str(softmax), brief], device="cpu")
-    with pytest.raises(ConfigError, match=r"labels examples, one by one, so that --batch-size does not apply"):
+    with pytest.raises(ConfigError, match=r"labels examples, one by one; leave out --batch-size"):
         compare_runs([brief, long], batch_size=1, device="cpu")
     train(examples.table("classification", schedule__epochs=1), tmp_path / "reviews")
     train(examples.table(schedule__epochs=1, run__dtype="bfloat16"), tmp_path / "half")
@@ -231,7 +229,7 @@ def test_perplexities_of_seeds_have_a_geometric_mean_and_other_figures_a_plain_o
         return labels.model_copy(update={"run": str(run), "signature": f"metric:accuracy|text:{run.name}"})
 
     labels = LabelMetrics.model_construct(split="test", checkpoint="step-1", accuracy=0.5, macro_f1=0.5, metrics={})
-    with pytest.raises(ConfigError, match=r"seed-1 and .*seed-2 have no mean, .*text:seed-1 and .*text:seed-2; evaluate each"):
+    with pytest.raises(ConfigError, match=r"seed-1 and .*seed-2 cannot be compared .*text is seed-1 and seed-2; evaluate each"):
         evaluate_metrics_of_seeds(tmp_path, other_texts)
     found = evaluate_metrics_of_seeds(tmp_path, read).figures
     assert {name: one.mean for name, one in found.items()} == pytest.approx({"perplexity": 6.0, "share": 0.3})

@@ -15,16 +15,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis import evaluate_several
 from sememekit.analysis.compare_runs import RunsComparison, compare_runs, runs_of
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.evaluate_several import compare_ppl
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.measure.seed_interval import seed_difference
+from sememekit.measure.intervals import seed_difference
 from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
 from sememekit.runs.run import Run
+from sememekit.tasks.base import Task
+from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
 from tests.small_run import Place
 
@@ -122,7 +123,7 @@ def test_a_run_that_had_no_epoch_by_then_has_no_value_at_equal_time(
     assert other.difference is not None
     assert other.difference.seeds.model_dump() == {"value": None, "low": None, "high": None}
     assert any(sides[1] in remark and "validated nothing" in remark for remark in found.remarks)
-    assert rows(found)[-1][3:] == ("–", "", "–", "–", "–", "–")
+    assert rows(found)[-1][3:] == ("none by then", "", "–", "–", "–", "–")
     assert csv_text(found).splitlines()[-1].split(",")[4:9] == ["1 2", "", "", "", ""]
     assert "& 2 & -- & -- & -- " in latex_text(found)
 
@@ -144,18 +145,11 @@ def test_a_side_that_took_little_longer_is_named(seeds: dict[str, Path], monkeyp
     assert not compare_runs(sides, device="cpu").remarks
 
 
-def test_a_run_without_cpu_time_has_all_compared_by_wall_time(seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_cpu_time_is_refused(seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     original = RunFolder.epochs
-
-    def earlier(self: RunFolder) -> list[dict[str, Any]]:
-        without = {"cpu_seconds"} if self.path.parent.name == "slow" else set()
-        return [{key: value for key, value in record.items() if key not in without} for record in original(self)]
-
-    monkeypatch.setattr(RunFolder, "epochs", earlier)
-    found = compare_runs([str(seeds["slow"]), str(seeds["fast"])], device="cpu")
-    assert (found.time, found.sides[0].measures[2].measure) == ("wall", "validation, equal wall time")
-    lines = original(RunFolder.open(seeds["fast"] / "seed-1"))
-    assert found.sides[1].curves[0][-1][1] == pytest.approx(sum(record["seconds"] for record in lines))
+    monkeypatch.setattr(RunFolder, "epochs", lambda self: [{**one, "cpu_seconds": 0.0} for one in original(self)])
+    with pytest.raises(CheckpointError, match=r"seed-1 has no CPU seconds of each epoch in its metrics.jsonl.*--resume"):
+        compare_runs([str(seeds["slow"]), str(seeds["fast"])], device="cpu")
 
 
 def test_what_a_side_may_be(seeds: dict[str, Path], tmp_path: Path) -> None:
@@ -171,11 +165,9 @@ def test_what_a_side_may_be(seeds: dict[str, Path], tmp_path: Path) -> None:
 
 
 def test_a_refusal_names_the_command_that_was_typed(seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(task: object, kind: type, command: str) -> None:
-        raise ConfigError(f"{command} needs another model")
-
-    monkeypatch.setattr(evaluate_several, "require", refuse)
-    with pytest.raises(ConfigError, match=r"^compare needs another model"):
+    monkeypatch.setattr(LanguageModel, "kinds", frozenset())
+    monkeypatch.setattr(LanguageModel, "scored", Task.scored)
+    with pytest.raises(ConfigError, match=r"^compare needs a model that predicts words, and this run is a LanguageModel"):
         compare_runs([str(seeds["slow"]), str(seeds["fast"])])
 
 

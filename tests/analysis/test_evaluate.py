@@ -14,16 +14,23 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
-from sememekit.analysis.word_groups import Grouping, GroupPerplexity, WordNats, word_kinds
+from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.groupings import Grouping
+from sememekit.analysis.scored_runs import TextSums
+from sememekit.analysis.word_groups import word_kinds
 from sememekit.commands._program import app
+from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
-from sememekit.protocols import CACHE_PRESETS, DYNAMIC_PRESETS, DynamicSettings
+from sememekit.measure import Tally
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.protocols.adaptation import Adaptation
-from sememekit.protocols.cache import CacheSettings
+from sememekit.protocols.cache import CACHE_PRESETS, CacheSettings
+from sememekit.protocols.dynamic import DYNAMIC_PRESETS, DynamicSettings
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.language_model import LanguageModel
+from sememekit.tasks.scoring import UnitScores
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import write_run_manifest
 from tests.small import small_graph
@@ -100,8 +107,8 @@ def test_the_signature_names_all_that_must_agree(place: Place, sdlm: Path, endin
     assert "|eos:predicted|" in evaluate_ppl(ending, device="cpu").signature
 
 
-@pytest.mark.parametrize("by", ["senses", "sememes", "frequency", "sememes-at-frequency"])
-def test_groups_share_out_the_whole(sdlm: Path, by: Grouping) -> None:
+@pytest.mark.parametrize("by", list(Grouping))
+def test_groups_share_out_the_whole(sdlm: Path, by: str) -> None:
     report = evaluate_ppl(sdlm, by=[by], device="cpu")
     assert report.groups is not None
     assert list(report.groups) == [by]
@@ -122,23 +129,25 @@ def test_the_two_tables_sort_words_as_the_paper_does() -> None:
     """The words of tests/small.py: 苹果 has three senses of 2, 2 and 1 sememes, 吃 two of 1, 我 one of 2, 无名 is unknown."""
     graph = small_graph()
     words = {word: index for index, word in enumerate(graph.words)}
-    found = WordNats(graph.num_words)
-    for word, number in (("苹果", 4), ("吃", 3), ("我", 2), ("人", 1), ("无名", 5), ("<unk>", 6), ("。", 7)):
-        found.counts[words[word]], found.nats[words[word]] = number, 10.0 * number
+    numbers = {"苹果": 4, "吃": 3, "我": 2, "人": 1, "无名": 5, "<unk>": 6, "。": 7}
+    targets = np.repeat([words[word] for word in numbers], list(numbers.values()))
+    ones = np.ones(len(targets), dtype=np.int64)
+    found = TextSums(1, graph.num_words)
+    found.add(UnitScores(0 * ones, 10.0 * ones, ones, targets))
 
-    def rows(by: Grouping) -> dict[str, GroupPerplexity]:
-        return {group.name: group for group in found.groups([by], found.counts, graph)[by]}
+    def rows(by: str) -> dict[str, Tally]:
+        return {kind.name: found.of(kind.words) for kind in word_kinds(by, np.zeros(graph.num_words, dtype=np.int64), graph)}
 
     senses = rows("senses")
-    assert {name: group.tokens for name, group in senses.items()} == {
+    assert {name: tally.count for name, tally in senses.items()} == {
         "one sense": 2 + 1 + 6 + 7,
         "several senses": 4 + 3,
         "no annotation": 5,
         "special tokens and punctuation by rule (counted above)": 6 + 7,
     }
-    assert all(group.perplexity == pytest.approx(math.exp(10)) for group in senses.values())
+    assert all(tally.perplexity == pytest.approx(math.exp(10)) for tally in senses.values())
     sememes = rows("sememes")
-    assert {name: group.tokens for name, group in sememes.items()} == {
+    assert {name: tally.count for name, tally in sememes.items()} == {
         "[1, 2) sememes": 4 + 3 + 1 + 6 + 7,  # 苹果 has 5 / 3 on average
         "[2, 4) sememes": 2,
         "[4, 7) sememes": 0,
@@ -146,7 +155,6 @@ def test_the_two_tables_sort_words_as_the_paper_does() -> None:
         "no annotation": 5,
         "special tokens and punctuation by rule (counted above)": 6 + 7,
     }
-    assert sememes["[4, 7) sememes"].perplexity is None
 
 
 def test_a_word_with_very_many_sememes_has_a_row_of_its_own(place: Place) -> None:
@@ -156,11 +164,9 @@ def test_a_word_with_very_many_sememes_has_a_row_of_its_own(place: Place) -> Non
     builder = LexiconBuilder(Path("rich"))
     builder.add(Sense("吃", tuple(f"s{number}" for number in range(20))))
     graph = build_graph(place.data.vocabulary, [builder.finish("list:rich", "0" * 64, ())])
-    found = WordNats(graph.num_words)
-    found.counts += 1
-    groups = found.groups(["sememes"], found.counts, graph)["sememes"]
-    assert [group.tokens for group in groups if group.name == "14 sememes or more"] == [1]
-    assert sum(group.tokens for group in groups if not group.of_which) == graph.num_words
+    kinds = list(word_kinds("sememes", np.ones(graph.num_words, dtype=np.int64), graph))
+    assert [kind.words.sum() for kind in kinds if kind.name == "14 sememes or more"] == [1]
+    assert sum(kind.words.sum() for kind in kinds if not kind.of_which) == graph.num_words
 
 
 def test_words_of_like_counts_are_sorted_by_sememes_among_themselves() -> None:
@@ -171,22 +177,20 @@ def test_words_of_like_counts_are_sorted_by_sememes_among_themselves() -> None:
     for word, count in (("苹果", 100), ("吃", 999), ("我", 500), ("人", 9)):
         trained[words[word]] = count
 
-    def kinds(by: Grouping) -> dict[str, set[str]]:
-        return {
-            name: {graph.words[index] for index in np.flatnonzero(mask)} for name, mask, _ in word_kinds(by, trained, graph)
-        }
+    def kinds(by: str) -> dict[str, set[str]]:
+        return {kind.name: {graph.words[i] for i in np.flatnonzero(kind.words)} for kind in word_kinds(by, trained, graph)}
 
     frequency = kinds("frequency")
-    assert list(frequency) == ["below 10", "100 to 999", "10,000 or more"], "no band that is empty"
-    assert frequency["below 10"] == {"人"}
+    assert list(frequency) == ["1 to 9", "100 to 999", "10,000 or more"], "no band that is empty"
+    assert frequency["1 to 9"] == {"人"}
     assert frequency["100 to 999"] == {"苹果", "吃", "我"}
     both = kinds("sememes-at-frequency")
-    assert both["below 10: [1, 2) sememes"] == {"人"}
+    assert both["1 to 9: [1, 2) sememes"] == {"人"}
     assert both["100 to 999: [1, 2) sememes"] == {"苹果", "吃"}
     assert both["100 to 999: [2, 4) sememes"] == {"我"}
     assert "无名" in both["10,000 or more: no annotation"]
     assert sum(map(len, both.values())) == graph.num_words, "each word once"
-    assert [mask.sum() for _, mask, _ in word_kinds("frequency", trained, None)] == [1, 3, graph.num_words - 4]
+    assert [kind.words.sum() for kind in word_kinds("frequency", trained, None)] == [1, 3, graph.num_words - 4]
 
 
 def test_words_are_sorted_by_count_without_a_graph(softmax: Path) -> None:
@@ -195,6 +199,34 @@ def test_words_are_sorted_by_count_without_a_graph(softmax: Path) -> None:
     assert list(groups) == ["frequency"]
     with pytest.raises(GraphError, match=r"--by sememes-at-frequency needs a sememe graph.*--graph FILE"):
         evaluate_ppl(softmax, by=["frequency", "sememes-at-frequency"], device="cpu")
+
+
+def test_bands_are_by_the_counts_of_the_training_text(tmp_path: Path) -> None:
+    (tmp_path / "whole.txt").write_text("a b c d\n" * 30 + "rare b\n" * 12, encoding="utf-8")
+    (tmp_path / "part.txt").write_text("a b c d\n" * 20 + "rare b\n", encoding="utf-8")
+    for name, given in (("whole", None), ("part", tmp_path / "data-whole")):
+        files: dict[str, list[Path | str]] = {"train": [tmp_path / f"{name}.txt"], "valid": [tmp_path / "whole.txt"]}
+        preprocess(
+            "plain", None, tmp_path / f"data-{name}", PreprocessSettings(segmenter="none", vocabulary=given), files=files
+        )
+        table = {"data": {"path": str(tmp_path / f"data-{name}")}, "decoder": {"name": "softmax"}, "schedule": {"epochs": 1}}
+        train({**table, "task": {"embedding_size": 4}, "encoder": {"hidden_size": 4}}, tmp_path / name)
+    whole, part = (Run.open(tmp_path / name) for name in ("whole", "part"))
+    assert not whole.folder.file("train-counts.txt").exists()
+    words = part.vocabulary
+    assert [int(part.train_counts[words.id(word)]) for word in ("a", "b", "rare")] == [20, 21, 1]
+    assert [int(whole.train_counts[words.id(word)]) for word in ("a", "b", "rare")] == [30, 42, 12]
+    groups = evaluate_ppl(tmp_path / "part", split="valid", by=["frequency"], device="cpu").groups
+    assert groups is not None
+    assert {group.name: group.tokens for group in groups["frequency"] if group.tokens} == {
+        "1 to 9": 12,
+        "10 to 99": 30 * 5 + 12 * 2 - 1,
+    }
+    with pytest.raises(ConfigError, match=r"--by frequency: .* trained on texts with other counts of words"):
+        compare_ppl([whole, part], split="valid", by=["frequency"])
+    part.folder.file("train-counts.txt").write_text("1\n2\n", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"train-counts.txt .*(changed|SHA)"):
+        Run.open(tmp_path / "part")
 
 
 def test_a_softmax_is_grouped_by_a_graph_that_is_given(place: Place, softmax: Path, sdlm: Path) -> None:
@@ -303,7 +335,7 @@ def test_headlines_have_the_perplexity_of_their_targets(tmp_path: Path) -> None:
         assert sum(group.tokens for group in report.groups["senses"] if not group.of_which) == report.tokens
         for options in ({"batch_size": 1}, {"adaptation": Adaptation(cache=CacheSettings())}):
             with pytest.raises(
-                ConfigError, match=r"reads pairs, not a running text.*--cache, --dynamic and --batch-size do not apply"
+                ConfigError, match=r"reads pairs, not a running text; leave out --cache, --dynamic, --batch-size"
             ):
                 evaluate_ppl(run, device="cpu", **options)
     assert report.parts is not None

@@ -196,13 +196,20 @@ def test_bands_add_up_to_the_whole() -> None:
     ranked = {"mine": np.stack([generator.permutation(graph.num_sememes)[:4] for _ in words])}
     gold = Gold.of(graph, counts)
     found = score_rankings(gold, words, counts, np.arange(400) // 5, ranked, (2, 4))
-    assert [band.name for band in found.words] == ["below 10", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 or more"]
+    assert [band.name for band in found.words] == [
+        "never",
+        "1 to 9",
+        "10 to 99",
+        "100 to 999",
+        "1,000 to 9,999",
+        "10,000 or more",
+    ]
     own = held_by()
     for place, top in enumerate((2, 4)):
         hits = [len(own[word] & set(row[:top].tolist())) for word, row in zip(words, ranked["mine"], strict=True)]
         recall = np.array(hits) / [min(top, len(own[word])) for word in words]
         for number, band in enumerate(found.words):
-            inside = np.digitize(counts[words], (10, 100, 1000, 10000)) == number
+            inside = np.digitize(counts[words], (1, 10, 100, 1000, 10000)) == number
             assert band.positions == inside.sum()
             if inside.any():
                 assert band.scores[place].recall.value == pytest.approx(recall[inside].mean())
@@ -210,7 +217,7 @@ def test_bands_add_up_to_the_whole() -> None:
                 assert band.scores[place].recall.value is None
         running = sememe_counts(graph, counts)
         for number, group in enumerate(found.sememes):
-            inside_k = {k for k in range(graph.num_sememes) if np.digitize(running[k], (10, 100, 1000, 10000)) == number}
+            inside_k = {k for k in range(graph.num_sememes) if np.digitize(running[k], (1, 10, 100, 1000, 10000)) == number}
             pairs = sum(len(own[word] & inside_k) for word in words)
             assert group.pairs == pairs
             if pairs:

@@ -15,16 +15,19 @@ from typer.testing import CliRunner
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
 from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
-from sememekit.analysis.text_nats import BLOCK, TextNats, sentences_of
+from sememekit.analysis.scored_runs import TextSums
+from sememekit.analysis.word_groups import WordKind
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.measure.intervals import ratio_difference_interval, ratio_difference_intervals
+from sememekit.progress import silent
 from sememekit.protocols.adaptation import Adaptation
 from sememekit.protocols.cache import CacheSettings
 from sememekit.runs.run import Run
 from sememekit.sememes import Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
+from sememekit.tasks.scoring import BLOCK, sentences_of
 from tests.small_pairs import PairPlace
 from tests.small_run import Place, in_chunks
 
@@ -158,14 +161,17 @@ def test_what_a_sentence_is(place: Place, sentences: Place, tmp_path: Path) -> N
 
 def test_the_order_of_the_columns_does_not_matter(softmax: Path, place: Place) -> None:
     """The nats of a word belong to its sentence, in however many columns the text is read."""
-    every = np.ones(len(place.data.vocabulary), dtype=np.bool_)
+    every = WordKind("all", "every word", np.ones(len(place.data.vocabulary), dtype=np.bool_))
     counts = []
     for columns in (1, 3, 7):
-        found = TextNats(place.data, "test")
-        for scored in Run.open(softmax, device="cpu").task.score(place.data.tokens("test"), batch_size=columns):
-            found.add(scored)
-        nats, number = found.sums(every)
+        scoring = Run.open(softmax, device="cpu").task.scored(place.data, "test", columns)
+        assert scoring is not None
+        found = TextSums(scoring.num_units, len(place.data.vocabulary), [every])
+        for scores in scoring.chunks(silent):
+            found.add(scores)
+        nats, number = found.units(1)
         assert nats.sum() == pytest.approx(found.total.nats)
+        assert number.tolist() == found.units()[1].tolist()
         counts.append(number.tolist())
     assert counts[0] == counts[1] == counts[2]
     assert sorted(set(counts[0][1:])) == [4], "four words a sentence; of the first one the first word is not predicted"
@@ -191,7 +197,7 @@ def test_runs_that_cannot_stand_in_one_table_are_refused(
     with pytest.raises(ConfigError, match="two runs or more"):
         compare_ppl(runs_of(softmax))
     with monkeypatch.context() as patch:
-        patch.setattr("sememekit.analysis.evaluate_several.measure_ppl", None)  # refused before anything is scored
+        patch.setattr("sememekit.analysis.evaluate_several.score_texts", None)  # refused before anything is scored
         with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
             compare_ppl(runs_of(softmax, ending))
         agree = "add --batch-size 3 --dtype float32"

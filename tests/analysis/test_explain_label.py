@@ -16,8 +16,7 @@ from sememekit.analysis.explanations.label import LabelExplanation, explain_labe
 from sememekit.commands._program import app
 from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
-from sememekit.reports.label_explanation import explanation_page
-from sememekit.reports.labels import label_page
+from sememekit.reports.labels import explanation_page, label_page
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run
 from tests.analysis.test_influence import graph_of

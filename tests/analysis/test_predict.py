@@ -20,6 +20,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.victims import open_victim
 from sememekit.runs.classifier import Classifier, load_classifier
+from tests.commands.refusals import refusal
 from tests.small_examples import ExamplePlace, write_reviews
 from tests.small_run import Place
 
@@ -121,7 +122,12 @@ def test_the_command(pairs: tuple[Path, ExamplePlace]) -> None:
     assert [line.split("\t")[0] for line in result.stdout.split("\n")[:3]] == ["label", "", ""]
     assert result.stdout.endswith("\n\n\n")
     assert result.stdout.count("\n") == 6
-    assert runner.invoke(app, ["predict", run, "--device", "cpu"], input="\n").stdout.endswith("contradiction\n\n")
+    for more in ([], ["--json"]):
+        assert refusal("predict", run, "--device", "cpu", *more, stdin="\n").endswith(
+            "no text in stdin, so nothing is labelled; give a text a line\n"
+        )
+    told = refusal("predict", run, "--device", "cpu", stdin="xyz\tuvw\n")
+    assert "stdin: the model knows none of the words, such as 'xyz uvw'; give text of the language of its data" in told
 
 
 def test_raw_texts_are_read_as_the_rows_of_a_file(tmp_path: Path) -> None:

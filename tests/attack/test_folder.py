@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from sememekit.attack.folder import AttackFolder, code_names
+from sememekit.attack.report import AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import replace_file
+from sememekit.measure.attack_coverage import coverage_of
+from sememekit.measure.attack_rates import attack_rates
 from tests.attack.toys import EXAMPLES, make_attack
 
 IDENTITY: dict[str, Any] = {
@@ -26,6 +29,20 @@ IDENTITY: dict[str, Any] = {
     "data": {"path": "test.tsv", "sha256": "0" * 64},
     "candidates": {},
     "language_model": {},
+}
+
+
+REPORT: dict[str, Any] = {
+    **dict.fromkeys(("folder", "victim", "data", "preset", "goal", "search", "candidates", "counting", "segmentation"), "x"),
+    **dict.fromkeys(("query_budget", "queries", "texts_asked", "calls"), 0),
+    "notes": (),
+    "warnings": (),
+    "perplexity_before": None,
+    "perplexity_after": None,
+    "reasons": {},
+    "seconds": 0.5,
+    "resume_command": "r",
+    "signature": "s",
 }
 
 
@@ -191,13 +208,26 @@ def test_a_torn_line_goes_and_the_rest_comes_into_the_order_of_the_data(folder: 
 
 
 def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> None:
-    assert not folder.finished
+    with pytest.raises(CheckpointError, match="is unfinished"):
+        folder.report()
+    results = list(make_attack("greedy").run(EXAMPLES))
+    for result in results:
+        folder.append(result)
     for stopped in (True, False):
-        replace_file(folder.path / "report.json", json.dumps({"stopped": stopped}).encode())
-        assert folder.finished is not stopped
-    replace_file(folder.path / "report.json", b"[]")
-    with pytest.raises(CheckpointError, match="no report of an attack"):
-        _ = folder.finished
+        written = AttackReport(**REPORT, rates=attack_rates(results), coverage=coverage_of(()), stopped=stopped)
+        folder.write_report(written)
+        if stopped:
+            with pytest.raises(CheckpointError, match="is unfinished"):
+                folder.report()
+    assert folder.report() == written
+    whole = (folder.path / "report.json").read_bytes()
+    replace_file(folder.path / "report.json", whole.replace(b'"attackable": 7', b'"attackable": 8'))
+    with pytest.raises(CheckpointError, match="it is not as it was written"):
+        folder.report()
+    for content in (b"[]", b'{"stopped": false}', b'{"stopped": false, "written": [1, 2, 3]}', b'{"written": ["", 0, ""]}'):
+        replace_file(folder.path / "report.json", content)
+        with pytest.raises(CheckpointError, match=r"no report of an attack.*delete it to write it anew"):
+            folder.report()
 
 
 def test_the_budget_is_that_of_the_plan(folder: AttackFolder) -> None:

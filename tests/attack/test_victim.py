@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from sememekit.attack import Example, Victim
+from sememekit.attack.victim import LENGTH
 from sememekit.measure.attack_coverage import coverage_of
 from tests.attack.toys import EXAMPLES, LABELS, make_attack, predict
 
@@ -103,22 +104,31 @@ def test_only_what_a_failed_batch_held_is_asked_again() -> None:
     assert (victim.calls, victim.texts_asked) == (4, 6)
 
 
-def test_answers_come_as_soon_as_some_batches_have_them_and_end_with_a_stop() -> None:
-    """Texts of several examples are asked once, sixteen at a time; what is answered before a stop is kept."""
-    asked: list[str] = []
+def test_a_stop_between_two_batches_ends_the_questions() -> None:
+    victim = Victim(predict, LABELS, name="toy", batch_size=2)
+    wanted = [[(f"{example} {number}",) for number in range(5)] + [("all",)] for example in range(4)]
+    assert victim.ask(wanted, lambda: victim.calls == 3) == []
+    assert (victim.calls, victim.texts_asked) == (3, 6)
+    found = victim.ask(wanted)
+    assert [len(answers) for answers in found] == [6] * 4
+    assert victim.texts_asked == 6 + 21, "a text of several examples is asked once"
 
-    def even(texts: list[str]) -> np.ndarray:
-        asked.extend(texts)
+
+def test_batches_of_long_texts_are_small() -> None:
+    """512 texts of 2,400 words took 3.8 GB: a batch holds as many characters as one of ordinary texts."""
+    sizes: list[tuple[int, int]] = []
+
+    def function(texts: list[str]) -> np.ndarray:
+        sizes.append((len(texts), max(map(len, texts))))
         return np.full((len(texts), 2), 0.5)
 
-    victim = Victim(even, LABELS, name="toy", batch_size=2)
-    wanted = [[(f"{example} {number}",) for number in range(5)] + [("all",)] for example in range(20)]
-    answers = victim.answers(wanted, lambda: len(asked) > 40)
-    assert next(answers)[0].tolist() == [0.5, 0.5]
-    assert len(asked) == 16, "three examples have so many texts, one of which they share"
-    assert len(list(answers)) + 1 == 6, "the third group was begun, and the stop comes before its end"
-    assert (len(asked), asked.count("all")) == (41, 1)
-    assert len(victim.ask(wanted)) == 20
+    victim = Victim(function, LABELS, name="toy", batch_size=8)
+    texts = [("x" * length + str(number),) for length in (10, 1500, 9000) for number in range(9)]
+    found = victim.ask([texts])[0]
+    assert len(found) == 27
+    assert sizes[0] == (8, 11)
+    assert all(num * longest <= 8 * LENGTH or num == 1 for num, longest in sizes)
+    assert [num for num, longest in sizes if longest > 2000] == [1] * 9
 
 
 def test_company_in_a_batch_shows_in_no_digit() -> None:

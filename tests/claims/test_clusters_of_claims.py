@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.claims import load_claims, result_names, steps_of, timings_of
-from sememekit.claims.chain import Step, Trial
+from sememekit.claims.chain import Step, Trial, result_names, steps_of, timings_of
+from sememekit.claims.claims import load_claims
 from sememekit.commands.reproducing.trials import run_trial
 from sememekit.errors import ConfigError
 from sememekit.signals import Stopped

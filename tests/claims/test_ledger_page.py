@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.claims import load_claims, result_names, timing_names
+from sememekit.claims.chain import result_names, timing_names
+from sememekit.claims.claims import load_claims
 from sememekit.commands._program import app
 from sememekit.commands.reproduce import judged
 from sememekit.errors import DataError
-from sememekit.reports.ledger import BEGIN, END, into_page, ledger
+from sememekit.reports.ledger import BEGIN, END, OWN, effect_text, into_page, ledger
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"
 AGAIN = "sememekit reproduce report --from docs/results/claims --into docs/results/README.md"
@@ -23,6 +24,33 @@ def test_the_page_of_results_has_the_ledger_of_the_results() -> None:
     page = (DOCS / "README.md").read_text(encoding="utf-8")
     found = ledger(judged(Path("nowhere"), list(load_claims()), False, DOCS / "claims"))
     assert into_page(page, found, "README.md") == page, f"write it again: {AGAIN}"
+
+
+def test_the_summary_has_figures_of_the_ledger_or_of_the_page_that_it_links() -> None:
+    page = (DOCS / "README.md").read_text(encoding="utf-8")
+    summary, _, below = page.partition("## What we know so far")[2].partition("## Pages")
+    for paragraph in summary.split("\n\n"):
+        linked = [(DOCS / name).read_text(encoding="utf-8") for name in re.findall(r"\]\(([\w-]+\.md)\)", paragraph)]
+        text = re.sub(r"\(\S+\)|L?STMs?|[A-Z]\w+ et al. 20\d\d|Neubig 20\d\d|WikiText-2", "", " ".join(paragraph.split()))
+        for figure in re.findall(r"\d+\.\d+", text):
+            known = [figure, f"{float(figure) / 100:.4f}"]  # accuracies of the ledger are shares of 1
+            assert any(re.search(rf"(?<![\d.]){known_as}", source) for source in (below, *linked) for known_as in known), figure
+        for sentence in re.split(r"(?<=[.;:])\s", text):
+            assert len(sentence.split()) <= 25, sentence
+            assert len(re.findall(r"\d+\.\d+", sentence)) <= 3, sentence
+
+
+@pytest.mark.parametrize(
+    ("effect", "shown"),
+    [
+        ((-0.043, -0.06, -0.02), "-4.3 % (-6.0 to -2.0)"),
+        ((29.612, 29.612, 29.612), "30.6 times"),
+        ((11.0, 10.0, 12.5), "12.0 times (11.0 to 13.5)"),
+        ((0.02, None, None), "+2.0 %"),
+    ],
+)
+def test_an_effect_is_a_multiple_where_it_is_large(effect: tuple[float, float | None, float | None], shown: str) -> None:
+    assert effect_text(*effect) == shown
 
 
 def test_the_page_on_claims_says_what_all_trainings_cost() -> None:
@@ -61,7 +89,8 @@ def test_only_what_stands_between_the_marks_is_replaced() -> None:
     assert once.startswith(f"# Mine\n\nabove\n{BEGIN}\n")
     assert once.endswith(f"\n{END}\nbelow\n")
     assert "before this" not in once
-    assert "| sdlm-below-softmax | not run |" in once
+    assert "than with a softmax. `sdlm-below-softmax` | **not run** | no run of softmax and sdlm | -7.0 % |" in once
+    assert once.index("### Gu et al. 2018") < once.index("### Yang et al. 2018") < once.index(f"### {OWN}")
     assert into_page(once, found, "x") == once
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sememekit.claims import load_claims
+from sememekit.claims.claims import load_claims
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.runs.plan import Plan, read_plan
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.claims import PaperClaim, Point, RunResult, UpdateTimes, judge
-from sememekit.claims.results import read_results
+from sememekit.claims.claims import PaperClaim
+from sememekit.claims.results import Point, RunResult, UpdateTimes, read_results
+from sememekit.claims.verdict import judge
 from sememekit.errors import DataError
 from sememekit.files import sealed
-from sememekit.reports.ledger import ledger, ledger_page, markdown, rows
+from sememekit.reports.ledger import details, ledger, ledger_page, markdown, row
 
 
 def run(arm: str, seed: int, value: float, cpu: float = 60.0, signature: str = "text:a", tiny: bool = False) -> RunResult:
@@ -50,7 +51,7 @@ def three(arm: str, *values: float, cpu: float = 60.0) -> list[RunResult]:
     [
         ((90.0, 91.0, 92.0), "holds"),
         ((97.0, 97.5, 98.0), "holds in direction"),
-        ((92.0, 100.0, 107.0), "not seen"),
+        ((92.0, 100.0, 107.0), "inconclusive"),
         ((110.0, 111.0, 112.0), "contradicted"),
     ],
 )
@@ -71,7 +72,7 @@ def test_a_group_can_be_judged_by_what_it_has_over_another() -> None:
     assert found.means == pytest.approx((2.0, 2.0))
     assert found.effect is not None
     assert found.effect[0] == pytest.approx(0.0)
-    assert "**Note:** weak" in markdown(ledger([found]))
+    assert f"- `{found.name}`: weak" in markdown(ledger([found]))
     assert "weak" in ledger_page(ledger([found]))
 
 
@@ -98,9 +99,7 @@ def test_half_of_a_published_difference_is_half_of_its_per_cent(
     assert judge("x", claim(better=better, published=published), three("a", 99.99, 100.0, 100.01), other).verdict == verdict
 
 
-@pytest.mark.parametrize(
-    ("value", "verdict"), [(90.2, "holds"), (109.8, "holds"), (89.8, "contradicted"), (110.2, "contradicted")]
-)
+@pytest.mark.parametrize(("value", "verdict"), [(90.2, "equal"), (109.8, "equal"), (89.8, "differs"), (110.2, "differs")])
 def test_a_margin_is_as_wide_below_as_above(value: float, verdict: str) -> None:
     other = three("b", value - 0.01, value, value + 0.01)
     assert judge("x", claim(better="equal", margin=0.1), three("a", 99.99, 100.0, 100.01), other).verdict == verdict
@@ -108,7 +107,7 @@ def test_a_margin_is_as_wide_below_as_above(value: float, verdict: str) -> None:
 
 @pytest.mark.parametrize(
     ("other", "verdict"),
-    [((100.1, 100.2, 99.9), "holds"), ((103.0, 103.1, 102.9), "contradicted"), ((99.0, 101.5, 101.0), "not seen")],
+    [((100.1, 100.2, 99.9), "equal"), ((103.0, 103.1, 102.9), "differs"), ((99.0, 101.5, 101.0), "undecided")],
 )
 def test_equal_is_a_margin_around_no_difference(other: tuple[float, ...], verdict: str) -> None:
     assert judge("x", claim(better="equal", margin=0.01), three("a", 100.0, 100.1, 99.9), three("b", *other)).verdict == verdict
@@ -122,7 +121,7 @@ def test_values_that_have_no_ratio_are_told_and_not_judged(lowest: float) -> Non
     assert (
         found.why == f"success rate is 0.5, 0.5, 0.5 and 0.5, 0.5, {lowest:g}: of values that are not above 0 there is no ratio"
     )
-    assert rows([found])[0][7] == found.why
+    assert row(found)[2] == found.why
 
 
 def test_a_training_that_two_arms_share_is_counted_once() -> None:
@@ -134,7 +133,7 @@ def test_a_training_that_two_arms_share_is_counted_once() -> None:
 
 def test_one_seed_a_side_shows_nothing() -> None:
     found = judge("x", claim(), three("a", 100.0), three("b", 50.0))
-    assert found.verdict == "not seen"
+    assert found.verdict == "inconclusive"
     assert found.effect is not None
     assert found.effect[1:] == (None, None)
 
@@ -162,7 +161,7 @@ def test_a_baseline_that_stands_beside_the_model_is_read_there() -> None:
     assert found.verdict == "holds"
     assert found.effect == pytest.approx((0.6, 0.6, 0.6))
     assert found.cpu_minutes == pytest.approx(sum(each.curve[-1].cpu_seconds for each in runs) / 60)
-    assert rows([found])[0][3] == "", "there are no updates of the baseline to time"
+    assert details(found)[6] == "", "there are no updates of the baseline to time"
 
 
 def test_a_baseline_without_seeds_adds_nothing_to_what_is_known_of_the_spread() -> None:
@@ -203,7 +202,7 @@ def test_at_equal_time_the_slower_model_is_read_when_the_faster_one_ends() -> No
 def test_without_measured_times_nothing_is_said_of_equal_time() -> None:
     found = judge("x", claim(), three("a", 95.0, 95.5, 96.0), three("b", 90.0, 90.5, 91.0))
     assert (found.verdict, found.cost, found.at_equal_time, found.verdict_at_equal_time) == ("holds", None, None, "not run")
-    assert rows([found])[0][3] == "not measured"
+    assert details(found)[6] == "not measured"
 
 
 def test_updates_that_cost_more_after_a_cut_are_counted_as_such() -> None:
@@ -223,7 +222,7 @@ def test_updates_that_cost_more_after_a_cut_are_counted_as_such() -> None:
     both = [*times((1.0,), (2.0,)), *times((1.0,), (5.0,))]
     found = judge("x", claim(after_cut="c"), baseline, cut, both)
     assert (found.cost, found.cost_after_cut) == (2.0, 5.0)
-    assert "2.00, then 5.00" in rows([found])[0]
+    assert "2.00, then 5.00" in details(found)
     assert found.at_equal_time is not None
     expected = [math.log((value + 2.0) / (base + 0.5)) for value, base in ((90.0, 95.0), (90.5, 95.5), (91.0, 96.0))]
     assert found.at_equal_time[0] == pytest.approx(math.expm1(sum(expected) / 3))

@@ -21,6 +21,7 @@ def test_resuming_equals_never_stopping(files: dict[str, Path], tmp_path: Path) 
     run(files, tmp_path / "again")
     lines = (tmp_path / "again" / "examples.jsonl").read_bytes().splitlines(keepends=True)
     for keep in range(0, len(lines), 3):
+        (tmp_path / "again" / "report.json").unlink()
         torn = b"".join(lines[:keep]) + lines[keep][: len(lines[keep]) // 2]
         (tmp_path / "again" / "examples.jsonl").write_bytes(torn)
         report = attack(VICTIM, out=tmp_path / "again", resume=True)
@@ -76,9 +77,34 @@ def test_resuming_with_something_else_is_refused(files: dict[str, Path]) -> None
         attack(VICTIM, out=files["out"], resume=True)
     with pytest.raises(CheckpointError, match="exists already"):
         run(files, files["out"])
+    (files["out"] / "report.json").unlink()
     (files["out"] / "examples.jsonl").write_text("{}\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"examples\.jsonl:1: no result"):
         AttackFolder.open(files["out"]).results()
+
+
+@pytest.mark.parametrize("kind", ["lexicon", "lemmas", "opposites", "table"])
+def test_resuming_with_files_of_other_content_is_refused(files: dict[str, Path], kind: str) -> None:
+    """The path of a lexicon stays, its content does not: substitutes of the rest would be others than those of the report."""
+    folder = files["data"].parent
+    written = {
+        "lexicon": "good\tfine|好\nnice\tfine|好\nbad\tpoor|坏\nweak\tpoor|坏\n",
+        "lemmas": "end\tends\n",
+        "opposites": "good\tbad\n",
+    }
+    for name, text in written.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    sememe = {"name": "sememe", "sources": [f"table:{folder / 'lexicon.txt'}"], "lemmas": str(folder / "lemmas.txt")}
+    candidates = sememe if kind in ("lexicon", "lemmas") else table_of(files)["candidates"]
+    opposites = {"constraints": {"opposites": {"files": [str(folder / "opposites.txt")]}}}
+    run(files, files["out"], table={**table_of(files), "candidates": candidates, **opposites})
+    assert attack(VICTIM, out=files["out"], resume=True).texts_asked == 0
+    path = files["table"] if kind == "table" else folder / f"{kind}.txt"
+    more = path.read_text("utf-8")[:-1] + ', "slow": ["tall"]}' if kind == "table" else written[kind] + "slow\tweak\n"
+    path.write_text(more, encoding="utf-8")
+    part = "constraints" if kind == "opposites" else "candidates"
+    with pytest.raises(CheckpointError, match=rf"begun with {part}\.\S*{path.name}.* = '.*', and now it is"):
+        attack(VICTIM, out=files["out"], resume=True)
 
 
 EDITED = """
@@ -109,6 +135,7 @@ def test_resuming_with_an_edited_victim_is_refused(
     lines = whole.splitlines(keepends=True)
     monkeypatch.setenv("SHIFT", "0.0003")
     attack("edited_victim:predict", out=files["out"], resume=True)  # nothing is left to do
+    (files["out"] / "report.json").unlink()
     for kept in (lines[1:], lines[:-3], lines[2:3]):
         path.write_bytes(b"".join(kept))
         first = json.loads(kept[0])
@@ -119,6 +146,7 @@ def test_resuming_with_an_edited_victim_is_refused(
         assert "restore the victim as it was, or start anew with another --out" in str(told.value)
         assert path.read_bytes() == b"".join(kept), "nothing was added"
     for shift in ("0.00005", "0"):
+        path.with_name("report.json").unlink(missing_ok=True)
         path.write_bytes(b"".join(lines[1:]))
         monkeypatch.setenv("SHIFT", shift)
         attack("edited_victim:predict", out=files["out"], resume=True)
@@ -136,9 +164,9 @@ def test_a_folder_cannot_name_code_to_run(files: dict[str, Path], tmp_path: Path
     (tmp_path / "d.tsv").write_text(f"touch {mark}\ta\n", encoding="utf-8")
     places = (
         ("victim", {"victim": {"kind": "run", "name": "subprocess:getoutput", "labels": ["a", "b"]}}),
-        ("search", {"plan": {**identity["plan"], "search": {"name": "subprocess:getoutput"}}}),
-        ("constraint os:system", {"plan": {**identity["plan"], "constraints": {"os:system": {}}}}),
-        ("segmenter", {"plan": {**identity["plan"], "attack": {"segmenter": "os:getcwd"}}}),
+        ("search.name", {"plan": {**identity["plan"], "search": {"name": "subprocess:getoutput"}}}),
+        ("constraints.os:system", {"plan": {**identity["plan"], "constraints": {"os:system": {}}}}),
+        ("attack.segmenter", {"plan": {**identity["plan"], "attack": {"segmenter": "os:getcwd"}}}),
     )
     for place, change in places:
         path.write_text(json.dumps({**identity, "data": {"path": str(tmp_path / "d.tsv"), "sha256": ""}, **change}))
@@ -152,6 +180,33 @@ def test_a_folder_without_an_attack_is_not_to_be_made_one(tmp_path: Path) -> Non
         attack(VICTIM, out=tmp_path, resume=True)
     with pytest.raises(CheckpointError, match="does not exist; make one with: sememekit attack VICTIM"):
         attack(VICTIM, out=tmp_path / "absent", resume=True)
+
+
+@pytest.mark.parametrize("file", ["attack.json", "examples.jsonl"])
+def test_files_that_the_report_was_not_made_of_are_refused(files: dict[str, Path], file: str) -> None:
+    """One digit of each decides rates: without the hashes in report.json, another success rate with exit code 0."""
+    run(files, files["out"])
+    path = files["out"] / file
+    whole = path.read_bytes()
+    other = {"attack.json": (b'"population": 6', b'"population": 7'), "examples.jsonl": (b'"success"', b'"skipped"')}[file]
+    damages = [whole.replace(*other, 1), *([] if file == "attack.json" else [whole[whole.find(b"\n") + 1 :], whole[:-1], b""])]
+    for damaged in damages:
+        assert damaged != whole
+        path.write_bytes(damaged)
+        for act in (lambda: compare(files["out"], files["out"]), lambda: attack(VICTIM, out=files["out"], resume=True)):
+            with pytest.raises(CheckpointError, match=f"{file} is not what report\\.json beside it was made of"):
+                act()
+        assert path.read_bytes() == damaged, "nothing is written over it"
+
+
+def test_lines_behind_those_of_the_report_of_a_stopped_attack_are_taken(files: dict[str, Path]) -> None:
+    whole = run(files, files["out"])
+    folder = AttackFolder.open(files["out"])
+    lines = (files["out"] / "examples.jsonl").read_bytes().splitlines(keepends=True)
+    (files["out"] / "examples.jsonl").write_bytes(b"".join(lines[:4]))
+    folder.write_report(whole.model_copy(update={"stopped": True}))
+    (files["out"] / "examples.jsonl").write_bytes(b"".join(lines[:6]) + lines[6][:9])
+    assert attack(VICTIM, out=files["out"], resume=True).rates == whole.rates
 
 
 def test_damaged_folders_are_refused_in_words(files: dict[str, Path]) -> None:
@@ -172,7 +227,7 @@ def test_damaged_folders_are_refused_in_words(files: dict[str, Path]) -> None:
         with pytest.raises(CheckpointError, match=r"attack\.json"):
             attack(VICTIM, out=files["out"], resume=True)
     (files["out"] / "attack.json").write_text(json.dumps({**good, "plan": {**good["plan"], "attack": {}}}))
-    with pytest.raises(CheckpointError, match="no query budget"):
+    with pytest.raises(CheckpointError, match=r"attack\.json is not what report\.json beside it was made of"):
         compare(files["out"], files["out"])
     (files["out"] / "attack.json").write_bytes(whole["attack.json"])
     for content in ("{}", "3", "{", "[" * 100_000):

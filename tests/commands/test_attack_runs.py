@@ -17,6 +17,7 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs.attacks.victims import open_victim
 from sememekit.runs.augment import FILE, augmented
 from sememekit.runs.classifier import load_classifier
 from sememekit.training import RunFolder
@@ -222,6 +223,26 @@ def test_a_run_that_cuts_chinese_is_attacked_on_raw_lines_by_its_own_segmenter(t
         attack(str(tmp_path / "run"), tmp_path / "raw.tsv", tmp_path / "x", table=cut, device="cpu")
 
 
+def test_words_behind_the_longest_text_of_a_run_are_not_attacked(place: ExamplePlace, attacked: Path, tmp_path: Path) -> None:
+    """A run that reads three words was attacked on all: its coverage counted words that change nothing."""
+    train(place.table(schedule__epochs=1, task__max_length=3), tmp_path / "run")
+    named = open_victim(str(tmp_path / "run"), device="cpu")
+    assert named.reads is not None
+    rows = [line.split("\t")[:2] for line in (place.folder / "train.tsv").read_text(encoding="utf-8").splitlines()]
+    for premise, hypothesis in rows[:9]:
+        ends = named.reads((premise, hypothesis))
+        assert [len(text[:end].split()) for text, end in zip((premise, hypothesis), ends, strict=True)] == [3, 3]
+        cut = (" ".join(premise.split()[:3]), " ".join(hypothesis.split()[:3]) + " man man")
+        assert np.array_equal(named.victim.alone((premise, hypothesis)), named.victim.alone(cut))
+    assert named.reads(("a man", "sleeps")) == (5, 6)
+    plan = json.loads((attacked.parent / "attack.json").read_text())["plan"]
+    report = attack(str(tmp_path / "run"), place.folder / "train.tsv", tmp_path / "out", table=plan, device="cpu")
+    long = [[len(text.split()) for text in row] for row in rows]
+    assert report.words_cut == sum(max(length - 3, 0) for lengths in long for length in lengths)
+    assert report.texts_cut == sum(max(lengths) > 3 for lengths in long)
+    assert report.coverage.words <= 3 * report.coverage.examples, "the hypothesis alone may change"
+
+
 def test_company_and_interruptions_change_no_bit_of_an_attack_on_a_run(
     place: ExamplePlace, attacked: Path, tmp_path: Path
 ) -> None:
@@ -234,6 +255,7 @@ def test_company_and_interruptions_change_no_bit_of_an_attack_on_a_run(
         assert (tmp_path / name / "examples.jsonl").read_bytes() == whole
     lines = whole.splitlines(keepends=True)
     for keep in range(1, len(lines), max(1, len(lines) // 3)):
+        (tmp_path / "one" / "report.json").unlink()
         (tmp_path / "one" / "examples.jsonl").write_bytes(b"".join(lines[:keep]) + lines[keep][:40])
         attack(out=tmp_path / "one", resume=True, device="cpu")
         assert (tmp_path / "one" / "examples.jsonl").read_bytes() == whole
@@ -257,6 +279,7 @@ def test_weights_tell_a_victim_and_a_language_model_from_others_of_the_same_name
     unlike = compare(out / "lstm", out / "transformer").unlike
     assert unlike.keys() == {"language_model.run", "language_model.weights"}
     whole = (out / "lstm" / "examples.jsonl").read_bytes()
+    (out / "lstm" / "report.json").unlink()
     (out / "lstm" / "examples.jsonl").write_bytes(whole.splitlines(keepends=True)[0])
     stored = json.loads((out / "lstm" / "attack.json").read_text())
     last = RunFolder.open(run).pointer()["last"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sememekit.commands._program import app
-from sememekit.commands.attack import attack
+from sememekit.commands.attack import attack, compare
 from sememekit.errors import ConfigError, DataError
 from tests.attack.toys import LABELS, TEXTS, predict
 from tests.commands.attacks import VICTIM, run, table_of
@@ -85,6 +85,13 @@ def constant(texts: list[str]) -> np.ndarray:
     return np.array([[0.3, 0.7]] * len(texts))
 
 
+def turned(texts: list[str]) -> Any:
+    return predict(texts)[:, ::-1]
+
+
+turned.labels = LABELS  # type: ignore[attr-defined]
+
+
 def test_a_victim_that_calls_all_alike_or_has_its_labels_turned_is_a_warning(files: dict[str, Path]) -> None:
     lines = "".join(f"{text}\t{label}\n" for text, label in TEXTS)
     files["data"].write_text(lines, encoding="utf-8")
@@ -102,6 +109,15 @@ def test_a_victim_that_calls_all_alike_or_has_its_labels_turned_is_a_warning(fil
         f"{100 * turned.rates.accuracy.high:.1f} % by its interval, below the 50.0 % of guessing among 2 labels: labels in "
         "another order? --labels no,yes",
     )
+    own = attack(
+        "tests.commands.test_attack_victims:turned", files["data"], files["out"].with_name("own"), table=table_of(files)
+    )
+    assert own.warnings[0].endswith(
+        "do the data mean the same by no, yes, and does the victim name its columns in their order?"
+    ), "--labels that reorder its own names are refused, so they are not advised"
+    unlike = compare(files["out"], files["out"].with_name("own")).unlike
+    assert unlike["victim.probabilities"] == ("as stored", "other ones for 8 of 8 texts")
+    assert not any("probabilities" in name for name in compare(files["out"], files["out"]).unlike)
     files["data"].write_text("a good film\tyes\ngood good film\tyes\n", encoding="utf-8")
     alike = attack(victim, files["data"], files["out"].with_name("d"), table=table_of(files), labels=LABELS)
     assert alike.warnings == (), "of data with one label nothing can be said"

@@ -8,7 +8,8 @@ import pytest
 
 from sememekit.commands.train import train
 from sememekit.errors import DataError
-from sememekit.training import EpochReport, Report
+from sememekit.reports.card import model_card
+from sememekit.training import EpochReport, Report, RunFolder
 from tests.small_examples import ExamplePlace
 
 
@@ -26,6 +27,11 @@ def test_a_run_learns_from_the_share_that_was_asked_for(tmp_path: Path, share: f
     [told] = [remark for remark in remarks if remark.startswith("augment: ")]
     assert told.startswith(f"augment: {added} of 12 added to ")
     assert told.endswith(f"(augment_share {share:g})")
+    assert epoch.augmented == added
+    assert f"; {added} training examples added by --augment; 1 epochs" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert f"training examples added by `--augment`: {added}." in model_card(tmp_path / "run")
+    train({**table, "schedule": {"epochs": 2}}, tmp_path / "run", resume=True)
+    assert RunFolder.open(tmp_path / "run").metrics()[-1].get("augmented", added) == added
 
 
 def test_a_folder_of_an_attack_is_told_which_file_of_it_is_learned_from(tmp_path: Path) -> None:

@@ -128,16 +128,6 @@ def test_an_m_step_never_drops_a_later_snapshot(organized_copy: Path, tmp_path: 
     assert cluster_update(organized_copy, epochs=1, out=tmp_path / "new").trained is not None
 
 
-def test_a_snapshot_of_a_former_version_holds_nothing(organized: Path) -> None:
-    """Its clusters are assigned in training as they were."""
-    decoder = Run.open(organized).task.decoder
-    state = decoder.state_dict()
-    del state["held_steps"]
-    decoder.freeze_clusters(3)
-    decoder.load_state_dict(state)
-    assert int(decoder.held_steps) == decoder._held == 0
-
-
 def test_a_copy_leaves_the_run_as_it_was(organized_copy: Path, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in organized_copy.rglob("*") if path.is_file()}
     report = cluster_update(organized_copy, out=tmp_path / "second")

@@ -20,7 +20,7 @@ from sememekit.commands.reproducing.processes import call
 from sememekit.commands.sweep import sweep
 from sememekit.commands.train import train
 from sememekit.commands.trainings.seeds import train_seeds
-from sememekit.engines.opening import open_engine
+from sememekit.engines.base import open_engine
 from sememekit.errors import EngineError, TrainingError
 from sememekit.signals import Stopped
 from sememekit.training import EpochReport, Report, RunFolder

@@ -129,7 +129,7 @@ def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) ->
     code, again, err = reproduce("run", "--root", ".", "--json")
     assert (code, json.loads(again)) == (0, report)
     assert "trial" not in err
-    assert "in turns" not in err
+    assert "interleaved" not in err
     assert {path: path.stat().st_mtime_ns for path in Path("reproduced").rglob("*") if path.is_file()} == before
 
     code, out, _ = reproduce("report", "--html", "ledger.html", "--markdown", "ledger.md")

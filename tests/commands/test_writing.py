@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.evaluate_writing import SEARCH_OF_DATASETS
+from sememekit.analysis.evaluate import SEARCH_OF_DATASETS, evaluate
 from sememekit.analysis.explanations.written_text import explain_writing, remarks
 from sememekit.commands._program import app
 from sememekit.commands.preprocess import preprocess

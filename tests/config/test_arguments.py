@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.config import checked_arguments
+from sememekit.config.settings import checked_arguments
 from sememekit.errors import ConfigError
 
 

@@ -82,10 +82,6 @@ def test_jieba_over_the_dictionary_of_a_lexicon(tmp_path: Path) -> None:
     again = PreprocessSettings(vocabulary=tmp_path / "out", force=True)
     preprocess("lcsts", folder, tmp_path / "again", again)
     assert (tmp_path / "again" / "lexicon.txt").read_text(encoding="utf-8") == "中国\n人民\n人民银行"
-    for name in ("out", "again"):
-        (tmp_path / name / "lexicon.txt").unlink()  # as earlier versions left the folder
-    with pytest.raises(DataError, match=r"kept no lexicon\.txt; name that lexicon: --lexicon"):
-        preprocess("lcsts", folder, tmp_path / "again", again)
     preprocess("lcsts", folder, tmp_path / "again", again, lexicon_words=["中国", "人民银行", "人民"])
     assert PreparedData.open(tmp_path / "again").vocabulary.fingerprint == data.vocabulary.fingerprint
 

@@ -134,7 +134,7 @@ def test_bad_records_are_named(tmp_path: Path, row: object, pattern: str) -> Non
     [
         (TITLES * 4, r"train\.title\.txt: ends after 8 lines, and the files beside it go on"),
         (TITLES * 6, r"train\.article\.txt: ends after 10 lines, and the files beside it go on"),
-        (["x"] * 4 + [" "] + ["x"] * 5, r"train\.article\.txt:5: the target is empty"),
+        (["x"] * 4 + [" "] + ["x"] * 5, r"train\.title\.txt:5: the target is empty"),
     ],
 )
 def test_files_that_do_not_fit_each_other(tmp_path: Path, titles: list[str], pattern: str) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from sememekit.decoders.base import Resources
 from sememekit.decoders.class_hsm import ClassHSM
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, grouped_cross_entropy
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from tests.small import small_graph, small_vocabulary
 
 WIDTH = 6

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from sememekit.decoders.base import Resources
 from sememekit.decoders.bias_start import log_frequencies
-from sememekit.decoders.moc import MoC
-from sememekit.decoders.mos import MoS
+from sememekit.decoders.mos import MoC, MoS
 from sememekit.decoders.mos_sdlm import MoSSDLM
 from sememekit.decoders.softmax import Softmax
 from sememekit.layers import linear_cross_entropy

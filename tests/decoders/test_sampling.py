@@ -246,19 +246,9 @@ def test_a_sampled_mixture_of_softmaxes_says_so_and_can_end_its_draws() -> None:
     layer, exact = softmax_mixture(samples=4, samples_until="first-cut"), softmax_mixture()
     assert layer.estimates_in_training
     assert not exact.estimates_in_training
-    assert MoS.by_frequency(MoS.Settings(samples=4))
-    assert not MoS.by_frequency(MoS.Settings())
     layer.after_rate_cut()
     assert not layer.estimates_in_training
     torch.testing.assert_close(layer.nll(contexts(7), torch.arange(7)), exact.nll(contexts(7), torch.arange(7)))
 
-
-def test_settings_of_earlier_runs_are_read() -> None:
-    kind = load_variant("decoder", "sampled", DECODERS)
-    settings = read_settings(kind.Settings, {"num_samples": 7, "power": 0.5, "tied": False}, "case")
-    assert (settings.samples, settings.samples_power) == (7, 0.5)
-    assert read_settings(kind.Settings, {}, "case").samples == 1000
-    with pytest.raises(ConfigError, match="now called 'samples'"):
-        read_settings(kind.Settings, {"num_samples": 7, "samples": 8}, "case")
     with pytest.raises(ConfigError, match="greater than or equal to 1"):
-        read_settings(kind.Settings, {"samples": 0}, "case")
+        read_settings(load_variant("decoder", "sampled", DECODERS).Settings, {"samples": 0}, "case")

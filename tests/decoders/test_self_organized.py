@@ -18,8 +18,8 @@ from sememekit.decoders.assignment import assign_greedily
 from sememekit.decoders.base import Resources
 from sememekit.decoders.self_organized import SelfOrganized
 from sememekit.errors import ConfigError
-from sememekit.layers import Groups, grouped_cross_entropy, training_counters
-from sememekit.layers.grouped_cross_entropy import _in_padded_blocks
+from sememekit.layers import training_counters
+from sememekit.layers.grouped_cross_entropy import Groups, _in_padded_blocks, grouped_cross_entropy
 from tests.small import small_vocabulary
 
 WIDTH = 6

@@ -13,7 +13,7 @@ from torch.nn import functional
 from sememekit.config import load_recipe
 from sememekit.encoders.awd_lstm import AWDLSTM
 from sememekit.encoders.base import EncoderResources
-from sememekit.layers.weight_drop import WeightDropped, one_segment
+from sememekit.layers.dropout import WeightDropped, one_segment
 from sememekit.tasks.language_model import LanguageModel
 from tests.small import small_vocabulary
 

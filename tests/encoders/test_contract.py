@@ -246,7 +246,7 @@ def test_what_comes_later_changes_nothing_before(case: Case) -> None:
 
 @each_case
 def test_bfloat16_inputs_are_read_in_full_precision(case: Case) -> None:
-    """The layers of torch's LSTM multiply in bfloat16 then (``torch_layers.py``), no other layer does."""
+    """The layers of torch's LSTM multiply in bfloat16 then (``stack.py``), no other layer does."""
     encoder = case.make().float()
     x, tokens = inputs()
     x = x.bfloat16()

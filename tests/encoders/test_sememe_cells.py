@@ -12,7 +12,8 @@ from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import Encoder, EncoderResources
 from sememekit.encoders.sememe_sum import Pi, SememeSum
 from sememekit.errors import ConfigError
-from sememekit.layers import gru_scan, lstm_scan
+from sememekit.layers import lstm_scan
+from sememekit.layers.gru_scan import gru_scan
 from tests.encoders.sememe_twin import pi_of, read_slowly
 from tests.small import small_graph, small_vocabulary
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.encoders.base import State
-from sememekit.encoders.torch_layers import run_layer
+from sememekit.encoders.stack import run_layer
 from sememekit.layers import WeightDropped
 
 TIME, BATCH, INPUT, SIZE = 5, 3, 4, 6

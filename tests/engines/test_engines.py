@@ -15,8 +15,7 @@ import pytest
 
 from sememekit.commands.trainings.processes import Trainings
 from sememekit.engines import ENGINES
-from sememekit.engines.base import Engine
-from sememekit.engines.opening import open_engine
+from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError, EngineError
 from tests.engines.work import deaf, double, mark_and_die_once, refuse
 

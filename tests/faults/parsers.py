@@ -17,15 +17,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from sememekit.analysis.written_texts import compare_texts
 from sememekit.attack.candidates.table import TableCandidates
 from sememekit.attack.constraints.stop_words import StopWords
 from sememekit.attack.examples import read_examples
-from sememekit.attack.folder import AttackFolder
+from sememekit.attack.folder import AttackFolder, whole_results
 from sememekit.attack.plan import is_attack, read_attack_plan
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.word_pairs import read_pairs
 from sememekit.commands.attack import compare
-from sememekit.commands.compare import compare as compare_texts
 from sememekit.commands.preprocess import preprocess
 from sememekit.config.recipes import load_recipe
 from sememekit.data.prepared import PreparedData
@@ -239,8 +239,9 @@ def _read_run(folder: Path) -> None:
 
 def _read_attack(folder: Path) -> None:
     found = AttackFolder.open(folder / "attack")
-    _ = found.finished
     found.results()
+    found.report()
+    whole_results(folder / "attack" / "examples.jsonl")
     compare(folder / "attack", folder / "attack")
 
 

@@ -69,7 +69,7 @@ def test_the_harness_tells_a_right_result_from_another(damage: Damage) -> None:
         (damage.world.folder / "lines.txt").write_text(lines, encoding="utf-8")
 
 
-@pytest.mark.parametrize(("kind", "every"), [("pushed", 13), ("claims", 17)])
+@pytest.mark.parametrize(("kind", "every"), [("pushed", 13), ("claims", 17), ("attack", 13)])
 def test_a_sample_of_damage_to_other_folders(commands: Commands, tmp_path: Path, kind: str, every: int) -> None:
     damage = Damage(commands, tmp_path / kind, kind)
     trials = list(damage.trials(lambda number: number % every == 2))

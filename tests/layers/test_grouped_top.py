@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.layers import Groups, grouped_topk
+from sememekit.layers import grouped_topk
+from sememekit.layers.grouped_cross_entropy import Groups
 
 ITEMS, GROUPS, ROWS, SIZE = 60, 13, 11, 4
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.layers import (
+from sememekit.layers.lattice import (
     backward_scores,
     best_path,
     edge_posteriors,

@@ -7,14 +7,12 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sememekit.layers.attention import Attention
-from sememekit.layers.dropout import shared_dropout
-from sememekit.layers.embedding import uniform_embedding
-from sememekit.layers.evaluating import evaluating
-from sememekit.layers.incidence import Incidence
+from sememekit.layers.attentional_rnn import Attention
+from sememekit.layers.dropout import WeightDropped, one_segment, shared_dropout
+from sememekit.layers.incidence import Incidence, segment_logsumexp
+from sememekit.layers.modules import evaluating
 from sememekit.layers.precision import at_least_single, product_dtype
-from sememekit.layers.segments import segment_logsumexp
-from sememekit.layers.weight_drop import WeightDropped, one_segment
+from sememekit.layers.shards import uniform_embedding
 
 
 @pytest.mark.parametrize(

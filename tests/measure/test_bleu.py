@@ -12,7 +12,6 @@ from sacrebleu.metrics.bleu import BLEU
 
 from sememekit.errors import DataError
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
-from sememekit.measure.score_differences import score_differences
 
 
 def test_one_word_of_two(caplog: pytest.LogCaptureFixture) -> None:
@@ -73,16 +72,6 @@ def test_only_the_first_count_and_both_sides_are_cut_alike() -> None:
     assert "|refs:1-3|" in dialogue_bleu([["a"]] * 3, [["a"], ["a", "b", "c"], ["a", "b"]]).signature
     assert dialogue_bleu([["<unk>"]], [["<unk>"]]).precision[0].value < 1, "not knowing earns nothing"
     assert dialogue_bleu([[""]], [["a"]]).precision[0].value == 0
-
-
-def test_differences_are_paired() -> None:
-    references = [["a b c"], ["d e f"], ["g h i"]] * 4
-    first, second = dialogue_bleu(references, references), dialogue_bleu([["a b x"], ["d e x"], ["g h x"]] * 4, references)
-    found = score_differences(first, second)["precision1"]
-    assert found.value == pytest.approx(1 / 3)
-    assert found.low == pytest.approx(found.high), "every example differs by the same"
-    with pytest.raises(DataError, match="cannot be compared"):
-        score_differences(first, dialogue_bleu(references, references, BleuSettings(top=1)))
 
 
 def test_what_cannot_be_scored() -> None:

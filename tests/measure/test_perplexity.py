@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.measure.perplexity import perplexity_of, unigram_tally
+from sememekit.measure.perplexity import Tally, perplexity_of, unigram_tally
 from sememekit.measure.scored import Scored, perplexity_metrics, tallies
-from sememekit.measure.tally import Tally
 
 
 def test_the_three_units_share_their_nats() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sememekit.measure import PairwiseDivergence, TriangularFactor, rows_that_fit, spectrum_of
+from sememekit.measure import PairwiseDivergence
+from sememekit.measure.rank import TriangularFactor, rows_that_fit, spectrum_of
 
 
 def mean_pairwise_divergence(log_probs: np.ndarray) -> float:

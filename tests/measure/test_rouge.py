@@ -15,7 +15,6 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.measure.bleu import dialogue_bleu
 from sememekit.measure.references import digest_of
 from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge, sees
-from sememekit.measure.score_differences import score_differences
 
 CHARACTERS = PRESETS["lcsts-characters"]
 WORDS = RougeSettings()
@@ -116,18 +115,6 @@ def test_intervals_repeat_and_hold_the_mean() -> None:
     assert one.rouge1 == again.rouge1
     assert one.rouge1.low < one.rouge1.value < one.rouge1.high
     assert one.rouge1.value == pytest.approx(one.per_example["rouge1"].mean())
-
-
-def test_differences_are_paired() -> None:
-    references = [[text] for text in chinese(6)]
-    first = rouge([text[0][:-1] + "甲" for text in references], references, CHARACTERS)
-    second = rouge([text[0][:-1] + "甲乙" for text in references], references, CHARACTERS)
-    found = score_differences(first, second)["rouge1"]
-    assert found.value == pytest.approx(first.rouge1.value - second.rouge1.value)
-    assert found.low > 0, "the first is better in every example that has a match"
-    assert found.high - found.low < first.rouge1.high - first.rouge1.low
-    with pytest.raises(DataError, match="cannot be compared"):
-        score_differences(first, rouge(chinese(1), references, RougeSettings(tokenizer="white space")))
 
 
 def test_the_signature_names_everything() -> None:

@@ -8,8 +8,15 @@ import statistics
 import numpy as np
 import pytest
 
-from sememekit.measure.intervals import Estimate, from_draws, resampled_ratios
-from sememekit.measure.seed_interval import combined, seed_difference, seed_mean, student_quantile
+from sememekit.measure.intervals import (
+    Estimate,
+    combined,
+    from_draws,
+    resampled_ratios,
+    seed_difference,
+    seed_mean,
+    student_quantile,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sememekit.measure.tally import Tally
+from sememekit.measure.perplexity import Tally
 
 
 def test_tallies_add_up_and_the_mean_is_over_all_tokens() -> None:

@@ -144,9 +144,6 @@ def test_a_state_dict_knows_whose_it_is(layer: OutputLayer, alike: OutputLayer, 
         with pytest.raises(CheckpointError, match=rf"{type(layer).__name__}: the state dict belongs to a layer with other"):
             module.load_state_dict({f"{prefix}{name}": tensor for name, tensor in state.items()})
     torch.testing.assert_close(dict(other.state_dict()), kept, rtol=0, atol=0)
-    former = {name: tensor for name, tensor in state.items() if name != "_extra_state"}
-    assert len(former) == len(state) - 1
-    other.load_state_dict(former)  # of a version without fingerprints
 
 
 def test_names_of_words_are_in_no_fingerprint() -> None:

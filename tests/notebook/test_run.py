@@ -80,13 +80,12 @@ def test_a_score_offers_what_the_command_offers(run: Run, folders: Path, tmp_pat
         assert f"with {overlay} (" in table.title
     characters = load_run(folders / "characters" / "lm", device="cpu")
     assert characters.score("我吃", segment=True).column("word") == ["我", "吃", "<eos>"]
-    assert characters.score("我吃").column("word") == ["我吃", "<eos>"]
-    with pytest.raises(ConfigError, match=r"leave out --lexicon open: .*characters"):
-        characters.score("我吃", segment=True, lexicon="open")
+    with pytest.warns(RunWarning, match="the text: Chinese without blanks is cut as the data of the run were, by characters"):
+        assert characters.score("我吃").column("word") == ["我", "吃", "<eos>"]
 
 
 def test_chinese_without_blanks_is_not_taken_for_one_word(run: Run) -> None:
-    with pytest.raises(DataError, match="'我吃苹果我吃苹果' has no blanks"):
+    with pytest.raises(DataError, match="'我吃苹果我吃苹果', which would be read as one <unk>; cut it first"):
         run.perplexity("我吃苹果我吃苹果")
 
 
@@ -95,19 +94,19 @@ def test_chinese_that_is_read_as_unknown_is_told_as_the_commands_tell_it(run: Ru
     raw, told = "我吃苹果我吃苹果", "Chinese without blanks was read as one <unk>, such as '我吃苹果我吃苹果'; "
     writer = load_run(folders / "headlines", device="cpu")
     for asked, advice in (
-        (lambda: run.generate(raw, num_tokens=2), "cut it first: sememekit segment"),
-        (lambda: run.explain(f"我 {raw}"), "cut it first: sememekit segment"),
-        (lambda: run.score("\n".join([*["我 。"] * 9, f"我 {raw}"]), segment=False), "add --segment, or cut the lines"),
+        (lambda: run.generate(f"我 {raw}", num_tokens=2), "cut it first: sememekit segment"),
+        (lambda: run.score("\n".join([*["我 。"] * 9, f"我 {raw}"]), segment=False), "cut the lines with: sememekit segment"),
         (lambda: writer.generate(raw), "cut it first: sememekit segment"),
         (lambda: writer.explain(raw), "cut it first: sememekit segment"),
     ):
         with pytest.warns(RunWarning, match=f"{told}{advice}"):
             asked()
     for pair in (f"{raw}\t我", f"我\t{raw}"):
-        with pytest.raises(DataError, match="1 of the first 1 texts hold Chinese without blanks"):
+        with pytest.raises(DataError, match="the text: Chinese without blanks, such as"):
             writer.score(pair, segment=False, carry=False)
-    with pytest.raises(DataError, match="add --segment"):
-        run.score(raw, segment=False)
+    for ask in (lambda: run.score(raw, segment=False), lambda: run.explain(f"我 {raw}")):
+        with pytest.raises(DataError, match="cut it first: sememekit segment"):
+            ask()
     with pytest.warns(
         RunWarning, match="words of the prompt that the model does not know, read as <unk>: 飞船; Chinese is cut"
     ):
@@ -182,11 +181,9 @@ def test_a_writer(folders: Path) -> None:
     assert written == written.report.best.text
     assert run.explain(source).source
     assert run.perplexity(f"{source}\t{source}") > 1
-    with pytest.raises(ConfigError, match="unknown key 'num_tokens'; allowed: apart, device, lexicon, overrides, which"):
+    with pytest.raises(ConfigError, match="unknown key 'num_tokens'; allowed: apart, device, overrides, which"):
         run.generate(source, num_tokens=3)
     assert run.generate(source, apart=True, overrides=["task.search.beam_size=2"]).report.source_words == 3
-    with pytest.raises(ConfigError, match="leave out --lexicon open"):
-        run.generate(source, lexicon="open")
 
 
 def test_a_lattice(folders: Path) -> None:

@@ -230,12 +230,12 @@ def test_a_text_of_another_encoding_is_not_replaced(tmp_path: Path) -> None:
     text = "".join(f"第{number}天 ， 老师 在 学校 里 教 中文 。\n" for number in range(30))
     (tmp_path / "text.txt").write_bytes(text.encode("gb18030"))
     for errors in ("strict", "replace"):
-        with pytest.raises(DataError, match=r"text\.txt.*not UTF-8.*iconv -f GB18030 -t UTF-8 \S*text\.txt > "):
+        with pytest.raises(DataError, match=r"text\.txt.*UTF-8.*iconv -f GB18030 -t UTF-8 \S*text\.txt > "):
             preprocess("plain", tmp_path / "text.txt", tmp_path / "out", PreprocessSettings(errors=errors))
         assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt"]
     rows = "".join(f"老师在学校里教中文\t{number % 2}\n" for number in range(30))
     (tmp_path / "rows.tsv").write_bytes(rows.encode("gb18030"))
-    with pytest.raises(DataError, match=r"rows\.tsv: 30 of 30 lines are not UTF-8"):
+    with pytest.raises(DataError, match=r"rows\.tsv: 30 of 30 lines are no text in UTF-8"):
         preprocess("classification", tmp_path / "rows.tsv", tmp_path / "out", PreprocessSettings(errors="replace"))
 
 

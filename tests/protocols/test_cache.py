@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from sememekit.errors import ConfigError
-from sememekit.protocols import CACHE_PRESETS, CacheGrid, CacheSettings, cache, cache_settings, tune_cache, with_cache
+from sememekit.protocols import cache
+from sememekit.protocols.cache import CACHE_PRESETS, CacheGrid, CacheSettings, cache_settings, tune_cache, with_cache
 from sememekit.tasks.language_model import LanguageModel
 from tests.protocols.conftest import Make
 from tests.small_run import Place, in_chunks

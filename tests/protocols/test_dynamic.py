@@ -13,17 +13,21 @@ import torch
 from torch import Tensor
 
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.protocols import (
+from sememekit.protocols.dynamic import (
     DYNAMIC_PRESETS,
     DynamicGrid,
     DynamicSettings,
-    GradientStatistics,
     dynamic_settings,
     grid_points,
     score_dynamically,
-    statistics_for,
 )
-from sememekit.protocols.gradient_statistics import gather_statistics, gradients_without_dropout, trainable
+from sememekit.protocols.gradient_statistics import (
+    GradientStatistics,
+    gather_statistics,
+    gradients_without_dropout,
+    statistics_for,
+    trainable,
+)
 from sememekit.tasks.language_model import LanguageModel
 from tests.protocols.conftest import Make
 from tests.small_run import Place

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
-from itertools import count
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from zlib import crc32
 
 from pydantic import BaseModel
 
@@ -26,13 +27,12 @@ from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.attack import ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
-from sememekit.claims import ClaimResult
+from sememekit.claims.verdict import ClaimResult
 from sememekit.reports import (
     analysis,
     attack,
     explanation,
     explanation_scores,
-    label_explanation,
     labels,
     lattice,
     ledger,
@@ -43,32 +43,41 @@ from sememekit.reports import (
 from sememekit.reports import pages as templates
 
 R = TypeVar("R", bound=BaseModel)
+_TIMES: Counter[str] = Counter()
+"""How often each field was filled: its numbers are those of its name, so that no other field moves them, and hardly two are
+equal, so that a figure of a page tells which field it shows."""
 LONG = "Donaudampfschifffahrtsgesellschaft"
-WORDS = ("中华人民共和国", LONG, "上海", "of", "internationalization", "一九九七年")
+WORDS = ("中华人民共和国", LONG, "上海", "Donaukanal", "internationalization", "一九九七年")
 
 
 def filled(kind: type[R], **given: Any) -> R:
     """A record of a class with every field filled, but for those given."""
-    numbers = count()
-    return kind(**{name: given.get(name, _value(field.annotation, numbers)) for name, field in kind.model_fields.items()})
+    fields = kind.model_fields.items()
+    return kind(**{name: given.get(name, _value(field.annotation, f"{kind.__name__}.{name}")) for name, field in fields})
 
 
-def _value(kind: Any, numbers: count[int]) -> Any:
+def _value(kind: Any, field: str) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return _value(next(part for part in parts if part is not NoneType), numbers)
+        return _value(next(part for part in parts if part is not NoneType), field)
     if origin is Literal:
         return parts[0]
     if origin is tuple and parts[-1] is not Ellipsis:
-        return tuple(_value(part, numbers) for part in parts)
+        return tuple(_value(part, field) for part in parts)
     if origin in (tuple, list):
-        return tuple(_value(parts[0], numbers) for _ in range(6))
+        return tuple(_value(parts[0], field) for _ in range(6))
     if origin is dict:
-        return {str(_value(parts[0], numbers)) + str(number): _value(parts[1], numbers) for number in range(2)}
+        return {str(_value(parts[0], field)) + str(number): _value(parts[1], field) for number in range(2)}
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return filled(kind)
-    number = next(numbers)
-    return {bool: True, int: 1_234_567 + number, float: (number % 9 + 1) / 11, str: WORDS[number % len(WORDS)]}[kind]
+    _TIMES[field] += 1
+    number = crc32(f"{field} {_TIMES[field]}".encode())
+    return {
+        bool: True,
+        int: 1_000_000 + number % 8_999_993,
+        float: 0.05 + 0.9 * number / 2**32,
+        str: WORDS[number % len(WORDS)],
+    }[kind]
 
 
 def sentence() -> LatticeSentence:
@@ -110,13 +119,18 @@ def _metrics() -> list[dict[str, Any]]:
     return [*records, {"kind": "ClusterUpdate", "step": 12500, "values": moved}]
 
 
-@cache
 def pages() -> dict[str, str]:
     """Name of a template -> a page that it gives."""
+    return {name: page for name, (_, page) in drawn().items()}
+
+
+@cache
+def drawn() -> dict[str, tuple[Any, str]]:
+    """Name of a template -> the records that it is given, and the page."""
     source = tuple(WORDS * 4)
     shares = (0.7, *(0.3 / 23,) * 23)
     explained = filled(Explanation, no_senses=None, min_count=2_000_000)
-    rankings = tuple(filled(RankingScore, ranking=name) for name in ("rise", "gates", FREQUENCY, RANDOM))
+    rankings = tuple(filled(RankingScore, ranking=name, top=5) for name in ("rise", "gates", FREQUENCY, RANDOM))
     bands = tuple(filled(BandScores, scores=rankings) for _ in range(4))
     recalls = tuple(filled(SememeRecall, ranking=one.ranking, top=one.top) for one in rankings)
     sememes = tuple(filled(SememeBand, scores=recalls) for _ in range(4))
@@ -131,18 +145,26 @@ def pages() -> dict[str, str]:
     report = filled(quickstart.QuickstartReport, no_lattice="", **rest)
     seen = filled(LatticeExplanation, sentences=(sentence(),))
     claims = [filled(ClaimResult, name=f"claim-of-{LONG}-{number}", verdict="holds") for number in range(3)]
+    analysed, compared, embedded = filled(Analysis), filled(AttackComparison), filled(EmbeddingsReport)
+    attacked = filled(AttackReport, refused_by_standard={"any": 1_234_003, "meaning": 1_234_019})
+    outcomes = {"success": 1_234_037, "failed": 1_234_053}
+    attacked = attacked.model_copy(update={"rates": attacked.rates.model_copy(update={"outcomes": outcomes})})
+    labelled, labels_report = filled(LabelExplanation), filled(LabelAnalysis)
+    whole = written.model_copy(update={"words": words})
+    pictures = [(sentence(), lattice.picture_of(sentence()))]
+    plan = {"task": {"name": "language_model", "input_dropout": 0.5}}
     return {
-        "analysis": analysis.analysis_page(filled(Analysis)),
-        "attack": attack.report_page(filled(AttackReport), _attacked()),
-        "attack_comparison": attack.comparison_page(filled(AttackComparison)),
-        "embeddings": templates.render("embeddings", report=filled(EmbeddingsReport)),
-        "explanation": explanation.explanation_page(explained),
-        "explanation_scores": explanation_scores.scores_page(scores),
-        "label_explanation": label_explanation.explanation_page(filled(LabelExplanation)),
-        "labels": labels.label_page(filled(LabelAnalysis)),
-        "lattice": templates.render("lattice", explanation=seen, sentences=[(sentence(), lattice.picture_of(sentence()))]),
-        "ledger": ledger.ledger_page(ledger.ledger(claims)),
-        "quickstart": quickstart.report_page(report),
-        "run": run.run_page(f"runs-{LONG}", {"task": {"name": "language_model", "input_dropout": 0.5}}, _metrics()),
-        "written_explanation": written_explanation.explanation_page(written.model_copy(update={"words": words})),
+        "analysis": (analysed, analysis.analysis_page(analysed)),
+        "attack": ((attacked, _attacked()), attack.report_page(attacked, _attacked())),
+        "attack_comparison": (compared, attack.comparison_page(compared)),
+        "embeddings": (embedded, templates.render("embeddings", report=embedded)),
+        "explanation": (explained, explanation.explanation_page(explained)),
+        "explanation_scores": (scores, explanation_scores.scores_page(scores)),
+        "label_explanation": (labelled, labels.explanation_page(labelled)),
+        "labels": (labels_report, labels.label_page(labels_report)),
+        "lattice": (seen, templates.render("lattice", explanation=seen, sentences=pictures)),
+        "ledger": (claims, ledger.ledger_page(ledger.ledger(claims))),
+        "quickstart": (report, quickstart.report_page(report)),
+        "run": (_metrics(), run.run_page(f"runs-{LONG}", plan, _metrics())),
+        "written_explanation": (whole, written_explanation.explanation_page(whole)),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -15,12 +16,10 @@ import pytest
 import torch
 
 from sememekit import attack
-from sememekit.attack import Example
 from sememekit.commands.attack import attack as attack_command
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.runs.attacks.adapters import _Classifier, _longest, adapted, softmax
-from sememekit.runs.attacks.running import _cut_short
 from sememekit.runs.attacks.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
 from tests.tiny_models import save_quietly, write_classifier
@@ -297,17 +296,30 @@ def test_what_is_no_victim() -> None:
     assert "transformers" in sys.modules or adapted(predict).predict is predict
 
 
-def test_texts_longer_than_the_model_are_told(folder: Path) -> None:
-    named = open_victim(f"hf:{folder}")
-    assert named.cuts is not None
-    assert [named.cuts(text) for text in ("a man", "a man " * 20, ("a man", "a film"), ("a man", "a film " * 20))] == [
-        *(False, True),
-        *(False, True),
-    ]
-    examples = [Example(index, (text,), "neutral") for index, text in enumerate(("a man", "a man " * 20, "a film"))]
-    (told,) = _cut_short(named, examples)
-    assert told.startswith("the victim reads 1 of 3 texts only in part")
-    assert _cut_short(named, examples[:1]) == []
+def test_words_behind_the_length_of_the_model_are_no_part_of_an_attack(folder: Path, plan: dict[str, Any]) -> None:
+    """A victim that reads 16 pieces looked robust on long texts: words that it never sees filled the search."""
+    victim = f"hf:{folder}"
+    named = open_victim(victim)
+    assert named.reads is not None
+    long = "a man " * 20
+    assert named.reads(("a man",)) == (5,)
+    [end] = named.reads((long,))
+    assert 0 < end < len(long)
+    ends = named.reads(("a man", "a film " * 20))
+    assert ends[0] == 5
+    assert ends[1] < len("a film " * 20)
+    texts = [long, f"an {long}", "a man"]
+    predicted = [named.victim.labels[int(named.victim.alone((text,)).argmax())] for text in texts]  # type: ignore[union-attr]
+    found = attack(victim, texts, predicted, settings=plan)
+    ends = tuple(named.reads((text,))[0] for text in texts)
+    unread = sum(word.start() >= end for text, end in zip(texts, ends, strict=True) for word in re.finditer(r"\S+", text))
+    assert unread > 20
+    assert (found.report.texts_cut, found.report.words_cut) == (2, unread)
+    assert found.report.coverage.words == sum(len(text.split()) for text in texts) - unread
+    assert f"reads 2 of 3 texts only in part, since they are longer than its model: the {unread} " in str(found.report.warnings)
+    assert found.report.signature.endswith(f"unread:2/{unread}")
+    plain = attack(victim, texts[2:], predicted[2:], settings=plan)
+    assert (plain.report.texts_cut, "unread" in plain.report.signature) == (0, False)
 
 
 def test_padding_on_the_left_changes_no_answer(folder: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.analysis.compare_remarks import remarks_of_machines
+from sememekit.analysis.compare_runs import remarks_of_machines
 from sememekit.runs.build import processor, versions
 
 

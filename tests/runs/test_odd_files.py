@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sememekit.attack.folder import AttackFolder
-from sememekit.claims import read_results, read_times
+from sememekit.claims.results import read_results, read_times
 from sememekit.commands.reproduce import _remarks
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData

@@ -11,6 +11,7 @@ from sememekit.commands._run_kinds import choose
 from sememekit.commands.explain import WAYS
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
+from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import replace_file
 from sememekit.runs.run import Run
@@ -98,26 +99,13 @@ def test_one_list_names_the_files_of_a_run(run: Path) -> None:
     assert set(Run.open(run).folder.kept()) == there & set(KEPT) >= {"lexicon.txt", "vocabulary.tsv", "data.json", "graph.json"}
 
 
-def test_a_folder_of_an_earlier_version_takes_the_lexicon_by_name(run: Path, place: Place, tmp_path: Path) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("苹果\n水果\n", encoding="utf-8")
+def test_missing_and_other_words_are_refused(run: Path, place: Place, tmp_path: Path) -> None:
     shutil.copytree(place.data.folder, tmp_path / "data")
     (tmp_path / "data" / "lexicon.txt").unlink()
-    with pytest.raises(DataError, match=r"kept no lexicon\.txt; prepare it again: sememekit preprocess plain SOURCE"):
-        PreparedData.open(tmp_path / "data").segmenter()
-    train(place.table(schedule__epochs=1, data__path=str(tmp_path / "data")), tmp_path / "run")
-    old = Run.open(tmp_path / "run")
-    with pytest.raises(DataError, match=r"kept no lexicon\.txt; .*--lexicon FORMAT:PATH.*train --out .* --resume"):
-        old.segmenter()
-    with pytest.raises(DataError, match=r"--lexicon FORMAT:PATH"):
-        old.segmenter(f"list:{other}")
-    assert old.segmenter(f"list:{place.folder / 'lex.txt'}").segment("无名苹果") == ["无名", "苹果"]
-    shutil.rmtree(tmp_path / "data")
-    shutil.copytree(place.data.folder, tmp_path / "data")
-    train({}, tmp_path / "run", resume=True)
-    assert Run.open(tmp_path / "run").segmenter().segment("无名苹果") == ["无名", "苹果"]
+    with pytest.raises(DataError, match=r"lexicon\.txt.*No such file.*copy the folder again"):
+        PreparedData.open(tmp_path / "data")
     with pytest.raises(DataError, match="leave --lexicon out"):
-        Run.open(run).segmenter(f"list:{other}")
+        recorded_segmenter(place.data.signature, place.data.folder / "signature.json", words=["苹果", "水果"])
 
 
 def test_a_kill_while_a_file_is_added_leaves_a_run_that_opens(

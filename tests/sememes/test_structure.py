@@ -112,7 +112,7 @@ def test_statistics_count_edges_by_class() -> None:
 
 
 def without_structure(graph: SememeGraph) -> SememeGraph:
-    """As an earlier version built it."""
+    """The graph of lexicons without definitions."""
     entries = [
         WordEntry(entry.word, entry.source, tuple(SenseEntry(sense.sememes, sense.label) for sense in entry.senses))
         for entry in graph.entries()
@@ -130,7 +130,7 @@ def test_the_file_keeps_it_outside_of_the_fingerprint(tmp_path: Path) -> None:
     assert (graph.has_structure, bare.has_structure, bare.structure_fingerprint) == (True, False, "")
     assert [*loaded.entries()] == [*graph.entries()]
     text, old_text = ((tmp_path / name).read_text(encoding="utf-8") for name in ("graph.json", "bare.json"))
-    assert text.startswith(old_text.removesuffix("\n}\n")), "only added to: earlier versions read it"
+    assert text.startswith(old_text.removesuffix("\n}\n")), "only added to"
     assert "structure" not in old_text
     line = '{"word": "苹果", "senses": [[[1, "%"], [0, "root"]], [[0, "root"], [1, "domain"]], []]}'
     assert f"\n{line},\n" in text

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from sememekit.data.buckets import bucketed_batches, sorted_batches
+from sememekit.data.batching import bucketed_batches, sorted_batches
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.build import build_task, labels_of
 from sememekit.runs.plan import read_plan

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from sememekit.commands.train import train
-from sememekit.data.buckets import bucketed_batches
+from sememekit.data.batching import bucketed_batches
 from sememekit.data.examples import Examples
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.build import build_task, labels_of

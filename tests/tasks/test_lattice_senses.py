@@ -13,8 +13,7 @@ from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.sememes import build_graph
 from sememekit.tasks.lattice.composition import _mean
-from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.senses import NOISE
+from sememekit.tasks.lattice.model import NOISE, Lattice
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 from tests.small import COUNTS, small_lexicon

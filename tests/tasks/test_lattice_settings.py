@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from sememekit.errors import ConfigError
-from sememekit.layers import log_marginal
+from sememekit.layers.lattice import log_marginal
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
+from sememekit.tasks.lattice.batch import length_remarks, limit_places
 from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.sentences import length_remarks, limit_places
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.text.vocabulary import Vocabulary
 from tests.tasks.lattice_twin import Twin

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sememekit.errors import ConfigError
-from sememekit.layers import log_marginal
+from sememekit.layers.lattice import log_marginal
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.tasks.lattice.model import Lattice

@@ -14,12 +14,11 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.rouge import RougeSettings, rouge
-from sememekit.runs.build import build_task, check_counts, graph_of
+from sememekit.runs.build import build_task, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
 from sememekit.search import BeamSettings
 from sememekit.tasks.seq2seq import SequenceToSequence
-from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import EpochReport, Report
 from sememekit.word_classes.file import write_clusters
 from tests.small_pairs import EIGHT, PairPlace
@@ -173,23 +172,6 @@ def test_training_goes_on_bit_by_bit(place: PairPlace, tmp_path: Path, monkeypat
     assert_same_bits(last(tmp_path / "whole").weights, last(tmp_path / "parts").weights)
     assert_same_bits(last(tmp_path / "whole").trainer, last(tmp_path / "parts").trainer)
     assert numbers(whole, EpochReport)[-1:] == numbers(rest, EpochReport)[-1:]
-
-
-@pytest.mark.parametrize(
-    "decoder", ["sampled", "differentiated", "adaptive", "tree_hsm", "class_hsm", "self_organized", "softmax", "sdlm"]
-)
-def test_pairs_whose_ends_were_never_counted_are_refused_where_counts_matter(decoder: str, place: PairPlace) -> None:
-    data = place.pairs
-    assert data.vocabulary.counts[data.vocabulary.id("</s>")] == data.signature.examples.splits["train"].examples  # type: ignore[union-attr]
-    counts = dict(zip(data.vocabulary.tokens, data.vocabulary.counts.tolist(), strict=True)) | {"</s>": 0}
-    old = PreparedData(data.folder, Vocabulary.from_counts(counts), data.signature)
-    plan = read_plan(place.table(decoder), "test")
-    check_counts(plan, data)
-    if decoder in ("softmax", "sdlm"):
-        check_counts(plan, old)
-        return
-    with pytest.raises(ConfigError, match=r"count 0 for '</s>'.*sememekit preprocess tests\.small_pairs:SmallPairs .* --force"):
-        check_counts(plan, old)
 
 
 def test_a_run_says_what_its_best_weights_were_chosen_by(place: PairPlace, tmp_path: Path) -> None:

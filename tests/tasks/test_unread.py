@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from sememekit.commands.train import train
 from sememekit.config import load_recipe, recipe_names
-from sememekit.runs.plan import completed, read_plan, remarks_on
+from sememekit.runs.plan import read_plan, remarks_on
 from sememekit.runs.run import Run
-from sememekit.runs.start_from import table_of_run
 from sememekit.sememes import build_graph
-from sememekit.training.checkpoint import write_run_manifest
 from tests.small import small_lexicon
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
@@ -91,27 +87,6 @@ def test_a_graph_that_no_part_reads_is_remarked_on_and_kept(place: Place, tmp_pa
     assert remarks_on(read_plan(place.table(encoder__injection="cell", graph__path=str(place.graph)), "test")) == ()
 
 
-def test_a_run_with_two_tables_opens_and_goes_on_as_it_was(examples: ExamplePlace, tmp_path: Path) -> None:
-    """Plans of earlier versions lack the key: their weights hold a table and a second cell for each direction."""
-    graph = tmp_path / "graph.json"
-    build_graph(examples.pairs.vocabulary, [small_lexicon()]).save(graph)
-    own = {"encoder__injection": "cell", "graph__path": str(graph)}
-    train(examples.table(encoder="bigru", encoder__shared_sememes=False, **own), tmp_path / "old")
-    before = Run.open(tmp_path / "old", device="cpu").task
-    plan = json.loads((tmp_path / "old" / "plan.json").read_text())
-    del plan["encoder"]["shared_sememes"]
-    (tmp_path / "old" / "plan.json").write_text(json.dumps(plan))
-    write_run_manifest(tmp_path / "old")
-    after = Run.open(tmp_path / "old", device="cpu")
-    assert not after.plan.encoder.settings.shared_sememes
-    for one, other in zip(before.parameters(), after.task.parameters(), strict=True):
-        assert torch.equal(one, other)
-    assert table_of_run(tmp_path / "old")["encoder"]["shared_sememes"] is False
-    report = train({"schedule": {"epochs": 3}}, tmp_path / "old", resume=True)
-    assert report.epochs == 3
-    assert json.loads((tmp_path / "old" / "plan.json").read_text())["encoder"]["shared_sememes"] is False
-
-
 def test_a_run_that_shares_is_stored_once_and_loaded(examples: ExamplePlace, tmp_path: Path) -> None:
     graph = tmp_path / "graph.json"
     build_graph(examples.pairs.vocabulary, [small_lexicon()]).save(graph)
@@ -122,12 +97,6 @@ def test_a_run_that_shares_is_stored_once_and_loaded(examples: ExamplePlace, tmp
     assert encoder.back.sememes is encoder.forth.sememes
     assert encoder.back.stack[0].sememe_cell is encoder.forth.stack[0].sememe_cell
     assert loaded.task.evaluate(examples.pairs, "valid")["accuracy"] == pytest.approx(report.best_valid)
-
-
-def test_what_a_plan_has_is_left_alone() -> None:
-    table = {"encoder": {"name": "bilstm", "shared_sememes": True}, "task": {"name": "nli"}}
-    assert completed(table) == table
-    assert completed({"encoder": {"name": "lstm"}}) == {"encoder": {"name": "lstm"}}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from torch import nn
 
 from sememekit.ranks import ALONE
 from sememekit.training import trainer as trainer_module
-from sememekit.training.clipping import clip_gradients
+from sememekit.training.optimizers import clip_gradients
 from tests.distributed.cases import go_on, outcome, trainer_of
 from tests.golden import Places
 

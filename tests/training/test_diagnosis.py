@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.tasks.base import BatchLoss
-from sememekit.training.diagnosis import first_bad_module, first_bad_weight
+from sememekit.training.divergence import first_bad_module, first_bad_weight
 
 FIRST = "the first non-finite number comes from "
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.commands._typed_table import typed_table
 from sememekit.commands.train import PLACES, VARIANTS, train
+from sememekit.commands.trainings.bars import epoch_line
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
@@ -22,7 +23,7 @@ from sememekit.runs.start_from import table_of_run
 from sememekit.runs.training import open_training
 from sememekit.sememes import build_graph, open_lexicon
 from sememekit.tasks.language_model import LanguageModel
-from sememekit.training import RunFolder
+from sememekit.training import EpochReport, RunFolder
 from sememekit.training.trainer import epoch_seed
 from tests.small_run import Place
 from tests.training.resuming import assert_same_bits, last, stop_after
@@ -152,6 +153,13 @@ def test_words_are_sampled_again_until_the_rate_is_cut_again(
     train(table, tmp_path / "first")
     best = RunFolder.open(tmp_path / "first").load("best", with_trainer=False).weights
     assert int(best["decoder.sampler.exact"]) == 1
+    epochs = RunFolder.open(tmp_path / "first").epochs()
+    assert [epoch["estimated"] for epoch in epochs] == [True, True, False], "the cut is after the second epoch"
+    page = (tmp_path / "first" / "report.html").read_text("utf-8")
+    assert page.count("(estimated)") == 2
+    assert "estimated from 5 sampled words, exact from the first cut on" in page
+    lines = [epoch_line(EpochReport(**{key: value for key, value in epoch.items() if key != "kind"})) for epoch in epochs]
+    assert ["nats/token (estimated from sampled words), valid" in line for line in lines] == [True, True, False]
     with open_training(table_of_run(tmp_path / "first"), tmp_path / "two", resume=False, on_remark=print) as training:
         assert isinstance(training.task, LanguageModel)
         assert training.task.decoder.estimates_in_training

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.training.state_tree import flatten, unflatten
+from sememekit.training.snapshots import flatten, unflatten
 
 
 def same(one: Any, other: Any) -> bool:

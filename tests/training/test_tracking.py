@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from sememekit.commands.train import TrackerName, train
-from sememekit.config import describe_settings
+from sememekit.config.described import describe_settings
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.training import RunSettings, tracking
 from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
@@ -27,6 +28,7 @@ EPOCH = EpochReport(1, 9, 2.5, {"perplexity": 12.0, "nats": 2.4}, 0.1, True, Fal
     ("report", "told"),
     [
         (StepReport(1, 2, 3, 7, 1.5, 0.1, 90.0), {"train/nats": 1.5, "train/rate": 0.1, "train/tokens_per_second": 90.0}),
+        (replace(EPOCH, estimated=True), {"valid/perplexity": 12.0, "valid/nats": 2.4, "epoch/train_nats_estimated": 2.5}),
         (EPOCH, {"valid/perplexity": 12.0, "valid/nats": 2.4, "epoch/train_nats": 2.5}),
         (ChangeReport(1, 4, {"moved": 2.0}), {"change/moved": 2.0}),
         (StopReport(1, 4, "step-00000004"), {}),

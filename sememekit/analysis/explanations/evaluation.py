@@ -1,4 +1,4 @@
-"""``sememekit evaluate-explanations``: how often the sememes that an explanation lists are those of the word that came."""
+"""``sememekit eval --explanations``: how often the sememes that an explanation lists are those of the word that came."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sememekit.analysis.explanations.scores import (
     score_rankings,
 )
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
-from sememekit.analysis.text_nats import sentences_of
 from sememekit.config import Record
 from sememekit.decoders.base import SenseProbabilities
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.base import declares
+from sememekit.tasks.scoring import sentences_of
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 TOPS: Final = (1, 5, 10)
@@ -43,7 +43,7 @@ class LeftOut(Record):
 
 
 class ExplanationScores(OfRun):
-    """What ``evaluate-explanations`` found; see docs/explaining.md.
+    """What ``eval --explanations`` found; see docs/explaining.md.
 
     Attributes:
         mean: what the mean masses were taken over.
@@ -53,7 +53,7 @@ class ExplanationScores(OfRun):
         unit: what a sentence is in this text.
         num_sememes: K, the sememes that are ranked.
         rankings: of all positions, each ranking with each k.
-        words: by the count of the gold word in the vocabulary (docs/data.md says which splits it counts).
+        words: by the count of the gold word in the training text.
         sememes: by tokens of the vocabulary's count that have the gold sememe.
     """
 
@@ -73,7 +73,7 @@ class ExplanationScores(OfRun):
 
 
 def evaluate_explanations(
-    run: Path,
+    run: Path | Run,
     *,
     split: str = "test",
     tops: Sequence[int] = TOPS,
@@ -103,16 +103,16 @@ def evaluate_explanations(
     (expected values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
 
     ``tops`` are the k; ``seed`` draws the sentences of ``contexts`` positions, and the bootstrap. Other arguments as
-    ``sememekit evaluate-explanations --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
+    ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
 
     Raises:
         ConfigError: the output layer has no senses, the task predicts no words, or a number or split is out of range.
         DataError: the data are absent or lack the split, or no word of it has sememes from a lexicon.
     """
     if not tops or min(tops) < 1 or (contexts is not None and contexts < 1):
-        raise ConfigError(f"evaluate-explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
+        raise ConfigError(f"eval --explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
     loaded = Run.open(run, which=which, device=device)
-    task, graph = predictor(loaded.task, "evaluate-explanations"), loaded.graph
+    task, graph = predictor(loaded.task, "eval --explanations"), loaded.graph
     prepared, tops = loaded.data(data), tuple(sorted(set(tops)))
     name = loaded.plan.decoder.name if loaded.plan.decoder else ""
     text = PredictedText(task, prepared, split)
@@ -121,7 +121,7 @@ def evaluate_explanations(
         at_rest = task.decoder.sense_probabilities(empty)
         if graph is None or at_rest is None:
             raise ConfigError(
-                f"evaluate-explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
+                f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
                 "one that does: sememekit train --decoder sdlm --data DIR --graph FILE --out DIR"
             )
         units, unit = units_of(task, text, split)
@@ -131,8 +131,8 @@ def evaluate_explanations(
             chosen = drawn_sentences(units, contexts, seed)
         scored = chosen & from_lexicon[text.words]
         if not scored.any():
-            raise DataError(f"evaluate-explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
-        gold, masses = Gold.of(graph, loaded.vocabulary.counts), SememeMasses(graph, task.device)
+            raise DataError(f"eval --explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
+        gold, masses = Gold.of(graph, loaded.train_counts), SememeMasses(graph, task.device)
         over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
         possible_K = torch.from_numpy(gold.possible_K).to(task.device)
         most = min(tops[-1], int(gold.possible_K.sum()))
@@ -151,7 +151,7 @@ def evaluate_explanations(
     frequent = np.argsort(np.where(gold.possible_K, -gold.count_K, 1), kind="stable")[:most].astype(np.int32)
     ranked[FREQUENCY] = np.broadcast_to(frequent, (int(scored.sum()), most))
     places = np.flatnonzero(scored)
-    found = score_rankings(gold, text.words[places], loaded.vocabulary.counts, units[places], ranked, tops, seed)
+    found = score_rankings(gold, text.words[places], loaded.train_counts, units[places], ranked, tops, seed)
     words = text.words[chosen]
     return ExplanationScores(
         run=str(run),
@@ -192,7 +192,7 @@ def first_sememes(
 
 
 def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:
-    """The number of the sentence of each prediction (P,), and what a sentence is: ``text_nats.sentences_of``, or a pair."""
+    """The number of the sentence of each prediction (P,), and what a sentence is: ``sentences_of``, or a pair."""
     if declares(task, TextWriter):
         ends = text.words == task.end
         return np.cumsum(ends) - ends, "pairs"

@@ -122,6 +122,7 @@ def explain_label(
         raise DataError(
             f"explain: {len(texts)} texts, where this model takes {len(classifier.texts)}: sememekit explain {run} {wanted}"
         )
+    classifier.check([texts], "explain")
     cut = [classifier.words(text) for text in texts]
     vocabulary = classifier.run.vocabulary
     for name, words in zip(classifier.texts, cut, strict=True):

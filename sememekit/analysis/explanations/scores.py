@@ -1,4 +1,4 @@
-"""How well rankings of sememes fit the words that came: the arithmetic of ``evaluate-explanations``, without a model."""
+"""How well rankings of sememes fit the words that came: the arithmetic of ``eval --explanations``, without a model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RankingScore(Record):
 
 
 class BandScores(Record):
-    """The scores of the positions whose gold word is in one band of counts in the vocabulary, such as "10 to 99"."""
+    """The scores of the positions whose gold word is in one band of training counts, such as "10 to 99"."""
 
     name: str
     positions: int
@@ -51,7 +51,7 @@ class BandScores(Record):
 
 
 class SememeRecall(Record):
-    """Of the gold sememes of a band of counts in the vocabulary, the share that a ranking has among its first k."""
+    """Of the gold sememes of a band of training counts, the share that a ranking has among its first k."""
 
     ranking: str
     top: int
@@ -59,7 +59,7 @@ class SememeRecall(Record):
 
 
 class SememeBand(Record):
-    """One band of sememes by their count in the vocabulary: pairs of a position and a gold sememe, and how many are found."""
+    """One band of sememes by their training count: pairs of a position and a gold sememe, and how many are found."""
 
     name: str
     pairs: int

@@ -11,12 +11,12 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from sememekit.analysis.explanations.predicted import AskedWord, PredictedWord, asked_word, known_word
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.analysis.explanations.sememes import (
     ContextSememe,
     SememeReader,
     SememeViews,
-    SenseShare,
     check_numbers,
     ranked,
     senses_of,
@@ -24,19 +24,16 @@ from sememekit.analysis.explanations.sememes import (
 )
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
-from sememekit.errors import DataError
+from sememekit.errors import ConfigError, DataError
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
-from sememekit.runs.uncut import CUT_FIRST, warn_uncut
+from sememekit.runs.uncut import CUT_FIRST, cuts, segmenter_of_raw, warn_uncut
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import WordPredictor, require
-from sememekit.text.maximum_matching import MaximumMatcher
-from sememekit.text.scripts import HAN
-from sememekit.text.segmenters import Segmenter
+from sememekit.text.form import CLOSING, without_ends
 
 BLANKS: Final = "blanks"
-_APART: Final = "give the context with blanks between its words"
 
 
 class ContextWord(Record):
@@ -51,23 +48,6 @@ class ContextWord(Record):
     word: str
     read_as: str
     known: bool
-
-
-class PredictedWord(Record):
-    """A word that may come next.
-
-    Attributes:
-        probability: p(word | context).
-        source: the lexicon or rule that its senses come from; None for models without senses.
-        annotated: whether any lexicon or rule knows the word; None for models without senses.
-        senses: by falling share; empty for models without senses.
-    """
-
-    word: str
-    probability: float
-    source: str | None = None
-    annotated: bool | None = None
-    senses: tuple[SenseShare, ...] = ()
 
 
 class SenseChange(ChangedSense):
@@ -107,6 +87,7 @@ class Explanation(OfRun, SememeViews):
         mean: what the mean masses were taken over; None where there are no masses.
         min_count: sememes of fewer running words are uncertain.
         no_senses: why there are no senses, or None where there are.
+        asked: the word that was named, or None.
     """
 
     decoder: str
@@ -116,6 +97,7 @@ class Explanation(OfRun, SememeViews):
     mean: str | None = None
     min_count: int = MIN_COUNT
     no_senses: str | None
+    asked: AskedWord | None = None
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -176,15 +158,19 @@ def explain(
     device: str = "auto",
     which: Which = "best",
     overlay: Path | None = None,
+    word: str | None = None,
+    right: str = "",
     progress: Progress = silent,
 ) -> Explanation:
     """Say which words a model expects after a context, and through which senses and sememes; with an ``overlay`` an
     ``OverlayExplanation``, which has the words, senses and sememes of its changes before and after.
 
-    The state is zero before the first word. Words stand between blanks; Chinese without any blank is segmented as the data of
-    the run were, or, where blanks cut these, by greedy longest match over the run's own vocabulary. For the
-    tagged month of People's Daily, words are normalised and those outside the lexicon cut as in the training text; for data in
-    lower case, or with one word in the place of numbers, words are read so.
+    The state is zero before the first word. Words stand between blanks; Chinese without blanks is segmented as the data of
+    the run were, and refused where blanks cut these. For the tagged month of People's Daily, words are normalised and those
+    outside the lexicon cut as in the training text; for data in lower case, or with one word in the place of numbers, words
+    are read so.
+
+    With ``word`` its senses are also told by the context before it and the words ``right`` after it (``AskedWord``).
 
     Arguments as ``sememekit explain --help``; ``progress`` is called with ("mean", done, total) while the split ``mean`` of
     ``data`` is read.
@@ -200,7 +186,15 @@ def explain(
     show = partial(progress, "mean")
     loaded = Run.open(run, which=which, device=device)
     if overlay is None:
-        return _explanation(_reading(loaded, context, top, (), mean, data, show), str(run), top_sememes, min_count)
+        if word is None:
+            return _explanation(_reading(loaded, context, top, (), mean, data, show), str(run), top_sememes, min_count)
+        named = known_word(loaded, word)
+        reading = _reading(loaded, context, top, [named], mean, data, show)
+        rank = 1 + int((reading.log_probs_V > reading.log_probs_V[named]).sum())
+        found = asked_word(loaded, [item.word for item in reading.context], reading.predicted[named], rank, right.split())
+        return _explanation(reading, str(run), top_sememes, min_count).model_copy(update={"asked": found})
+    if word is not None or right:
+        raise ConfigError("--overlay compares the words of its changes; leave out --word and --right")
     changed = loaded.with_overlay(overlay)
     asked = [loaded.vocabulary.id(word) for word in dict.fromkeys(sense.word for sense in changed.changed_senses)]
     after, before = (_reading(one, context, top, asked, mean, data, show) for one in (changed, loaded))
@@ -232,15 +226,16 @@ def _reading(
         log_probs = task.decoder.log_probs(hidden).double().cpu()
         best = log_probs.topk(min(top, len(log_probs))).indices.tolist()
         shown = list(dict.fromkeys([*best, *asked]))
-        attribution = task.decoder.sense_attribution(hidden, torch.tensor(shown, device=task.device))
+        number = torch.tensor(shown, device=task.device)
+        attribution, prior = (task.decoder.sense_attribution(one, number) for one in (hidden, torch.zeros_like(hidden)))
     probabilities = list(zip(shown, log_probs[shown].exp().tolist(), strict=True))
     shares, sememes, over = dict[int, float](), None, None
-    if attribution is None or loaded.graph is None:
+    if attribution is None or prior is None or loaded.graph is None:
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
     else:
         reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, progress)
         sememes, over = reader.read(hidden, attribution), reader.mean
-        predicted = _with_senses(loaded.graph, probabilities, attribution, sememes)
+        predicted = _with_senses(loaded.graph, probabilities, attribution, prior, sememes)
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
     return _Reading(
         loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
@@ -301,15 +296,17 @@ def _with_senses(
     graph: SememeGraph,
     probabilities: Iterable[tuple[int, float]],
     attribution: SenseAttribution,
+    prior: SenseAttribution,
     sememes: Sequence[ContextSememe],
 ) -> list[PredictedWord]:
+    priors = dict(pair for senses in prior.word_senses for pair in senses)
     return [
         PredictedWord(
             word=graph.words[word],
             probability=probability,
             source=graph.word_sources[word],
             annotated=bool(graph.annotated[word]),
-            senses=senses_of(graph, shares, sememes),
+            senses=senses_of(graph, shares, sememes, priors),
         )
         for (word, probability), shares in zip(probabilities, attribution.word_senses, strict=True)
     ]
@@ -317,11 +314,16 @@ def _with_senses(
 
 def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     vocabulary, form = loaded.vocabulary, loaded.form()
+    context = context.removeprefix("\ufeff")
     words, segmentation = context.split(), BLANKS
+    if (end := vocabulary.end_id) is not None and loaded.signature.end_of_sentence:  # that of a sentence before is read, too
+        words = without_ends(context).split() + [vocabulary.token(end)] * context.rstrip().endswith(CLOSING)
+    if "\0" in context:
+        raise DataError("explain: the context holds a NUL, as no file may; take it out")
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
-    if len(words) == 1 and words[0] not in vocabulary and len(words[0]) > 1 and HAN.search(words[0]):
-        words, segmentation = _segment(loaded, words[0])
+    if segmenter := segmenter_of_raw(loaded, [words], "explain"):
+        words, segmentation = form.cut(" ".join(words), segmenter), "the segmenter of the training data"
     elif form.classes:
         whole, words = words, _cut_as_the_data(loaded, words)
         segmentation = BLANKS if words == whole else "blanks, and words outside the lexicon as in the training text"
@@ -344,28 +346,13 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     return read, segmentation
 
 
-def _cut_by_blanks(loaded: Run) -> bool:
-    return loaded.signature.options.get("segmenter") == "none"
-
-
 def _cut_as_the_data(loaded: Run, words: Sequence[str]) -> list[str]:
     """Words that the lexicon of the data lacks were cut there into words that it has; cut those of a context alike."""
     form = loaded.form()
     known = [form.word(word) in loaded.vocabulary for word in words]
-    if all(known) or _cut_by_blanks(loaded):
+    if all(known) or not cuts(loaded):
         return list(words)
-    segmenter, cut = loaded.segmenter(remedy=_APART), []
+    segmenter, cut = loaded.segmenter(), []
     for word, is_known in zip(words, known, strict=True):
         cut += [word] if is_known else segmenter.segment(form.text(word))
     return cut
-
-
-def _segment(loaded: Run, text: str) -> tuple[list[str], str]:
-    """Words of Chinese without blanks, numbers kept whole where the data have classes for them; and how."""
-    segmenter: Segmenter
-    if _cut_by_blanks(loaded):
-        segmenter = MaximumMatcher(loaded.vocabulary.tokens)
-        how = "longest match over the words of the model, as the context has no blanks"
-    else:
-        segmenter, how = loaded.segmenter(remedy=_APART), "the segmenter of the training data"
-    return loaded.form().cut(text, segmenter), how

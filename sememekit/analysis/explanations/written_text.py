@@ -122,7 +122,6 @@ def explain_writing(
     mean: str = COUNTS,
     data: Path | None = None,
     apart: bool = False,
-    lexicon: str | None = None,
     device: str = "auto",
     which: Which = "best",
     overlay: Path | None = None,
@@ -140,7 +139,7 @@ def explain_writing(
         DataError: an empty text, or one that is too long; the data of the split are absent; or the overlay is none.
     """
     check_numbers(top_sememes=top_sememes, min_count=min_count)
-    writer = load_writer(run, which=which, device=device, apart=apart, lexicon=lexicon, command="explain")
+    writer = load_writer(run, which=which, device=device, apart=apart, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
     writer.warn_uncut([word for word in source if word not in writer.run.vocabulary])
     given = (source, search, top_sememes, min_count, mean, data, progress)

@@ -14,7 +14,7 @@ from sememekit.commands.quickstarting.folder import forget_data
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
-from sememekit.files import opening, read_object, replace_file
+from sememekit.files import from_gb18030, may_be_gb18030, opening, read_object, replace_file
 from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.quickstart import TextSummary
@@ -95,7 +95,8 @@ def _draw(out: Path, name: str, source: Path, share: float, seed: int, again: st
                 try:
                     line.decode()
                 except UnicodeDecodeError as error:
-                    raise DataError(f"{source}:{number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+                    remedy = from_gb18030(source) if may_be_gb18030(line) else "convert the file to UTF-8"
+                    raise DataError(f"{source}:{number}: not UTF-8 ({error.reason}); {remedy}") from None
                 chosen.append(line.strip())
     if not chosen:
         raise DataError(f"{source}: a share of {share:g} of its {lines} paragraphs selects none; give a larger --share")

@@ -131,29 +131,23 @@ class Study:
         """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; whether a signal ended it. Raises
         DataError, CheckpointError: of a trial; the others were stopped with checkpoints. Raises TrainingError: a process died.
         """
-        told = False
         unfinished = self._unfinished()
         with open_trainings(engine, jobs, self.out) as trainings:
-            while True:
-                if asked_to_stop() and not told:
-                    told = True
-                    trainings.stop()
-                while not told and len(trainings.running) < jobs and (unfinished or not self.is_spent()):
+
+            def begin_more() -> None:
+                while len(trainings.running) < jobs and (unfinished or not self.is_spent()):
                     trial = unfinished.pop(0) if unfinished else self._ask()
                     name = run_name(trial.number)
                     self.running[name] = trial
                     trainings.begin(name, self._table_of(trial), self.out / name)
-                if not trainings.running:
-                    return told
-                if (received := trainings.receive()) is None:
-                    if (dead := trainings.dead()) and not told:
-                        name, code = next(iter(dead.items()))
-                        raise TrainingError(
-                            f"training of {self.out / name} ended with exit code {code} before it was done (out of memory?); "
-                            "the same sweep command goes on, with --jobs 1 in less memory"
-                        )
-                    continue
-                name, message = received
+
+            def death(name: str, code: int) -> TrainingError:
+                return TrainingError(
+                    f"training of {self.out / name} ended with exit code {code} before it was done (out of memory?); "
+                    "the same sweep command goes on, with --jobs 1 in less memory"
+                )
+
+            for name, message in trainings.messages(begin_more, asked_to_stop, death):
                 if isinstance(message, Position):
                     show_position(progress, name, message)
                 if self._take(name, message):
@@ -161,6 +155,7 @@ class Study:
                 if name not in self.running:
                     progress(f"train {name}", 1, 1)
                     on_trial(self.report_of(self.study.trials[number_of(name)]))
+            return trainings.stopping
 
     def _take(self, name: str, message: Message) -> bool:
         """Take in what a trial says; whether it shall stop."""

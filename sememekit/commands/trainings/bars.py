@@ -144,8 +144,9 @@ def epoch_line(report: Any) -> str:
         for name, value in figures.items()
     )
     per, units = ("", "examples") if "accuracy" in report.valid else ("/token", "tokens")
+    estimate = " (estimated from sampled words)" if report.estimated else ""
     parts = [
-        f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{per}, valid {valid}",
+        f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{per}{estimate}, valid {valid}",
         f"{report.tokens_per_second:,.0f} {units} a second",
         "of averaged weights" if report.averaged else "",
         "best so far" if report.best else "",

@@ -18,11 +18,10 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Self
+from typing import Any, BinaryIO, Final
 
 from sememekit.commands.trainings.processes import PATIENCE, Failed, Message, Trained, Trainings, train_one
-from sememekit.engines.base import Engine
-from sememekit.engines.opening import open_engine
+from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import EngineError
 
 JOBS: Final = ".jobs"
@@ -31,7 +30,7 @@ _LOOK_EVERY: Final = 0.2
 """Seconds between two looks at the files of messages."""
 
 
-def open_trainings(engine: str, num_workers: int, out: Path) -> Trainings | TrainingsOnEngine:
+def open_trainings(engine: str, num_workers: int, out: Path) -> Trainings:
     """Trainings in processes of this machine for ``local``, else on the engine. Raises ConfigError as ``open_engine``."""
     if engine == "local":
         return Trainings()
@@ -39,25 +38,22 @@ def open_trainings(engine: str, num_workers: int, out: Path) -> Trainings | Trai
     return TrainingsOnEngine(open_engine(engine, num_workers, out), out / JOBS)
 
 
-class TrainingsOnEngine:
+class TrainingsOnEngine(Trainings):
     """``Trainings`` on an engine. A training whose process was lost goes on from its last checkpoint where the engine gives it
     to another one; otherwise the same command does that."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine, self._folder = engine, folder.absolute()
-        self._futures: dict[str, Future[None]] = {}
+        self._workers: dict[str, Future[None]] = {}
         self._read: dict[str, _Receiver] = {}
         self._waiting: list[tuple[str, Message]] = []
         self._ended: set[str] = set()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         """Stop what is still trained, and wait for the checkpoints."""
         self.stop()
         end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and not all(future.done() for future in self._futures.values()):
+        while time.monotonic() < end and not all(future.done() for future in self._workers.values()):
             time.sleep(_LOOK_EVERY)
         self._engine.close()
         for receiver in self._read.values():
@@ -73,12 +69,7 @@ class TrainingsOnEngine:
         self._read[name] = _Receiver(folder)
         self._ended.discard(name)
         arguments = (name, table, run, folder, trusted_code(), os.getcwd())
-        self._futures[name] = self._engine.submit(train_there, *arguments)
-
-    @property
-    def running(self) -> list[str]:
-        """The names of those that have not ended."""
-        return [name for name in self._futures if name not in self._ended]
+        self._workers[name] = self._engine.submit(train_there, *arguments)
 
     def receive(self) -> tuple[str, Message] | None:
         """The next message of any of them; None where there is none for a moment."""
@@ -97,7 +88,7 @@ class TrainingsOnEngine:
         process that it lost."""
         found = {}
         for name in self.running:
-            future = self._futures[name]
+            future = self._workers[name]
             if future.done() and not (more := self._read[name].new()):
                 error = future.exception()
                 if error is not None and not isinstance(error, EngineError):
@@ -110,7 +101,7 @@ class TrainingsOnEngine:
 
     def stop(self, *names: str) -> None:
         """Ask these, or all, to stop with a checkpoint."""
-        for name in names or self._futures:
+        for name in names or self._workers:
             (self._folder / name / _STOP).touch()
 
 

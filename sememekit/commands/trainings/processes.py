@@ -6,11 +6,11 @@ import math
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from sememekit.commands.trainings.one_run import Position, train
 from sememekit.config import trusted_code, trusting_code
@@ -52,19 +52,6 @@ Message = Report | Position | str | Trained | Failed
 """What a training sends home: its reports, where it is, remarks, and at its end what it came to."""
 
 
-class AnyTrainings(Protocol):
-    """What trains several models: ``Trainings``, or ``TrainingsOnEngine``."""
-
-    @property
-    def running(self) -> list[str]: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exception: object) -> None: ...
-    def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None: ...
-    def receive(self) -> tuple[str, Message] | None: ...
-    def dead(self) -> dict[str, int]: ...
-    def stop(self, *names: str) -> None: ...
-
-
 class Trainings:
     """Trainings in processes of their own, which end when this one does.
 
@@ -75,6 +62,9 @@ class Trainings:
     The processes are begun with signals held, and take any number of them for one: however often and at whatever moment a
     terminal, ``timeout`` or Slurm tells them, they end with a checkpoint.
     """
+
+    stopping: bool = False
+    """Whether a signal came."""
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("spawn")  # a fork would copy the threads of torch
@@ -138,6 +128,28 @@ class Trainings:
             if worker.is_alive():
                 worker.terminate()
 
+    def messages(
+        self, begin_more: Callable[[], None], asked_to_stop: Callable[[], bool], death: Callable[[str, int], TrainingError]
+    ) -> Iterator[tuple[str, Message]]:
+        """What all of them send home, until none runs.
+
+        Args:
+            begin_more: begins further ones where there is room; not called any more after a signal.
+            asked_to_stop: whether a signal came, which stops all.
+            death: the error for the one NAME that ended without a last message and before a signal, with its exit code."""
+        while True:
+            if asked_to_stop() and not self.stopping:
+                self.stopping = True
+                self.stop()
+            if not self.stopping:
+                begin_more()
+            if not self.running:
+                return
+            if (received := self.receive()) is not None:
+                yield received
+            elif (dead := self.dead()) and not self.stopping:
+                raise death(*next(iter(dead.items())))
+
 
 def train_all(
     out: Path,
@@ -148,7 +160,7 @@ def train_all(
     asked_to_stop: Callable[[], bool],
     *,
     at_once: int = 0,
-    open_trainings: Callable[[], AnyTrainings] | None = None,
+    open_trainings: Callable[[], Trainings] | None = None,
     in_words: Callable[[str, SememekitError], SememekitError] = lambda name, error: error,
     on_remark: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Trained]:
@@ -167,25 +179,21 @@ def train_all(
         on_remark: told what is to be known before a training begins, once.
 
     Raises SememekitError: what went wrong in one of them; the others were stopped."""
-    waiting, done, told = dict(tables), dict[str, Trained](), False
-    remarks: set[str] = set()
+    waiting, done, remarks = dict(tables), dict[str, Trained](), set[str]()
     with (open_trainings or Trainings)() as trainings:
-        while len(done) < len(tables):
-            if asked_to_stop() and not told:
-                told = True
-                done |= {name: _stopped_before_it_began(out / name) for name in waiting}
-                trainings.stop()
-            while waiting and not told and len(trainings.running) < (at_once or _at_once()):
+
+        def begin_more() -> None:
+            while waiting and len(trainings.running) < (at_once or _at_once()):
                 name = next(iter(waiting))
                 trainings.begin(name, waiting.pop(name), out / name)
-            if (received := trainings.receive()) is None:
-                dead = trainings.dead()
-                if dead and not told:
-                    name = next(iter(dead))
-                    raise _death(out / name, dead[name], command)
-                done |= {name: _stopped_before_it_began(out / name) for name in dead}
-                continue
-            name, message = received
+
+        def death(name: str, code: int) -> TrainingError:
+            return TrainingError(
+                f"training of {out / name} ended with exit code {code} before it was done (out of memory?); go on with: "
+                f"{command}"
+            )
+
+        for name, message in trainings.messages(begin_more, asked_to_stop, death):
             match message:
                 case Trained():
                     done[name] = message
@@ -201,7 +209,7 @@ def train_all(
                     remarks.add(message)
                 case _:
                     on_report(name, message)
-    return {name: done[name] for name in tables}
+    return {name: done.get(name) or _stopped_before_it_began(out / name) for name in tables}
 
 
 def show_position(progress: Progress, name: str, place: Position) -> None:
@@ -259,13 +267,6 @@ def train_one(
             queue.put((name, Trained(report, time.process_time() - since)))
         except SememekitError as error:
             queue.put((name, Failed(error, time.process_time() - since)))
-
-
-def _death(run: Path, code: int | None, command: str) -> TrainingError:
-    """The error for a process that ended without a report."""
-    return TrainingError(
-        f"training of {run} ended with exit code {code} before it was done (out of memory?); go on with: {command}"
-    )
 
 
 def _stopped_before_it_began(run: Path) -> Trained:

@@ -72,7 +72,7 @@ def train_seeds(
     from sememekit.commands.trainings.on_engine import open_trainings
     from sememekit.commands.trainings.processes import train_all
     from sememekit.config import check_table, merge_tables
-    from sememekit.engines.opening import engine_of
+    from sememekit.engines.base import engine_of
     from sememekit.files import read_sealed, replace_file
     from sememekit.runs.plan import read_plan
     from sememekit.signals import stop_signals
@@ -131,7 +131,6 @@ def _of_earlier_calls(
 ) -> dict[int, TrainReport]:
     """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
     from sememekit.config import check_table
-    from sememekit.runs.plan import completed
     from sememekit.runs.train_report import TrainReport
     from sememekit.training.snapshots import read_json
 
@@ -145,9 +144,8 @@ def _of_earlier_calls(
             report = TrainReport.model_validate({**told[seed], "run": str(run)})
         except (KeyError, TypeError, ValueError):  # there is none, or another version wrote it
             report = None
-        plan_of_seed = read_json(run / "plan.json")
-        check_table(plan_of_seed, f"{run}/plan.json")
-        own = completed(plan_of_seed)
+        own = read_json(run / "plan.json")
+        check_table(own, f"{run}/plan.json")
         if report is not None and not report.stopped and all(own.get(slot) == plan.get(slot) for slot in _TRAINED_ALIKE):
             found[seed] = report
         else:

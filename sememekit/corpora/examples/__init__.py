@@ -14,6 +14,7 @@ EXAMPLE_SETS = {
     "snli": "sememekit.corpora.examples.sets:InferenceSet",
     "sst2": "sememekit.corpora.examples.sets:Sst2",
     "switchboard": "sememekit.corpora.examples.switchboard:Switchboard",
+    "text-pairs": "sememekit.corpora.examples.sets:TextPairs",
 }
 """name -> "module:Class"; ``preprocess package.module:Class`` takes a set of your own."""
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from sememekit.corpora.examples.rows import Opened, Row, RowReader
 from sememekit.corpora.sources import SPLIT_NAMES
+from sememekit.text.form import without_ends
 from sememekit.text.reading import FaultCounter
 from sememekit.text.vocabulary import STOP
 
@@ -77,8 +78,9 @@ class ExampleSet:
         return None
 
     def text(self, value: str) -> str:
-        """A text of the source in one line, with one blank for white space."""
-        return " ".join((value.replace("<br />", " ") if self.break_mark else value).split())
+        """A text of the source in one line, with one blank for white space and without marks of its ends."""
+        value = value.removeprefix("\ufeff")
+        return " ".join(without_ends(value.replace("<br />", " ") if self.break_mark else value).split())
 
     def beside_names(self, name: str) -> list[str]:
         """Names of the files that are read together with the file ``name``, itself among them, in the order of ``columns``."""
@@ -86,6 +88,10 @@ class ExampleSet:
             return [name]
         rest = name[len(self.beside[0]) :]
         return [start + rest for start in self.beside]
+
+    def reads_folder(self, path: Path) -> bool:
+        """Whether a path is a folder with a folder of texts for each label, as in ``aclImdb/train``."""
+        return len(self.texts) == 1 and bool(self.label_headers) and path.is_dir() and any(map(Path.is_dir, path.iterdir()))
 
     def is_beside(self, name: str) -> bool:
         """Whether a file is read together with another one, which is not the first."""

@@ -37,6 +37,8 @@ from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import UNKNOWN
 
 _MOST_LABELS: Final = 1000
+_SHOWN: Final = 40
+"""Labels that a message lists."""
 _BLOCK: Final = 1 << 20
 
 
@@ -62,7 +64,8 @@ class ExampleCorpus(Corpus):
         self.specials = (UNKNOWN, START, STOP, *kind.marks)
         self.normalisation = f"{kind.normalisation} ({type(kind).__name__.removesuffix('Set')})"
         self.default_lexicon = kind.default_lexicon
-        self.proportions = kind.proportions
+        train, valid, test = kind.proportions
+        self.proportions = (train + test, valid, 0) if "test" in files else kind.proportions
         self.cuts_latin = kind.cuts_latin
         if kind.vocabulary_of_train:
             self.vocabulary_splits = ("train",)
@@ -76,6 +79,7 @@ class ExampleCorpus(Corpus):
         self._label_ids: dict[str, int] = {label: index for index, label in enumerate(kind.labels or ())}
         if len(self._label_ids) > _MOST_LABELS:
             raise ConfigError(f"{type(kind).__name__} declares {len(self._label_ids):,} labels; allowed are {_MOST_LABELS:,}")
+        self._as_read: set[str] = set()
         self._left_out: Counter[str] = Counter()
         self._frozen = kind.labels is not None
         self._held_out: set[bytes] = set()
@@ -109,7 +113,7 @@ class ExampleCorpus(Corpus):
         files = [Opened(found.path, str(path)) for found, path in zip(plain, paths, strict=True)]
         names = repeat(source.split) if source.split is not None else self._division(files, faults)
         found_rows = self.kind.rows(files, source.split, faults, self._left_out)
-        rows = self._checked(found_rows, files[0].name, source.split, faults)
+        rows = self._checked(found_rows, files, faults)
         splits = SPLITS if source.split is None else (source.split,)
         if source.split is None and self.kind.held_out_stays_out:
             self._hold_out(files, faults)
@@ -186,6 +190,13 @@ class ExampleCorpus(Corpus):
                     files = [stack.enter_context(part.references.open(encoding="utf-8", newline="\n")) for part in own]
                     shards, references = [s for name, s in parts if name == split], chain.from_iterable(files)
                     write_texts(target, split, len(self.kind.texts), shards, references, digest)
+            unused = [name for name, amount in zip(names, of_label.tolist(), strict=True) if not amount]
+            if split == "train" and unused and self.kind.spelled and all(map(str.isdecimal, self._as_read)):
+                raise DataError(
+                    f"the labels of train are {', '.join(sorted(self._as_read))}, and no example has the label {unused[0]!r}: "
+                    "they hardly mean what this set takes them for; pairs with labels of your own are read by: sememekit "
+                    "preprocess text-pairs, single texts by: sememekit preprocess classification"
+                )
             summaries[split] = ExampleSplit(
                 examples=examples, of_label=dict(zip(names, of_label.tolist(), strict=True)), sha256=digest.hexdigest()
             )
@@ -206,34 +217,47 @@ class ExampleCorpus(Corpus):
             words += [piece] if number % 2 else segmenter.segment(piece)
         return words
 
-    def _checked(self, rows: Iterator[Row], name: str, split: str | None, faults: FaultCounter) -> Iterator[Row]:
+    def _checked(self, rows: Iterator[Row], files: Sequence[Opened], faults: FaultCounter) -> Iterator[Row]:
+        name = files[0].name
+        file_of = dict(zip(self.kind.columns, files, strict=False)) if len(files) > 1 else {}
         for row in rows:
             label = row.label
+            empty = [title for title, text in zip(self.kind.texts, row.texts, strict=True) if not text]
+            if empty or label == "":
+                what = empty[0] if empty else "label"
+                if faults.policy != "skip":
+                    where = file_of.get(what, files[0]).name
+                    raise DataError(f"{where}:{row.line}: the {what} is empty; mend it, or leave it out with --errors skip")
+                self._left_out[f"empty {what}"] += 1
+                continue
             if label is not None:
                 if label in self.kind.left_out:
                     self._left_out[label] += 1
                     continue
+                self._as_read.add(label)
                 label = self.kind.spelled.get(label, label)
                 if label not in self._label_ids:
                     if self._frozen:
-                        allowed = ", ".join([*sorted(self._label_ids), *sorted(self.kind.left_out)])
-                        where = self._labels_of if self._labels else " (those of the training split)"
-                        raise DataError(f"{name}:{row.line}: unknown label {label!r}; allowed{where}: {allowed}")
-                    if not label:
-                        raise DataError(f"{name}:{row.line}: the label is empty")
+                        raise DataError(f"{name}:{row.line}: unknown label {label!r:.60}; {self._allowed()}")
                     if len(self._label_ids) == _MOST_LABELS:
                         raise DataError(
                             f"{name}:{row.line}: more than {_MOST_LABELS} different labels; is the column of the label the "
                             "right one?"
                         )
                     self._label_ids[label] = len(self._label_ids)
-            empty = [title for title, text in zip(self.kind.texts, row.texts, strict=True) if not text]
-            if empty:
-                if faults.policy != "skip":
-                    raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; mend it, or leave it out with --errors skip")
-                self._left_out[f"empty {empty[0]}"] += 1
-                continue
             yield row._replace(label=label)
+
+    def _allowed(self) -> str:
+        """What to say of a label that is none of those of the set, or of train."""
+        names = [*sorted(self._label_ids), *sorted(self.kind.left_out)]
+        if self._labels is None and names[_SHOWN:]:
+            some = ", ".join(f"{name:.40}" for name in names[:3])
+            return f"train has {len(names):,} labels, such as {some}; is the column of the label the right one?"
+        own = (
+            "; pairs with labels of your own are read by: sememekit preprocess text-pairs" if len(self.kind.texts) == 2 else ""
+        )
+        where = self._labels_of if self._labels else " (those of the training split)"
+        return f"allowed{where}: {', '.join(names)}{own if self.kind.labels else ''}"
 
     def _apart(self, rows: Iterable[tuple[Row, str]]) -> Iterator[tuple[str, Row]]:
         """Each row with its split, without training examples that occur in valid or test, where the set wants that."""
@@ -250,7 +274,7 @@ class ExampleCorpus(Corpus):
         """Know the rows of valid and test of one file that is divided, before those of train come, in a pass of its own."""
         counter = FaultCounter(faults.policy)
         left_out, self._left_out = self._left_out, Counter()
-        rows = self._checked(self.kind.rows(files, None, counter, Counter()), files[0].name, None, counter)
+        rows = self._checked(self.kind.rows(files, None, counter, Counter()), files, counter)
         for row, split in zip(rows, self._division(files, faults), strict=False):
             if split != "train":
                 self._held_out.add(_key(row))
@@ -261,7 +285,7 @@ class ExampleCorpus(Corpus):
         if self.kind.in_order:
             counter = FaultCounter(faults.policy)
             left_out, self._left_out = self._left_out, Counter()
-            count_rows = sum(1 for _ in self._checked(self.kind.rows(files, None, counter, Counter()), "", None, counter))
+            count_rows = sum(1 for _ in self._checked(self.kind.rows(files, None, counter, Counter()), files, counter))
             self._left_out = left_out
             ends = [round(count_rows * sum(self.proportions[:end]) / sum(self.proportions)) for end in (1, 2, 3)]
             starts = [0, *ends[:-1]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -9,9 +10,9 @@ from typing import Final
 from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.sources import SPLITS, require_file, splits_in_name
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import opening, packing_of, typed, unpacked_name
+from sememekit.files import RunWarning, opening, packing_of, typed, unpacked_name
 
-_ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".txt")
+_ENDINGS: Final = (".jsonl", ".json", ".ndjson", ".parquet", ".csv", ".tsv", ".txt")
 
 
 def files_of_splits(
@@ -54,7 +55,7 @@ def files_of_splits(
     files: dict[str | None, Sequence[Path]] = {}
     for split in SPLITS:
         if given.get(split):
-            files[split] = [require_file(path) for path in given[split]]
+            files[split] = [path if kind.reads_folder(path) else require_file(path) for path in given[split]]
         elif source is not None and source.is_file():
             if split == "train":
                 files[split] = [source]
@@ -62,6 +63,14 @@ def files_of_splits(
             files[split] = [found]
     if has_vocabulary and not files:
         raise DataError(f"{source}: no file with the name of a split (train, valid, test) in its own; name it with --test FILE")
+    if {"train", "test"} == set(files) and not has_vocabulary and not kind.held_out_stays_out:
+        warnings.warn(
+            "no file is named for valid: of 20 examples of train, one is valid; --valid FILE names others",
+            RunWarning,
+            stacklevel=2,
+        )
+        files[None] = files.pop("train")
+        return files
     for split in () if has_vocabulary else ("train", "valid"):
         if split not in files:
             names = " or ".join(f"a name with {alias!r}" for alias in kind.split_names[split])
@@ -73,6 +82,8 @@ def files_of_splits(
 def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
     """The files that are read together with ``path``, itself among them, as ``s1.dev`` goes with ``s2.dev`` and ``labels.dev``.
     Raises DataError when one of them is absent."""
+    if kind.reads_folder(path):
+        return [path]
     return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]
 
 
@@ -86,13 +97,17 @@ def _find(folder: Path, split: str, kind: ExampleSet) -> Path | None:
     found = []
     for path in sorted(folder.iterdir()):
         name = unpacked_name(path.name.lower())
-        if not path.is_file() or split not in splits_in_name(name, kind.split_names):
+        if split not in splits_in_name(name, kind.split_names):
+            continue
+        if kind.reads_folder(path):
+            found.append(path)
+        if not path.is_file():
             continue
         first = len(kind.beside_names(path.name)) > 1
         if first or (name.endswith(_ENDINGS) and not kind.is_beside(path.name)):
             found.append(path)
     if len(found) > 1:
-        by_line = [path for path in found if path.name.split(".xz")[0].endswith(".jsonl")]
+        by_line = [path for path in found if unpacked_name(path.name).endswith(".jsonl")]
         if len(by_line) == 1:  # the official archive has each split as .jsonl and as .txt
             return by_line[0]
         names = ", ".join(path.name for path in found)

@@ -38,9 +38,14 @@ def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
     kind = kind or _likely_kind(path, faults)
     with opened(path, kind, faults) as files:
         rows = tuple(kind.rows(files, None, faults, Counter()))
+        given = [
+            Path(file.name) if Path(file.name).is_file() else Path(str(file.path)) for file in files
+        ]  # of a folder its rows
+        digest = hashlib.sha256(b"\0".join(part.read_bytes() for part in given)).hexdigest()
     if not rows:
         raise DataError(f"{path}: holds no examples")
-    digest = hashlib.sha256(b"\0".join(part.read_bytes() for part in side_by_side(path, kind))).hexdigest()
+    if empty := next((row.line for row in rows if not any(row.texts)), None):
+        raise DataError(f"{path}:{empty}: a text is empty; mend the line, or delete it")
     return LabelledFile(rows, kind.texts, digest)
 
 

@@ -10,9 +10,10 @@ from typing import ClassVar, final
 from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, value_of
 from sememekit.errors import DataError
+from sememekit.text.form import has_ends
 from sememekit.text.reading import FaultCounter
 
-SOURCE_KEYS = ("source", "text", "article", "document", "short_text")
+SOURCE_KEYS = ("source", "text", "article", "document", "short_text", "content", "abst")
 TARGET_KEYS = ("references", "summaries", "target", "summary", "title", "headline")
 _NAMES = (("article", "title"), ("source", "target"), ("src", "tgt"))
 
@@ -50,7 +51,7 @@ class FilePairs(PairSet):
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
         if len(files) == 1 and is_json(files[0]):
-            return _of_records(files[0], faults)
+            return _of_records(files[0], self, faults)
         return (row._replace(references=row.texts[1:]) for row in super().rows(files, split, faults, left_out))
 
 
@@ -58,7 +59,7 @@ class FilePairs(PairSet):
 class GigawordSet(FilePairs):
     """Headlines of Gigaword in the form of Rush et al. (2015): tokenised, lower-cased, digits as ``#``."""
 
-    segmenters: ClassVar = ("gigaword", "none", "english", "english-cased", "sentencepiece")
+    segmenters: ClassVar = ("gigaword", "none", "english", "english-cased", "jieba", "characters", "fmm", "sentencepiece")
 
 
 @final
@@ -69,7 +70,7 @@ class Duc(FilePairs):
     test_only: ClassVar = True
 
 
-def _of_records(file: Opened, faults: FaultCounter) -> Iterator[Row]:
+def _of_records(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
     for number, record in json_records(file, faults):
         where = f"{file.name}:{number}"
         source, target = value_of(record, SOURCE_KEYS, where)[1], value_of(record, TARGET_KEYS, where)[1]
@@ -83,8 +84,10 @@ def _of_records(file: Opened, faults: FaultCounter) -> Iterator[Row]:
         blank = [place for place, reference in enumerate(references, start=1) if not reference.strip()]
         if blank and len(references) > 1:
             raise DataError(f"{where}: reference {blank[0]} of {len(references)} is empty")
-        tidy = tuple(" ".join(reference.split()) for reference in references)
-        yield Row(number, (" ".join(source.split()), tidy[0]), None, tidy)
+        if any(map(has_ends, (source, *references))):
+            faults.add("end_marks")
+        tidy = tuple(map(kind.text, references))
+        yield Row(number, (kind.text(source), tidy[0]), None, tidy)
 
 
 def _has(part: str, name: str) -> bool:

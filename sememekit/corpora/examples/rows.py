@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
 from sememekit.errors import DataError
-from sememekit.files import RunWarning, unpacked_name
+from sememekit.files import RunWarning, typed, unpacked_name
+from sememekit.text.form import has_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
 _FEWEST_ROWS: Final = 20
@@ -50,8 +51,8 @@ class Opened(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """The ending that tells the form, such as ``.csv`` of ``a.csv.xz``."""
-        return Path(unpacked_name(self.name)).suffix.lower()
+        """The ending that tells the form, such as ``.csv`` of ``a.csv.xz``; a folder was written as ``.jsonl``."""
+        return ".jsonl" if Path(self.name).is_dir() else Path(unpacked_name(self.name)).suffix.lower()
 
 
 def numbered_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, str]]:
@@ -71,7 +72,7 @@ def numbered_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, st
 
 def is_json(file: Opened) -> bool:
     """Whether a file has a JSON object a line, by its name."""
-    return file.ending in (".jsonl", ".json")
+    return file.ending in (".jsonl", ".json", ".ndjson", ".parquet")
 
 
 def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -109,13 +110,15 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
     return mended
 
 
-def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str) -> tuple[str, Any]:
-    """The first of the keys that the record has, in any case, and its value. Raises DataError: it has none of them."""
+def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str, hint: str = "") -> tuple[str, Any]:
+    """The first of the keys that the record has, in any case, and its value. Raises DataError: it has none of them; the message
+    ends with ``hint``."""
     folded = {key.strip().casefold(): value for key, value in record.items()}
     for key in keys:
         if key.casefold() in folded:
             return key, folded[key.casefold()]
-    raise DataError(f"{where}: has none of the keys {', '.join(map(repr, keys))}; it has {', '.join(map(repr, record))}"[:300])
+    told = f"{where}: has none of the keys {', '.join(map(repr, keys))}; it has {', '.join(map(repr, record))}"
+    raise DataError(told[:300] + hint)
 
 
 def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, list[str]]]:
@@ -139,6 +142,12 @@ def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tupl
             begins = rows.line_num + 1
     except csv.Error as error:
         raise DataError(f"{file.name}:{begins}: not CSV ({error}); is a quote left open or not doubled?") from None
+
+
+def _without_labels(name: str, choices: str) -> str:
+    """What else to do with a file without labels, as of a test whose labels are secret; ``choices`` are those of preprocess."""
+    leave_out = ", or leave this file out: name the others with --train FILE and --valid FILE in place of the folder"
+    return f"{leave_out if choices else ''}; a model labels it by: {typed('sememekit', 'predict', 'RUN', name)}"
 
 
 def _unquote(field: str) -> str:
@@ -184,7 +193,9 @@ class RowReader:
         for number, record in json_records(file, self._faults):
             values = []
             for keys in self._headers:
-                key, value = value_of(record, keys, f"{file.name}:{number}")
+                hint = _without_labels(file.name, self._faults.choices) if keys is self._kind.label_headers else ""
+                key, value = value_of(record, keys, f"{file.name}:{number}", hint)
+                value = "" if value is None and keys is self._kind.label_headers else value
                 if not isinstance(value, str | int):
                     raise DataError(f"{file.name}:{number}: {key!r} must be a string, given {value!r}"[:300])
                 values.append(str(value))
@@ -231,9 +242,12 @@ class RowReader:
         places = [index for index in found if index is not None]
         if len(places) < len(found) and len(places) > ("label" not in self._wanted) * len(found) // 2:
             missing = next(keys for keys, index in zip(self._headers, found, strict=True) if index is None)
+            hint = "an example that stands first needs a line above it that names the columns"
+            if missing is self._kind.label_headers:
+                hint = _without_labels(self._files[0].name, self._faults.choices).lstrip(";, ")
             raise DataError(
                 f"{where}: the header has no column {' or '.join(map(repr, missing))}; it has {', '.join(map(repr, fields))}: "
-                "rename one; an example that stands first needs a line above it that names the columns"
+                f"rename one; {hint}"
             )
         return places if len(places) == len(found) else None
 
@@ -247,23 +261,31 @@ class RowReader:
 
     def _side_by_side(self) -> Iterator[Row]:
         files, faults = self._files, self._faults
-        if faults.policy == "skip":
-            raise DataError(
-                f"{files[0].name}: --errors skip would leave a line out of one file and not of the others; use --errors replace"
-            )
+        skips = faults.policy == "skip"  # a line that one file loses is one of all
+        reading = FaultCounter("replace") if skips else faults
         order = [self._kind.columns.index(column) for column in self._wanted]
         with ExitStack() as stack:
-            streams = [numbered_lines(file, faults) for file in files]
+            streams = [numbered_lines(file, reading) for file in files]
             for stream in streams:
                 stack.callback(stream.close)  # type: ignore[attr-defined]
             for number, lines in enumerate(zip_longest(*streams), start=1):
                 for file, line in zip(files, lines, strict=True):
                     if line is None:
                         raise DataError(f"{file.name}: ends after {number - 1} lines, and the files beside it go on")
-                yield self._row(number, [lines[index][1] for index in order])
+                bad = sum(reading.counts.pop(name, 0) for name in ("invalid_utf8", "nul")) if skips else 0
+                if bad:
+                    faults.add("skipped_lines")
+                elif any(line[1].strip() for line in lines):
+                    yield self._row(number, [lines[index][1] for index in order])
+        if skips:
+            for name, amount in reading.counts.items():
+                faults.add(name, amount)
 
     def _row(self, number: int, values: Sequence[str]) -> Row:
         self.lines = max(self.lines, number)
-        texts = tuple(map(self._kind.text, values[: len(self._kind.texts)]))
+        given = values[: len(self._kind.texts)]
+        if any(map(has_ends, given)):
+            self._faults.add("end_marks")
+        texts = tuple(map(self._kind.text, given))
         label = values[-1].strip() if len(values) > len(texts) else None
         return Row(number, texts, label)

@@ -33,7 +33,7 @@ class Switchboard(PairSet):
     dialogue is no target. An utterance without words is counted and left out.
     """
 
-    segmenters: ClassVar = ("english", "none", "english-cased", "sentencepiece")
+    segmenters: ClassVar = ("english", "none", "english-cased", "jieba", "characters", "fmm", "sentencepiece")
     marks: ClassVar = (SAME, OTHER)
     held_out_stays_out: ClassVar = False  # an "uh-huh" after an "uh-huh" is no leak
 

@@ -22,6 +22,7 @@ from sememekit.runs.build import device_of
 from sememekit.text.huggingface import PREFIX, check_model_folder, local_folder, needed, quiet_transformers
 
 Predict = Callable[[list[Any]], Any]
+Reads = Callable[[tuple[str, ...]], tuple[int, ...]]
 
 PICKLES: Final = (".joblib", ".pkl", ".pickle")
 _AT_ONCE: Final = 64
@@ -40,7 +41,7 @@ class Adapted:
         words: the words that it knows, where it says.
         kind: of ``attack.json``: "function" or "hf".
         identity: what else tells it from others there.
-        cuts: whether it reads a text only in part, because the text is longer than the model.
+        reads: a text, or several -> characters of each that it reads; None where nobody knows.
     """
 
     predict: Predict
@@ -48,7 +49,7 @@ class Adapted:
     words: Any = None
     kind: str = "function"
     identity: dict[str, str] = field(default_factory=dict)
-    cuts: Callable[[Any], bool] | None = None
+    reads: Reads | None = None
 
 
 def adapted(victim: Any, *, logits: bool = False) -> Adapted:
@@ -119,7 +120,7 @@ def _pipeline(pipe: Any) -> Adapted:
         rows = [{one["label"]: one["score"] for one in answer} for answer in found]
         return np.array([[row[label] for label in labels] for row in rows], dtype=np.float64)
 
-    return Adapted(predict, labels)
+    return Adapted(predict, labels, reads=_reads(pipe.tokenizer, longest))
 
 
 def _labels_of(config: Any, what: str) -> list[str]:
@@ -171,7 +172,9 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     for file in files:
         digest.update(file.read_bytes() if file.is_file() else b"")
     classifier = _Classifier(model, tokenizer)
-    return Adapted(classifier, labels, kind="hf", identity={"sha256": digest.hexdigest()}, cuts=classifier.cuts)
+    return Adapted(
+        classifier, labels, kind="hf", identity={"sha256": digest.hexdigest()}, reads=_reads(tokenizer, classifier.longest)
+    )
 
 
 def _longest(model: Any, tokenizer: Any) -> int:
@@ -184,21 +187,35 @@ def _longest(model: Any, tokenizer: Any) -> int:
     return min(int(positions) - behind, int(tokenizer.model_max_length))
 
 
+def _reads(tokenizer: Any, longest: int) -> Reads | None:
+    """How much of each text a model reads whose tokenizer keeps ``longest`` pieces; None for a tokenizer without offsets."""
+    if not tokenizer.is_fast:
+        return None
+
+    def reads(texts: tuple[str, ...]) -> tuple[int, ...]:
+        whole = tuple(map(len, texts))
+        if len(tokenizer(*texts, truncation=False, verbose=False)["input_ids"]) <= longest:
+            return whole
+        kept = tokenizer(*texts, truncation=True, max_length=longest, return_offsets_mapping=True)
+        ends = [0] * len(texts)
+        for side, (_, end) in zip(kept.sequence_ids(), kept["offset_mapping"], strict=True):
+            if side is not None:
+                ends[side] = max(ends[side], end)
+        return tuple(ends)
+
+    return reads
+
+
 class _Classifier:
     """A sequence classifier as a function of texts."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         tokenizer.padding_side = "right"  # on the left, padding moves absolute positions, and answers depend on the batch
         self._model, self._tokenizer = model, tokenizer
-        self._longest = _longest(model, tokenizer)
+        self.longest = _longest(model, tokenizer)
         if getattr(model.config, "pad_token_id", None) is None:  # the head looks for the last piece before the padding
             model.config.pad_token_id = tokenizer.pad_token_id
         self._at_once = _AT_ONCE if tokenizer.pad_token is not None else 1
-
-    def cuts(self, text: Any) -> bool:
-        """Whether a text, or a tuple of texts, has more pieces than the model reads."""
-        parts = (text,) if isinstance(text, str) else text
-        return len(self._tokenizer(*parts, truncation=False, verbose=False)["input_ids"]) > self._longest
 
     def __call__(self, texts: list[Any]) -> NDArray[np.float64]:
         rows = [self._rows(texts[begin : begin + self._at_once]) for begin in range(0, len(texts), self._at_once)]
@@ -207,9 +224,7 @@ class _Classifier:
     @torch.no_grad()
     def _rows(self, texts: list[Any]) -> NDArray[np.float64]:
         parts = [list(part) for part in zip(*((text,) if isinstance(text, str) else text for text in texts), strict=True)]
-        read = self._tokenizer(
-            *parts, padding=self._at_once > 1, truncation=True, max_length=self._longest, return_tensors="pt"
-        )
+        read = self._tokenizer(*parts, padding=self._at_once > 1, truncation=True, max_length=self.longest, return_tensors="pt")
         logits = self._model(**read.to(self._model.device)).logits
         return np.asarray(logits.double().cpu())
 

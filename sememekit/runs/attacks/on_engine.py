@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from sememekit.attack import check_parts, choose_examples, read_attack_plan, read_examples
 from sememekit.attack.folder import append_result, whole_results
 from sememekit.config import trusted_code, trusting_code
-from sememekit.engines.opening import open_engine
+from sememekit.engines.base import open_engine
 from sememekit.errors import DataError
 from sememekit.files import opening
 from sememekit.progress import Progress, silent

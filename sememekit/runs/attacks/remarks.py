@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from sememekit.attack import AttackPlan, ExampleResult
+from sememekit.attack.engine import NOT_AGAIN
 from sememekit.figures import percent
 from sememekit.measure.attack_coverage import Coverage
 from sememekit.measure.intervals import Interval
@@ -39,6 +40,13 @@ def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResu
             f"{errors.total():,} of {len(results):,} examples ended in an error (most frequent: {reason}); rates are over "
             "the rest and may be biased"
         )
+    if noise := sum(result.reason == NOT_AGAIN for result in results):
+        fooled = noise + sum(result.outcome == "success" for result in results)
+        found.append(
+            f"{noise:,} of {fooled:,} texts that fooled the victim did not when each was asked again alone, and count as "
+            "failed: its answers change from call to call; put a model of torch into evaluation mode (model.eval()) and fix "
+            "its random numbers, then attack anew"
+        )
     paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
     if plan.candidates.name == "embedding" and not _antonym_list(plan) and not paraphrases:
         found.append(
@@ -68,8 +76,9 @@ def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accu
         )
     if accuracy.high is not None and accuracy.high < 1 / len(labels):
         turned = ",".join(reversed(labels)) if len(labels) == 2 else "A,B,... in the order of the victim's columns"
-        own = named.identity["kind"] == "run"
-        remedy = "do the data mean the same by them?" if own else f"labels in another order? --labels {turned}"
+        remedy = f"labels in another order? --labels {turned}"
+        if named.own_labels:  # which --labels must not reorder
+            remedy = f"do the data mean the same by {', '.join(labels)}, and does the victim name its columns in their order?"
         guessing = percent(1 / len(labels))
         found.append(
             f"accuracy before the attack is {percent(accuracy.value or 0.0)}, at most "

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,12 +24,15 @@ from sememekit.attack import (
     build_goal,
     build_search,
     long_run,
+    read_attack_plan,
     words_of,
 )
 from sememekit.attack.examples import NO_LABEL
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
 from sememekit.attack.resources import named_apart
+from sememekit.attack.space import Space
+from sememekit.attack.victim import SAME
 from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_coverage import coverage_of
 from sememekit.measure.attack_rates import attack_rates
@@ -43,8 +47,6 @@ ASKED_AGAIN = 3
 """Finished examples whose original texts a resumed attack asks the victim again."""
 IN_COMPANY = 8
 """Texts that are asked alone and together before an attack."""
-SAME = 1e-4
-"""How far a probability of the same victim may move between two calls: with other texts in the batch, on another machine."""
 
 
 def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
@@ -72,7 +74,9 @@ class AttackParts(NamedTuple):
         nats: the language model that ranks substitutes, where there is one.
         chosen: the examples that are attacked.
         uncut: warnings about texts that were not cut.
+        unread: texts that the victim reads only in part, and their words behind the cut.
         engine: victim, goal, search, constraints and substitutes.
+        resources: what constraints may ask for.
         sources: the hashes of what the substitutes came from.
     """
 
@@ -82,7 +86,9 @@ class AttackParts(NamedTuple):
     data: AttackedData
     chosen: Sequence[Example]
     uncut: Sequence[str]
+    unread: tuple[int, int]
     engine: Attack
+    resources: AttackResources
     sources: Mapping[str, str]
 
     @property
@@ -93,8 +99,11 @@ class AttackParts(NamedTuple):
             "victim": self.named.identity,
             "data": self.data._asdict(),
             "candidates": self.sources,
-            "constraints": named_apart(pair for part in self.engine.constraints for pair in part.sources().items()),
+            "constraints": named_apart(
+                dict.fromkeys(pair for part in self.engine.constraints for pair in part.sources().items())
+            ),
             "segmentation": self.named.cut_by,
+            **({"unread": list(self.unread)} if self.unread[0] else {}),
             **({"segmentation_weights": cut.weights} if isinstance(cut := self.named.cut, LatticeCutter) else {}),
             "language_model": self.nats.identity if self.nats is not None else {},
             "sememekit": __version__,
@@ -111,7 +120,7 @@ def attack_parts(
     progress: Progress,
 ) -> AttackParts:
     """The parts of an attack on the ``chosen`` of some examples, with their substitutes. Raises DataError as ``check_cut``."""
-    uncut = [*check_cut(named, chosen, data.path), *_cut_short(named, chosen)]
+    uncut = check_cut(named, chosen, data.path)
     progress("substitutes", 0, None)
     if isinstance(named.cut, LatticeCutter):
         named.cut.ahead(field for example in examples for field in example.fields)
@@ -121,17 +130,19 @@ def attack_parts(
     resources = AttackResources(known, frequent, data.fields, nats)
     candidates = build_candidates(plan, resources)
     substitutes = candidates.table(words)
+    resources = replace(resources, words=frozenset(words).union(*substitutes.values()))
     engine = Attack(
         victim,
         build_goal(plan, victim.labels),
         build_search(plan),
-        build_constraints(plan, replace(resources, words=frozenset(words).union(*substitutes.values()))),
+        build_constraints(plan, resources),
         substitutes,
         plan.attack,
         named.cut,
+        named.reads,
     )
     progress("substitutes", len(substitutes), len(substitutes))
-    return AttackParts(plan, named, nats, data, chosen, uncut, engine, candidates.sources())
+    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.sources())
 
 
 @dataclass(frozen=True)
@@ -173,8 +184,8 @@ class OpenAttack:
         changes from call to call: success would then be chance. These questions are not counted."""
         victim = self.parts.named.victim
         texts = list(dict.fromkeys(example.fields for example in self.left()))[:IN_COMPANY]
+        alone = [victim.alone(text) for text in texts]
         counted = victim.calls, victim.texts_asked
-        alone = [victim.ask([[text]])[0][0] for text in texts]
         together = [answer for [answer] in victim.ask([[text] for text in texts])]
         victim.calls, victim.texts_asked = counted
         for text, one, other in zip(texts, alone, together, strict=True):
@@ -212,6 +223,11 @@ class OpenAttack:
         unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
         rates = attack_rates(results, query_budget=plan.attack.query_budget)
         doubts = list(warnings(plan, coverage, results))
+        if parts.unread[0]:
+            doubts.append(
+                f"the victim reads {parts.unread[0]:,} of {len(parts.chosen):,} texts only in part, since they are longer than "
+                f"its model: the {parts.unread[1]:,} words behind the cut are not attacked and not counted"
+            )
         if not stopped:  # what the victim has wrong is done first
             doubts += doubtful_accuracy(named, results, rates.accuracy)
         report = AttackReport(
@@ -225,6 +241,8 @@ class OpenAttack:
             counting=plan.attack.counting,
             query_budget=plan.attack.query_budget,
             segmentation=named.cut_by,
+            texts_cut=parts.unread[0],
+            words_cut=parts.unread[1],
             notes=tuple(notes(plan, named, [part.told for part in parts.engine.constraints if part.told])),
             warnings=(*parts.uncut, *doubts, *([unfinished] if stopped else [])),
             coverage=coverage,
@@ -239,9 +257,34 @@ class OpenAttack:
             stopped=stopped,
             resume_command=self.folder.resume_command,
             signature=self.folder.signature,
+            refused_by_standard=self._refused(results),
             targeted=any(result.target is not None for result in results),
         )
         return report, results
+
+    def _refused(self, results: Iterable[ExampleResult]) -> dict[str, int]:
+        """Successes that the preset ``standard`` would refuse: what each of its constraints that is not in force would cost."""
+        engine, plan = self.parts.engine, self.parts.plan
+        table = plan.table()
+        table["attack"]["constraints"] = "standard"
+        strict, names = read_attack_plan(table, "standard"), {part.name for part in plan.constraints}
+        added = strict.model_copy(update={"constraints": tuple(part for part in strict.constraints if part.name not in names)})
+        checks = dict(
+            zip([part.name for part in added.constraints], build_constraints(added, self.parts.resources), strict=True)
+        )
+        found = dict.fromkeys([*checks, "any"], 0) if checks else {}
+        for result in results:
+            if not checks or result.adversarial is None:
+                continue
+            document = Document.read(result.fields, engine.cut)
+            new = {(change.field, change.begin): (change.new,) for change in result.changes}
+            space = Space.open(document, {}).narrowed(
+                substitutes=tuple(new.get((word.field, word.begin), ()) for word in document.words)
+            )
+            refused = [name for name, check in checks.items() if check.narrow(space).positions != space.positions]
+            for name in [*refused, *(["any"] if refused else [])]:
+                found[name] += 1
+        return found
 
 
 def refuse_only_errors(
@@ -282,16 +325,14 @@ def _perplexities(
     return before, after
 
 
-def _cut_short(named: NamedVictim, examples: Sequence[Example]) -> list[str]:
-    """A warning about texts that the victim reads only in part: what changes behind the cut fools nobody."""
-    fields = [one.fields if len(one.fields) > 1 else one.fields[0] for one in examples]
-    long = sum(map(named.cuts, fields)) if named.cuts is not None else 0
-    if not long:
-        return []
-    return [
-        f"the victim reads {long:,} of {len(examples):,} texts only in part, since they are longer than its model: words "
-        "behind the cut count as words that may change, and the victim looks more robust than it is; cut the texts before"
-    ]
+def _unread(named: NamedVictim, examples: Sequence[Example]) -> tuple[int, int]:
+    """Texts that the victim reads only in part, and their words behind the cut, which no attack can use."""
+    behind = []
+    for example in examples if named.reads is not None else ():
+        ends = named.reads(example.fields)  # type: ignore[misc]
+        with suppress(DataError):  # a text that cannot be cut is an error of its own later on
+            behind.append(sum(word.begin >= ends[word.field] for word in Document.read(example.fields, named.cut).words))
+    return sum(map(bool, behind)), sum(behind)
 
 
 def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,9 +17,9 @@ from sememekit.config import is_own
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
-from sememekit.runs.attacks.adapters import Adapted, adapted, is_pickle, model_folder, pickled
+from sememekit.runs.attacks.adapters import Adapted, Reads, adapted, is_pickle, model_folder, pickled
 from sememekit.runs.attacks.run_cutter import CUTS_WORDS, run_cutter
-from sememekit.runs.classifier import load_classifier
+from sememekit.runs.classifier import Classifier, load_classifier
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import LabelPredictor, check_declares
 from sememekit.text.huggingface import PREFIX
@@ -34,7 +35,8 @@ class NamedVictim:
         cut: cuts texts into the words that may be replaced; None for white space and marks.
         cut_by: the same in words.
         blanks: whether it must be given blanks between words, so that text without any cannot be cut for it.
-        cuts: whether it reads an example only in part; None where nobody knows.
+        own_labels: whether it names its labels itself.
+        reads: fields -> characters of each that it reads; None where nobody knows.
     """
 
     victim: Victim
@@ -43,7 +45,8 @@ class NamedVictim:
     cut: Cutter | None
     cut_by: str
     blanks: bool = False
-    cuts: Callable[[Any], bool] | None = None
+    own_labels: bool = False
+    reads: Reads | None = None
 
 
 _PIECES: Final = "white space and marks"
@@ -104,10 +107,20 @@ def open_victim(
         cut, cut_by = _cutter(segmenter, lexicon)
     longest = int(getattr(classifier.task.settings, "max_length", 0))
 
-    def cuts(text: Any) -> bool:
-        return any(len(classifier.words(part)) > longest for part in ((text,) if isinstance(text, str) else text))
+    def reads(fields: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(_end(classifier, field, longest) for field in fields)
 
-    return NamedVictim(victim, identity, kind, cut, cut_by, blanks=own == "none", cuts=cuts if longest else None)
+    return NamedVictim(victim, identity, kind, cut, cut_by, own == "none", own_labels=True, reads=reads if longest else None)
+
+
+def _end(classifier: Classifier, text: str, longest: int) -> int:
+    """Characters of a text up to the last word that a run reads; all of them where the text is not longer."""
+    task: Any = classifier.task
+
+    def num_read(end: int) -> int:
+        return sum(task.word_read(int(word)) >= 0 for word in classifier.run.vocabulary.encode(classifier.words(text[:end])))
+
+    return len(text) if num_read(len(text)) <= longest else bisect_left(range(len(text)), longest, key=num_read)
 
 
 def check_kind(name: str) -> None:
@@ -141,10 +154,11 @@ def wrap(
     known = None if found.words is None else _strings(found.words, name, "words")
     victim = Victim(found.predict, names, name=name, batch_size=batch_size, words=known)
     cut, cut_by = _cutter(segmenter, lexicon)
-    identity = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
+    identity: dict[str, Any] = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
     if known is None:
         identity["words"] = "none"
-    return NamedVictim(victim, {**identity, "logits": True} if logits else identity, None, cut, cut_by, cuts=found.cuts)
+    identity |= {"logits": True} if logits else {}
+    return NamedVictim(victim, identity, None, cut, cut_by, own_labels=sorted(names) == sorted(own), reads=found.reads)
 
 
 def is_function(name: str) -> bool:

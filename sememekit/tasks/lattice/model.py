@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import ClassVar, Self, final
+from typing import ClassVar, Final, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,27 +13,35 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.data.buckets import sorted_batches
+from sememekit.data.batching import sorted_batches
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner, Decoder
 from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
-from sememekit.layers import ending_edges, evaluating, log_marginal, shared_dropout
+from sememekit.layers import evaluating, shared_dropout
+from sememekit.layers.lattice import ending_edges, log_marginal
 from sememekit.measure import Tally, unigram_tally
 from sememekit.progress import OneStage, silent
+from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
-from sememekit.tasks.lattice.batch import LatticeBatch, make_batch
+from sememekit.tasks.lattice.batch import (
+    LatticeBatch,
+    length_remarks,
+    limit_places,
+    make_batch,
+    split_sentences,
+    training_batches,
+)
 from sememekit.tasks.lattice.composition import BatchVectors, Composition, batch_vectors
 from sememekit.tasks.lattice.entries import Entries, entries_of
 from sememekit.tasks.lattice.inner_lstm import Inner
 from sememekit.tasks.lattice.paths import Lattices
 from sememekit.tasks.lattice.scoring import EdgeScorer, score_in_order
-from sememekit.tasks.lattice.senses import make_embedding
-from sememekit.tasks.lattice.sentences import length_remarks, limit_places, split_sentences, training_batches
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
 from sememekit.tasks.lattice.sub_model import SubModel
 from sememekit.tasks.resources import TaskResources
+from sememekit.tasks.scoring import Scoring, UnitScores, sentence_scoring
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -286,18 +294,18 @@ class Lattice(SentencePredictor):
         self.updates += 1
         return self.decoder.after_step(step)
 
-    def sentence_lengths(self, data: PreparedData, split: str) -> npt.NDArray[np.int64]:
-        return np.diff(self.sentences(data, split)[1])
-
-    def sentence_nats(
-        self, data: PreparedData, split: str, progress: OneStage = silent
-    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+    def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
         tokens, bounds = self.sentences(data, split)
-        lengths, done = np.diff(bounds), 0
-        for chosen, nats in self.nats([tokens[begin:end] for begin, end in pairwise(bounds)]):
-            yield chosen, nats
-            done += int(lengths[chosen].sum())
-            progress(done, len(tokens))
+        lengths = np.diff(bounds)
+
+        def chunks(progress: OneStage) -> Iterator[UnitScores]:
+            done = 0
+            for chosen, nats in self.nats([tokens[begin:end] for begin, end in pairwise(bounds)]):
+                yield UnitScores(chosen, nats, lengths[chosen])
+                done += int(lengths[chosen].sum())
+                progress(done, len(tokens))
+
+        return sentence_scoring(chunks, len(lengths), self.marginal)
 
     def nats(
         self, sentences: Sequence[npt.NDArray[np.integer]]
@@ -309,7 +317,7 @@ class Lattice(SentencePredictor):
             yield chosen, -found.log_probabilities().double().cpu().numpy()
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        nats = sum(float(part.sum()) for _, part in self.sentence_nats(data, split))
+        nats = sum(float(part.values.sum()) for part in self.scored(data, split).chunks(silent))
         tally = Tally(nats, len(data.tokens(split)))
         return {"perplexity": tally.perplexity, "nats": tally.nats, "tokens": tally.count}
 
@@ -318,3 +326,33 @@ class Lattice(SentencePredictor):
 
     def uniform(self) -> float:
         return float(len(self.vocabulary))
+
+
+NOISE: Final = 0.1
+"""What is added to each start is uniform in +- this share of the spread, so that words of the same sememes can part."""
+
+
+def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:
+    """(rows, E) vectors of the entries, uniform in +-``spread``; with ``senses`` those of annotated words from sememes."""
+    embedding = nn.Embedding(len(entries.names), settings.embedding_size)
+    nn.init.uniform_(embedding.weight, -settings.start_spread, settings.start_spread)
+    if settings.senses and graph is not None:
+        start_from_sememes(embedding.weight, entries, graph, settings.start_spread)
+    return embedding
+
+
+@torch.no_grad()
+def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph, spread: float) -> None:
+    """Give the copies of annotated words vectors (rows, E) made of sememes, in place.
+
+    A sense begins as the sum of the vectors of its k sememes over the root of k, which is spread as each of them is, and some
+    noise. The vectors of sememes are uniform in +- ``spread`` and kept nowhere. Other rows stay as they are.
+    """
+    sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-spread, spread)
+    for word in np.flatnonzero(graph.annotated).tolist():
+        first = int(graph.sense_offsets[word])
+        for copy in range(int(entries.num_copies[word])):
+            begin, end = graph.set_offsets[graph.sense_set[first + copy] :][:2]
+            own = sememes[graph.set_sememes[begin:end].tolist()]
+            noise = torch.empty_like(vectors[0]).uniform_(-NOISE * spread, NOISE * spread)
+            vectors[entries.rows[word, copy]] = own.sum(0) / len(own) ** 0.5 + noise

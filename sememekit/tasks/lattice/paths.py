@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sememekit.layers import best_path, edge_posteriors, log_marginal, sample_path
+from sememekit.layers.lattice import best_path, edge_posteriors, log_marginal, sample_path
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 from sememekit import config
 from sememekit.errors import ConfigError
 from sememekit.tasks.lattice.states import GUMBEL, NEEDS_PROBABILITIES, Rule
-from sememekit.tasks.vector_start import spread_of
+from sememekit.tasks.vectors import spread_of
 
 LONG = 400
 """Tokens of a sentence above which memory asks for a word to the user."""

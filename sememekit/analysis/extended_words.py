@@ -1,0 +1,207 @@
+"""What new words of an extended run are worth: the run before with shares of ``<unk>`` against the run after, on one text."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sememekit.config import Record
+from sememekit.data.batching import evaluation_columns
+from sememekit.errors import DataError
+from sememekit.measure import Tally
+from sememekit.progress import Progress, silent
+from sememekit.runs.extend import ExtendReport, what_was_added
+from sememekit.runs.run import Run
+from sememekit.tasks.base import WordPredictor, require
+from sememekit.text.vocabulary import Vocabulary
+
+_ORDER: Final = 3
+"""Longest n-gram of characters."""
+
+
+class NewWordsRow(Record):
+    """A model on the text: perplexity of all tokens, of the new words and of all others, and ranks of the new words.
+
+    Attributes:
+        reciprocal_rank: mean over the new words of 1 / the rank among all words.
+        reciprocal_rank_among_new: the same among the new words alone; words of equal probability have the mean of their ranks.
+    """
+
+    name: str
+    perplexity: float | None
+    new: float | None
+    others: float | None
+    reciprocal_rank: float | None
+    reciprocal_rank_among_new: float | None
+
+
+class NewWordsReport(Record):
+    """The fair comparison of a run with what it became: every row gives the same tokens a probability.
+
+    Attributes:
+        run, data, split: what was measured.
+        words, tokens, new_tokens: new words, predicted tokens, and those that are new words.
+        rows: ``run`` with equal shares of ``<unk>`` for the new words, with shares by counts where the file of words has them,
+            and by their characters; then each further run.
+    """
+
+    run: str
+    data: str
+    split: str
+    words: int
+    tokens: int
+    new_tokens: int
+    rows: tuple[NewWordsRow, ...]
+
+
+def compare_extended(
+    run: Path | Run,
+    extended: Sequence[Path],
+    data: Path,
+    *,
+    split: str = "test",
+    device: str = "auto",
+    progress: Progress = silent,
+) -> NewWordsReport:
+    """Perplexity of a text with new words under the run before and after ``extend``.
+
+    Before, p(w) = p(<unk>) share(w), where the shares are those of the extended run: all new words together have what it says,
+    divided equally, by counts, or by a character model of the run's words.
+
+    Args:
+        run: before.
+        extended: runs after, the first one extended from ``run``; a run that was trained with the words may stand behind it.
+        data: prepared with the words of the first of them: ``preprocess --vocabulary RUN2``.
+
+    Raises ConfigError: the first was not extended, or a run predicts no words. Raises DataError: data of another vocabulary, or
+    a run with other words."""
+    before = Run.open(run, device=device)
+    others = [Run.open(path, device=device) for path in extended]
+    added = what_was_added(others[0])
+    if added.of_vocabulary != before.vocabulary.fingerprint:
+        raise DataError(
+            f"{others[0]} was extended from vocabulary {added.of_vocabulary}, and {before} has "
+            f"{before.vocabulary.fingerprint}; give the run that it was made of: {added.run}"
+        )
+    larger = others[0].vocabulary
+    different = next((other for other in others if {*other.vocabulary.tokens} != {*larger.tokens}), None)
+    if different is not None:
+        raise DataError(f"{different} has other words than {others[0]}, so that their perplexities cannot be compared")
+    text = [larger.token(number) for number in others[0].data(data).tokens(split).tolist()]
+    rows = _rows(before, text, added, _ways(before, added), progress)
+    for other in others:
+        rows += _rows(other, text, added, {"": None}, progress)
+    new = {*added.words}
+    return NewWordsReport(
+        run=str(before),
+        data=str(data),
+        split=split,
+        words=len(new),
+        tokens=len(text) - 1,
+        new_tokens=sum(word in new for word in text[1:]),
+        rows=tuple(rows),
+    )
+
+
+Shares = NDArray[np.float64]
+
+
+def _ways(run: Run, added: ExtendReport) -> dict[str, Shares | None]:
+    """The shares of ``<unk>`` by each way that knows no more than the run and the words."""
+    by_counts, total = np.array(added.shares), sum(added.shares)
+    ways: dict[str, Shares | None] = {"equal shares of <unk>": np.full(len(by_counts), total / len(by_counts))}
+    if added.counted:
+        ways["shares of <unk> by counts"] = by_counts
+    spelled = _spelling(run.vocabulary)
+    by_spelling = np.exp([spelled(word) for word in added.words])
+    return {**ways, "shares of <unk> by characters": total * by_spelling / by_spelling.sum()}
+
+
+def _spelling(vocabulary: Vocabulary) -> Callable[[str], float]:
+    """The mean log-probability of a spelling's characters and of its end, each by the two before it, learned from the words."""
+    counts, before = Counter[str](), Counter[str]()
+    words = [word for word in vocabulary.tokens if not word.startswith("<")]
+    for word in words:
+        for end, padded in enumerate(f"\2\2{word}\3"):
+            for order in range(min(_ORDER, end + 1)) if end > 1 else ():
+                begin = f"\2\2{word}\3"[end - order : end]
+                counts[begin + padded] += 1
+                before[begin] += 1
+    kinds = len({character for word in words for character in word}) + 1
+
+    def log_probability(word: str) -> float:
+        padded, nats = f"\2\2{word}\3", 0.0
+        for end in range(2, len(padded)):
+            likely = 1.0 / (kinds + 1)
+            for order in range(_ORDER):
+                begin = padded[end - order : end]
+                likely = (counts[begin + padded[end]] + likely) / (before[begin] + 1.0)
+            nats += math.log(likely)
+        return nats / (len(word) + 1)
+
+    return log_probability
+
+
+@torch.no_grad()
+def _rows(
+    run: Run, text: Sequence[str], added: ExtendReport, ways: Mapping[str, Shares | None], progress: Progress
+) -> list[NewWordsRow]:
+    """A row for each way; None is that the run knows the new words, otherwise they share the probability of ``<unk>``."""
+    task, vocabulary = require(run.task, WordPredictor, "extend"), run.vocabulary
+    number = {word: place for place, word in enumerate(added.words)}
+    _, places, mask = evaluation_columns(np.arange(len(text)), task.evaluation_batch_size)
+    which = np.array([number.get(text[place], -1) for place in places[mask].tolist()])
+    unknown, ids = vocabulary.unknown_id or 0, torch.from_numpy(vocabulary.encode(added.words)).to(task.device)
+    nats: dict[str, list[Shares]] = {name: [] for name in ways}
+    ranks: dict[str, list[NDArray[np.float64]]] = {name: [] for name in ways}
+    among: dict[str, list[NDArray[np.float64]]] = {name: [] for name in ways}
+    done = 0
+    for chunk in task.score(vocabulary.encode(text), progress=lambda some, total: progress(str(run), some, total)):
+        assert chunk.hidden is not None
+        hidden, own = chunk.hidden[chunk.mask], chunk.nats[chunk.mask].double().cpu().numpy()
+        here = which[done : done + len(own)]
+        is_unknown = (chunk.targets[chunk.mask] == unknown).cpu().numpy() & (here < 0)
+        done += len(own)
+        new = here[here >= 0]
+        log_probs = task.decoder.log_probs(hidden[torch.from_numpy(here >= 0).to(task.device)])
+        for name, shares in ways.items():
+            if shares is None:
+                own_N1 = log_probs.gather(1, ids[torch.from_numpy(new).to(task.device)][:, None])
+                ranks[name].append(1.0 + (log_probs > own_N1).sum(dim=1).cpu().numpy())
+                among[name].append(1.0 + (log_probs[:, ids] > own_N1).sum(dim=1).cpu().numpy())
+                nats[name].append(own)
+                continue
+            own_N1 = log_probs[:, [unknown]] + torch.from_numpy(np.log(shares[new])).to(log_probs)[:, None]
+            above = (shares[None, :] > shares[new][:, None]).sum(axis=1)
+            like = (shares[None, :] == shares[new][:, None]).sum(axis=1)
+            among[name].append(above + (like + 1) / 2)
+            ranks[name].append((log_probs > own_N1).sum(dim=1).cpu().numpy() + above + (like + 1) / 2)
+            nats[name].append(
+                own - np.where(here >= 0, np.log(shares[here]), np.where(is_unknown, math.log(added.unknown_share), 0.0))
+            )
+    found = []
+    for name in ways:
+        own, title = np.concatenate(nats[name]), f"{run}, {name}" if name else str(run)
+        found.append(_row(title, own, which >= 0, np.concatenate(ranks[name]), np.concatenate(among[name])))
+    return found
+
+
+def _row(name: str, nats: Shares, is_new: NDArray[np.bool_], rank: Shares, among: Shares) -> NewWordsRow:
+    def perplexity(some: NDArray[np.bool_]) -> float | None:
+        return Tally(float(nats[some].sum()), int(some.sum())).perplexity if some.any() else None
+
+    return NewWordsRow(
+        name=name,
+        perplexity=perplexity(np.ones_like(is_new)),
+        new=perplexity(is_new),
+        others=perplexity(~is_new),
+        reciprocal_rank=float((1.0 / rank).mean()) if len(rank) else None,
+        reciprocal_rank_among_new=float((1.0 / among).mean()) if len(among) else None,
+    )

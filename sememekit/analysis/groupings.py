@@ -1,0 +1,14 @@
+"""What words are grouped by: the values of ``--by`` in ``evaluate-ppl``, in a file that its help page can import."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Grouping(StrEnum):
+    """What words are grouped by; all but the count in the vocabulary need a sememe graph."""
+
+    senses = "senses"
+    sememes = "sememes"
+    frequency = "frequency"
+    sememes_at_frequency = "sememes-at-frequency"

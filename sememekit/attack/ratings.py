@@ -1,0 +1,95 @@
+"""Blind rating sheets of adversarial texts, and what raters wrote into them.
+
+A row is a success: its original and its adversarial text, in an order that their hash decides. Nothing tells which is which,
+what the victim says, or the true label. Rows are in the order of the hashes, so that the first n are a random sample.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from io import StringIO
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sememekit.attack.examples import ExampleResult
+from sememekit.errors import DataError
+from sememekit.files import read_text
+from sememekit.measure.attack_validity import Verdict
+
+ANSWERS: Final = ("same meaning", "label 1", "label 2", "fluent 1", "fluent 2")
+COLUMNS: Final = ("item", "text 1", "text 2", *ANSWERS)
+MOST_RATED: Final = 200
+"""Rows of a sheet."""
+_YES: Final = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": False}
+
+
+class Item(NamedTuple):
+    """A row: its name, the example, the number of it in the attack, and whether the adversarial text stands first."""
+
+    name: str
+    result: ExampleResult
+    swapped: bool
+
+    @property
+    def texts(self) -> list[tuple[str, ...]]:
+        pair = [self.result.fields, self.result.adversarial or ()]
+        return pair[::-1] if self.swapped else pair
+
+
+def items_of(results: Iterable[ExampleResult]) -> list[Item]:
+    """The rows of an attack, ``MOST_RATED`` of its successes or all."""
+    won = [result for result in results if result.adversarial is not None]
+    names = [sha256(json.dumps([one.index, one.fields, one.adversarial]).encode()).hexdigest() for one in won]
+    items = [Item(name[:10], result, name[10] < "8") for name, result in zip(names, won, strict=True)]
+    return sorted(items, key=lambda item: item.name)[:MOST_RATED]
+
+
+def sheet(items: Sequence[Item]) -> bytes:
+    """The rows as CSV, with the answers empty."""
+    stream = StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(COLUMNS)
+    writer.writerows([item.name, *("\n".join(text) for text in item.texts), *("" for _ in ANSWERS)] for item in items)
+    return stream.getvalue().encode("utf-8-sig")
+
+
+def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[str]) -> tuple[dict[int, Verdict], int]:
+    """What most raters say of each rated example, by its number, and the rows that were filled in. A tie is a no.
+
+    ``paths`` are filled sheets, one or several raters; rows without answers are passed over. Raises DataError: a row of another
+    attack, an answer that is none, or no answers at all.
+    """
+    known = {item.name: item for item in items}
+    found: dict[int, list[Verdict]] = {}
+    for path in paths:
+        text = read_text(path, lambda why: DataError(f"--ratings {why}"))
+        rows = csv.DictReader(StringIO(text), delimiter=";" if text.startswith("item;") else ",")
+        if missing := [name for name in ("item", *ANSWERS) if name not in (rows.fieldnames or ())]:
+            raise DataError(f"--ratings {path}: no column {missing[0]!r}; fill in ratings.csv or ratings.html of the attack")
+        for row in rows:
+            answers = [(row[name] or "").strip() for name in ANSWERS]
+            if not any(answers):
+                continue
+            where = f"--ratings {path}:{rows.line_num}"
+            if row["item"] not in known:
+                raise DataError(f"{where}: item {row['item']!r} is none of this attack; rate the sheet in its folder")
+            item = known[row["item"]]
+            found.setdefault(item.result.index, []).append(_verdict(answers, item, labels, where))
+    if not found:
+        raise DataError(f"--ratings {', '.join(map(str, paths))}: no row has answers")
+    most = {index: Verdict(*(2 * sum(said) > len(said) for said in zip(*each, strict=True))) for index, each in found.items()}
+    return most, sum(map(len, found.values()))
+
+
+def _verdict(answers: Sequence[str], item: Item, labels: Sequence[str], where: str) -> Verdict:
+    allowed: Mapping[str, Sequence[str]] = {name: labels if name.startswith("label") else tuple(_YES) for name in ANSWERS}
+    for name, answer in zip(ANSWERS, answers, strict=True):
+        if (answer if name.startswith("label") else answer.lower()) not in allowed[name]:
+            raise DataError(f"{where}: {name} is one of {', '.join(allowed[name])}, given {answer!r}")
+    same, *rest = answers
+    original, adversarial = rest[int(item.swapped) :: 2], rest[int(not item.swapped) :: 2]
+    true = item.result.label
+    return Verdict(_YES[same.lower()], adversarial[0] == true, _YES[adversarial[1].lower()], original[0] == true)

@@ -1,1 +1,0 @@
-"""What ``explain`` prints, one file for each kind of run."""

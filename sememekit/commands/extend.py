@@ -1,0 +1,131 @@
+"""The subcommand extend; the plain functions are ``extend`` and ``compare_extended`` of ``runs`` and ``analysis``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sememekit.commands._exit import fail_usage
+from sememekit.commands._options import (
+    Device,
+    EvaluationData,
+    Json,
+    Quiet,
+    Run,
+    Side,
+    SourcesOrOpen,
+    Split,
+    Which,
+    option,
+    others_typed,
+)
+from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, say
+from sememekit.commands._progress import progress_bars
+from sememekit.figures import percent
+from sememekit.files import typed
+
+if TYPE_CHECKING:
+    from sememekit.analysis.extended_words import NewWordsReport
+    from sememekit.runs.extend import ExtendReport
+
+EXAMPLES = (
+    "sememekit extend runs/sdlm --words new.tsv --out runs/sdlm-more",
+    "sememekit extend runs/sdlm --against runs/sdlm-more --data data/more",
+)
+
+
+def command(
+    context: typer.Context,
+    run: Run,
+    words: Annotated[
+        Path | None,
+        option(
+            "--words",
+            "New words: one a line, or a table with the header word, and possibly sememes and count.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[Path | None, option("--out", "The new run folder.", metavar="RUN2", show_default=False)] = None,
+    sources: SourcesOrOpen = None,
+    side: Side = "chinese",
+    prior: Annotated[
+        float, option("--prior", "Share of <unk> that new words have together, where FILE has no counts (0 to 1).")
+    ] = 0.5,
+    against: Annotated[
+        list[Path] | None,
+        option(
+            "--against",
+            "Instead: compare RUN, whose new words share <unk>, with this extended run on --data; may be repeated.",
+            metavar="RUN2",
+            show_default=False,
+        ),
+    ] = None,
+    data: EvaluationData = None,
+    split: Split = "test",
+    which: Which = "best",
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Give a trained model new words without training: their vectors come from their sememes and characters.
+
+    The words that it has keep their vectors, and the probabilities of all words sum to one. New words take their probability
+    from that of <unk>. A word without sememes in FILE has those of --source; without any its characters alone count.
+
+    With --against: perplexity of a text with the new words, of RUN where they share the probability of <unk>, and of RUN2.
+    """
+    with_words, with_others = {"--words", "--out", "--source", "--side", "--prior", "--which"}, {"--against", "--split"}
+    given_here = others_typed(context, ())
+    unread = [name for name in given_here if name in (with_words if against else with_others)]
+    if unread:
+        fail_usage(f"{' and '.join(unread)}: this is for {'--words FILE' if against else '--against RUN2'}; leave it out")
+    if against:
+        from sememekit.analysis.extended_words import compare_extended
+
+        if data is None:
+            fail_usage("--against needs --data: sememekit preprocess DATASET SOURCE --vocabulary RUN2 --out DATA")
+        with progress_bars(quiet) as show:
+            found = compare_extended(run, against, data, split=split, device=device, progress=show)
+        print_json(found) if json else _print_comparison(found)
+        return
+    if words is None or out is None:
+        fail_usage("give --words FILE and --out RUN2, or --against RUN2 and --data DATA")
+    from sememekit.runs.extend import extend
+
+    options: dict[str, Any] = {"sources": sources or (), "side": side, "prior": prior, "data": data, "which": which}
+    with progress_bars(quiet) as show:
+        report = extend(run, words, out, device=device, progress=show, **options)
+    print_json(report) if json else _print_extended(report, quiet)
+
+
+def _print_extended(report: ExtendReport, quiet: bool) -> None:
+    shares = "by counts" if report.counted else "equal"
+    calibrated = f"met in the mean over {report.contexts:,} contexts" if report.calibrated else "not met: no bias a word"
+    fields = {
+        "words added": len(report.words),
+        "of them without sememes": len(report.unannotated),
+        **{f"left out: {cause}": len(words) for cause, words in report.refused.items()},
+        "predicted from": f"{report.features:,} features: sememes, characters, count",
+        "predicted": ", ".join(report.predicted),
+        "shares of <unk>": f"{shares}, {percent(1.0 - report.unknown_share)} together, {calibrated}",
+        "vocabulary": f"{report.of_vocabulary} -> {report.vocabulary}",
+    }
+    print_fields(f"{report.written}: {report.run} with more words", fields)
+    for cause, words in report.refused.items():
+        remark(f"{cause}: {' '.join(words[:10])}{' ...' if len(words) > 10 else ''}", quiet)
+    if report.dropped_sememes:
+        remark(f"sememes that the graph does not know: {' '.join(report.dropped_sememes[:10])}", quiet)
+    hint(f"next: {typed('sememekit', 'preprocess', 'plain', 'TEXT', '--vocabulary', report.written, '--out', 'DATA')}", quiet)
+
+
+def _print_comparison(report: NewWordsReport) -> None:
+    columns = ("", "perplexity", "new words", "all others", "1 / rank", "among new words")
+    rows = [
+        (row.name, row.perplexity, row.new, row.others, row.reciprocal_rank, row.reciprocal_rank_among_new)
+        for row in report.rows
+    ]
+    print_table(f"{report.data}, {report.split}: {report.words:,} new words", columns, rows)
+    say(f"{report.tokens:,} tokens, of which {report.new_tokens:,} are new words; ranks are of these")

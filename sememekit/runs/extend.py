@@ -1,0 +1,325 @@
+"""New words for a trained run, without training: their numbers come from their sememes and characters (``extend``)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sememekit.data.prepared import PreparedData
+from sememekit.decoders.base import Decoder
+from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.files import read_object, sync_to_disk, to_json, typed
+from sememekit.progress import Progress, silent
+from sememekit.runs.build import build_task
+from sememekit.runs.plan import Plan, plan_of_run
+from sememekit.runs.run import SIGNATURE, TRAIN_COUNTS, OfRun, Run, Which, counts_text, load_weights
+from sememekit.runs.training import saved_parts
+from sememekit.runs.word_fit import WordFit
+from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
+from sememekit.sememes.new_words import larger_graph, read_new_words
+from sememekit.tasks.base import Task
+from sememekit.tasks.writing import Predictor, predictions, predictor
+from sememekit.text.vocabulary import Vocabulary
+from sememekit.training import RunFolder
+from sememekit.training.manifest import EXTENDED
+from sememekit.training.snapshots import step_of
+
+OF_UNKNOWN: Final = 0.5
+"""Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean of the predicted ones."""
+NUM_CONTEXTS: Final = 2048
+"""Contexts of the training text in which the mean probabilities of new words are measured."""
+_ROUNDS: Final = 6
+_AT_ONCE: Final = 256
+
+
+class ExtendReport(OfRun):
+    """What was added to a run, and how.
+
+    Attributes:
+        written: the new run folder.
+        vocabulary: the fingerprint of its words, and ``of_vocabulary`` that of ``run``.
+        words: the words that were added, by spelling.
+        unannotated: those of them without sememes, whose numbers come from their characters.
+        refused: cause -> words of the file that were not added.
+        dropped_sememes: sememes that the graph does not know, of words that have others.
+        shares: of the probability of ``<unk>``, what each word has in the mean; ``unknown_share`` is what ``<unk>`` keeps.
+        counted: whether the shares are of counts that the file states; otherwise they are equal.
+        calibrated: whether the layer has a number for each word by which the shares are met in the mean over ``contexts``
+            contexts of the training text.
+        features: what the numbers were predicted from; ``predicted`` names the tensors.
+    """
+
+    written: str
+    vocabulary: str
+    of_vocabulary: str
+    words: tuple[str, ...]
+    unannotated: tuple[str, ...]
+    refused: dict[str, tuple[str, ...]]
+    dropped_sememes: tuple[str, ...]
+    shares: tuple[float, ...]
+    unknown_share: float
+    counted: bool
+    calibrated: bool
+    contexts: int
+    features: int
+    predicted: tuple[str, ...]
+
+
+def extend(
+    run: Path | Run,
+    words: Path,
+    out: Path,
+    *,
+    sources: Sequence[str] = (),
+    side: Side = "chinese",
+    prior: float = 0.5,
+    data: Path | None = None,
+    which: Which = "best",
+    device: str = "auto",
+    progress: Progress = silent,
+) -> ExtendReport:
+    """Write a run that has more words, without training, and exactly normalised.
+
+    The numbers that the model has for a word (vectors, biases, clusters) are predicted from its sememes and characters by a
+    regression on the words of the run (``WordFit``). A new output vector is b + x(w) - mean of x, where b is half of the vector
+    of ``<unk>`` and half of that mean. Biases are then set so that, in the mean over contexts of the training text, a new word
+    has its share of what ``<unk>`` had, and ``<unk>`` the rest.
+
+    Args:
+        run: its folder.
+        words: a file of ``read_new_words``.
+        out: the new run folder; it appears by one rename.
+        sources: lexicons of the words that the file gives no sememes; for a run without graph also those of its words, the open
+            lexicon unless given.
+        side: of a two-sided lexicon.
+        prior: share of the probability of ``<unk>`` that new words have together where the file has no counts, each as much.
+        data: the prepared data of its training, where they lie elsewhere.
+
+    Raises ConfigError: the run predicts no words, has no ``<unk>``, or an output layer without word vectors. Raises DataError:
+    words that cannot be added, counts above that of ``<unk>``, or absent data. Raises CheckpointError: no run, or ``out`` is
+    taken."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CheckpointError(f"{out} exists already; choose another --out, or delete it first")
+    if not 0.0 < prior < 1.0:
+        raise ConfigError(f"--prior {prior}: the share of <unk> that new words have must lie between 0 and 1")
+    loaded = Run.open(run, which=which, device=device)
+    task = predictor(loaded.task, "extend")
+    vocabulary, unknown = loaded.vocabulary, loaded.vocabulary.unknown_id
+    if loaded.plan.run.shard_words:
+        raise ConfigError(
+            f"{run} was trained with run.shard_words, whose tables are divided; train it on as one first: "
+            f"{typed('sememekit', 'train', '--from', loaded.path, '--set', 'run.shard_words=false', '--out', 'RUN')}"
+        )
+    if unknown is None:
+        raise ConfigError(f"{run} has no <unk>, so that new words have no probability to share; train one with --min-count 2")
+    settings = task.decoder.room_for_words()
+    known_graph = loaded.stored_graph or build_graph(vocabulary, open_lexicons(sources or ("open",), side))
+    asked = sources if loaded.stored_graph is not None else sources or ("open",)
+    new = read_new_words(words, known_graph, asked, side)
+    added = [entry.word for entry in new.entries]
+    prepared = loaded.data(data)
+    shares, counts = _shares(int(prepared.train_counts()[unknown]), added, new.counts, prior)
+    contexts = _contexts(task, prepared, progress)
+    larger = Vocabulary.from_counts(
+        {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **dict.fromkeys(added, 0)}
+    )
+    record = f"{len(added)} words of {words.name} added to {vocabulary.fingerprint}"
+    growth = _Growth(vocabulary, larger, larger_graph(known_graph, larger, new, record), counts)
+    plan = _plan(loaded, settings)
+    clusters = _clusters(growth, task.decoder, loaded.clusters, plan)
+    kept_graph = growth.graph if loaded.stored_graph is not None else None
+    made = build_task(plan, larger, kept_graph, clusters, loaded.labels, None, loaded.kept)
+    weights, predicted = growth.weights(task.state_dict(), made.state_dict())
+    load_weights(made, weights, loaded.path)
+    made = made.to(loaded.device).eval()
+    target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
+    calibrated = _calibrate(predictor(made, "extend").decoder, growth, added, contexts, target)
+    report = ExtendReport(
+        run=str(run),
+        checkpoint=loaded.snapshot,
+        written=str(out),
+        vocabulary=larger.fingerprint,
+        of_vocabulary=vocabulary.fingerprint,
+        words=tuple(added),
+        unannotated=tuple(entry.word for entry in new.entries if not entry.is_annotated),
+        refused=new.refused,
+        dropped_sememes=new.dropped,
+        shares=tuple(shares),
+        unknown_share=1.0 - sum(shares),
+        counted=bool(new.counts),
+        calibrated=calibrated,
+        contexts=len(contexts),
+        features=growth.fit.num_features,
+        predicted=predicted,
+    )
+    _write(loaded, made, plan, _files(loaded, larger, kept_graph, clusters, report), out)
+    return report
+
+
+def what_was_added(run: Run) -> ExtendReport:
+    """The report that an extended run keeps. Raises ConfigError: the run was not extended, or its file is torn."""
+    file = run.folder.file(EXTENDED)
+    if not file.is_file():
+        raise ConfigError(f"{run} was not extended; write a run with more words: sememekit extend RUN --words FILE --out RUN2")
+    return ExtendReport.model_validate(read_object(file, lambda why: ConfigError(f"{why}; extend the run again")))
+
+
+def _shares(
+    of_unknown: int, added: Sequence[str], counts: Mapping[str, int], prior: float
+) -> tuple[list[float], dict[str, int]]:
+    """What each new word has of the probability of ``<unk>``, and the count that this stands for."""
+    stated = [counts[word] for word in added if word in counts]
+    if not stated:
+        each = prior / len(added)
+        return [each] * len(added), dict.fromkeys(added, max(1, round(each * of_unknown)))
+    usual = sum(stated) / len(stated)
+    assumed = {word: max(0.5, counts.get(word, usual)) for word in added}
+    if (total := sum(assumed.values())) >= of_unknown:
+        raise DataError(
+            f"the counts of the new words add up to {total:,.0f}, and <unk> occurs {of_unknown:,} times in the text of the "
+            "run, which is where they were; give counts of that text, or leave the column out and use --prior"
+        )
+    return [assumed[word] / of_unknown for word in added], {word: round(count) for word, count in assumed.items()}
+
+
+@torch.no_grad()
+def _contexts(task: Predictor, data: PreparedData, progress: Progress) -> Tensor:
+    """(N, H) contexts from all over the training text."""
+    found, read = list[Tensor](), 0
+    for chunk in predictions(task, data, "train"):
+        assert chunk.hidden is not None
+        found.append(chunk.hidden[chunk.mask])
+        read += len(found[-1])
+        progress("contexts", min(read, NUM_CONTEXTS), NUM_CONTEXTS)
+        if read >= NUM_CONTEXTS:
+            break
+    return torch.cat(found)[:NUM_CONTEXTS]
+
+
+@torch.no_grad()
+def _mean_probabilities(decoder: Decoder, contexts: Tensor) -> Tensor:
+    """(V,) the mean probability of each word, in float64 on the CPU."""
+    sums = [decoder.log_probs(part).double().exp().sum(dim=0).cpu() for part in contexts.split(_AT_ONCE)]
+    return torch.stack(sums).sum(dim=0) / len(contexts)
+
+
+class _Growth:
+    """The tables of a model, from the V words of ``vocabulary`` to the V' of ``larger``; new words have ``counts``."""
+
+    def __init__(self, vocabulary: Vocabulary, larger: Vocabulary, graph: SememeGraph, counts: Mapping[str, int]) -> None:
+        self.num_words, self.larger, self.graph = len(vocabulary), larger, graph
+        known = np.isin(np.arange(len(larger)), larger.encode(vocabulary.tokens))
+        assumed = larger.counts.copy()
+        assumed[~known] = [counts[larger.token(number)] for number in np.flatnonzero(~known).tolist()]
+        self.fit = WordFit(graph, assumed, known)
+
+    def weights(self, old: Mapping[str, Tensor], new: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+        """The state of the larger model, and the names of the tensors that have rows of new words."""
+        done: dict[tuple[int, torch.Size], Tensor] = {}  # a tied table has two names
+        weights = {}
+        for name, tensor in old.items():
+            if tensor.shape == new[name].shape:
+                weights[name] = tensor
+                continue
+            key = tensor.data_ptr(), tensor.shape
+            if key not in done:
+                done[key] = self.grown(name, tensor, new[name])
+            weights[name] = done[key]
+        return weights, tuple(name for name, tensor in old.items() if tensor.shape != new[name].shape)
+
+    def grown(self, name: str, old: Tensor, new: Tensor) -> Tensor:
+        """A table with rows of new words, or of their senses; (V, ...), (S, ...), or of the last words of the vocabulary."""
+        fit, senses = self.fit, len(self.fit.known_senses)
+        of_senses = len(old) == senses != self.num_words and len(new) == self.graph.num_senses
+        first = 0 if of_senses else len(self.larger) - len(new)
+        known, added = (fit.known_senses, fit.new_senses) if of_senses else (fit.known_words, fit.new_words)
+        known = known[known >= first]
+        if old.shape[1:] != new.shape[1:] or len(known) != len(old) or (added < first).any():
+            raise ConfigError(
+                f"{name} has the shape {list(old.shape)}, and {list(new.shape)} with the new words, so that its rows are not "
+                "of words; this model cannot be extended: train one with the words instead"
+            )
+        result = new.clone()
+        result[torch.from_numpy(known - first)] = old.cpu()
+        if not old.is_floating_point():
+            predicted = fit.vote(old, known, added)
+        else:
+            predicted = fit.predict(old, known, added, of_senses=of_senses)
+            unknown = self.larger.unknown_id
+            if old.ndim > 1 and unknown is not None and unknown in known:
+                base = result[unknown - first] - predicted.mean(dim=0)
+                predicted = predicted + OF_UNKNOWN * base
+        result[torch.from_numpy(added - first)] = predicted.to(new.dtype)
+        return result
+
+
+def _clusters(growth: _Growth, decoder: Decoder, given: NDArray[np.int64] | None, plan: Plan) -> NDArray[np.int64] | None:
+    """(V',) clusters that a run keeps, or that its output layer made of counts, with those of the new words."""
+    wanted = plan.decoder is not None and "clusters" in type(decoder).needs(plan.decoder.settings)
+    old = torch.from_numpy(given) if given is not None else decoder.clusters() if wanted else None
+    if old is None:
+        return None
+    return growth.grown("clusters", old.cpu(), torch.zeros(len(growth.larger), dtype=old.dtype)).numpy()
+
+
+def _plan(loaded: Run, settings: Mapping[str, Any]) -> Plan:
+    """The plan with what the output layer says; None takes a setting out."""
+    table = loaded.folder.plan
+    decoder = {key: value for key, value in {**table["decoder"], **settings}.items() if value is not None}
+    return plan_of_run(loaded.folder, {**table, "decoder": decoder})
+
+
+@torch.no_grad()
+def _calibrate(decoder: Decoder, growth: _Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
+    """Move the biases of the new words and of ``<unk>`` until their mean probabilities are the ``target`` (n + 1); whether the
+    layer has such biases."""
+    larger, graph = growth.larger, growth.graph
+    sizes = {len(larger): None, graph.num_senses: torch.tensor(graph.word_of_sense)}
+    biases = [part for part in decoder.parameters() if part.ndim == 1 and len(part) in sizes]
+    if not biases:
+        return False
+    bias, words = biases[0], torch.from_numpy(larger.encode([*added, larger.token(larger.unknown_id or 0)]))
+    of_row = sizes[len(bias)]
+    for _ in range(_ROUNDS):
+        offset = torch.zeros(len(larger), dtype=torch.float64)
+        mean = _mean_probabilities(decoder, contexts)[words]
+        offset[words] = (target.clamp(min=1e-12).log() - mean.clamp(min=1e-30).log()).clamp(-3.0, 3.0)
+        bias.add_((offset if of_row is None else offset[of_row]).to(bias))
+    return True
+
+
+def _files(
+    loaded: Run, larger: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None, report: ExtendReport
+) -> dict[str, bytes]:
+    """The files of the new run that never change."""
+    signature = loaded.signature.model_copy(update={"vocabulary": larger.fingerprint, "vocabulary_size": len(larger)})
+    changed = saved_parts(larger, graph, clusters)
+    if loaded.folder.file(TRAIN_COUNTS).exists():
+        counts = np.zeros(len(larger), dtype=np.int64)
+        counts[larger.encode(loaded.vocabulary.tokens)] = loaded.train_counts
+        changed[TRAIN_COUNTS] = counts_text(counts)
+    changed[SIGNATURE] = (signature.model_dump_json(indent=1) + "\n").encode()
+    return {**loaded.folder.kept(), **changed, EXTENDED: to_json(report.model_dump(mode="json"))}
+
+
+def _write(loaded: Run, made: Task, plan: Plan, files: Mapping[str, bytes], out: Path) -> None:
+    """Write the run into a hidden folder beside ``out``, which appears by one rename; what a killed process left goes first."""
+    source, hidden = loaded.folder, out.with_name(f".{out.name}.partial")
+    if hidden.exists():
+        shutil.rmtree(hidden)
+    versions = {key: value for key, value in source.versions.items() if key != "run"}
+    copy, step = RunFolder.create(hidden, plan.table(), versions, files), step_of(loaded.snapshot)
+    for line in source.metrics():
+        if line["step"] <= step:
+            copy.append_metrics(line)
+    copy.save(step, made, {}, best=True)
+    sync_to_disk(hidden)
+    hidden.replace(out)
+    sync_to_disk(out.parent)

@@ -1,0 +1,116 @@
+"""Numbers for words that a model never saw, from those of the words that it has: a regression on sememes and characters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sememekit.sememes import SememeGraph
+from sememekit.sememes.graph import WordEntry
+
+RIDGE: Final = 0.3
+"""Penalty of the regression, chosen on the validation text of docs/results/new-words.md."""
+_CHARACTERS: Final = 0.7
+_CONSTANT: Final = 10.0
+_SEEN: Final = 10.0
+
+
+_MOST_PARTS: Final = 3000
+"""Characters that are features, the most frequent ones; with the sememes they bound the size of the regression."""
+_AT_ONCE: Final = 4096
+
+
+@final
+class WordFit:
+    """A regression from what words are made of to numbers that a model has for them.
+
+    >>> fit = WordFit(larger_graph, counts, known)
+    >>> vectors_nE = fit.predict(vectors_VE, fit.known_words, fit.new_words)
+
+    x(w) = W f(w), where f(w) has the sememes of the word's senses, each sense normalised, its characters and their places, the
+    logarithm of its count, and a constant. W minimises sum_w c_w / (c_w + 10) |x(w) - W f(w)|^2 + ridge |W|^2 over the words
+    that the model has, c_w being their counts: vectors of rare words are noisy.
+
+    Args:
+        graph: V' words, the new ones among them, with their senses.
+        counts: (V',) how often each word occurs; of a new word, as it is assumed to.
+        known: (V',) which words the model has.
+    """
+
+    def __init__(self, graph: SememeGraph, counts: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
+        self._entries, self._counts, self._graph = list(graph.entries()), counts, graph
+        self.known_words, self.new_words = np.flatnonzero(known), np.flatnonzero(~known)
+        self.known_senses, self.new_senses = (np.flatnonzero(of[graph.word_of_sense]) for of in (known, ~known))
+        self._columns = _columns([self._entries[word] for word in self.known_words])
+        self._mean_log = float(np.log(counts[known] + 1.0).mean())
+
+    @property
+    def num_features(self) -> int:
+        """F, the constant and the two of the count included."""
+        return 3 + len(self._columns)
+
+    def predict(self, values: Tensor, rows: NDArray[np.int64], new: NDArray[np.int64], *, of_senses: bool = False) -> Tensor:
+        """(n, ...) the numbers of ``new`` words or senses, from the ``values`` (R, ...) of those in ``rows`` (R,)."""
+        targets = values.detach().float().cpu().reshape(len(values), -1)
+        inner, cross = torch.zeros(self.num_features, self.num_features), torch.zeros(self.num_features, targets.shape[1])
+        for begin in range(0, len(rows), _AT_ONCE):
+            some = rows[begin : begin + _AT_ONCE]
+            counts = torch.from_numpy(self._counts[self._graph.word_of_sense[some] if of_senses else some]).float()
+            features = self._features(some, of_senses=of_senses)
+            weighted = features.T * (counts / (counts + _SEEN))
+            inner += weighted @ features
+            cross += weighted @ targets[begin : begin + _AT_ONCE]
+        inner.diagonal().add_(RIDGE)
+        solved = torch.cholesky_solve(cross, torch.linalg.cholesky(inner))
+        return (self._features(new, of_senses=of_senses) @ solved).reshape(len(new), *values.shape[1:])
+
+    def vote(self, values: Tensor, rows: NDArray[np.int64], new: NDArray[np.int64]) -> Tensor:
+        """(n,) the whole number, such as a cluster, that the ten most similar words have most often, weighted by similarity."""
+        asked = torch.nn.functional.normalize(self._features(new)[:, 3:])
+        parts = np.array_split(rows, range(_AT_ONCE, len(rows), _AT_ONCE))
+        similar = torch.cat([asked @ torch.nn.functional.normalize(self._features(part)[:, 3:]).T for part in parts], dim=1)
+        best = similar.topk(min(10, len(rows)))
+        votes = torch.zeros(len(new), int(values.max()) + 1)
+        votes.scatter_add_(1, values.cpu().long()[best.indices], best.values.clamp(min=1e-6))
+        return votes.argmax(dim=1).to(values.dtype)
+
+    def _features(self, rows: NDArray[np.int64], *, of_senses: bool = False) -> Tensor:
+        """(N, F) what words, or senses, are made of."""
+        table = torch.zeros(len(rows), self.num_features)
+        words = self._graph.word_of_sense[rows] if of_senses else rows
+        logs = torch.from_numpy(np.log(self._counts[words] + 1.0) - self._mean_log).float()
+        table[:, 0], table[:, 1], table[:, 2] = _CONSTANT, 2.0 * logs, 0.5 * logs**2
+        for values, row, word in zip(table, rows.tolist(), words.tolist(), strict=True):
+            entry = self._entries[word]
+            senses = (entry.senses[row - int(self._graph.sense_offsets[word])],) if of_senses else entry.senses
+            for sense in senses:
+                names = [self._columns[name] for sememe in sense.sememes if (name := _sememe(sememe)) in self._columns]
+                values[names] += (max(1, len(names)) * len(senses)) ** -0.5
+            parts = [self._columns[part] for part in _parts(entry.word) if part in self._columns]
+            values[parts] += _CHARACTERS / max(1, len(parts)) ** 0.5
+        return table
+
+
+def _columns(entries: Sequence[WordEntry]) -> dict[str, int]:
+    """Feature -> column, behind the constant and the count; characters that one word alone has tell nothing."""
+    sememes = sorted({_sememe(name) for entry in entries for name in entry.sememes() if entry.is_annotated})
+    seen = Counter(part for entry in entries for part in _parts(entry.word))
+    parts = sorted(part for part, times in seen.most_common(_MOST_PARTS) if times > 1)
+    return {name: column for column, name in enumerate([*sememes, *parts], start=3)}
+
+
+def _sememe(name: str) -> str:
+    return f"sememe {name}"
+
+
+def _parts(word: str) -> set[str]:
+    """Characters, the first and the last with their places, and the length; marks such as ``<N>`` have none."""
+    if word.startswith("<") and word.endswith(">"):
+        return set()
+    return {*word, f"^{word[0]}", f"{word[-1]}$", f"length {min(4, len(word))}"}

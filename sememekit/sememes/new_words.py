@@ -1,0 +1,119 @@
+"""Words for a trained run that it never saw: a file of them, their senses out of it or out of lexicons, and a larger graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from sememekit.errors import DataError
+from sememekit.files import read_text
+from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
+from sememekit.sememes.overlay import near
+from sememekit.sememes.special_tokens import UNKNOWN
+from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
+from sememekit.text.vocabulary import Vocabulary, parse_count
+
+PRESENT: Final = "in the vocabulary already"
+NO_SEMEME: Final = "no sememe that the graph knows"
+
+
+@dataclass(frozen=True)
+class NewWords:
+    """What a file of words gives to a run.
+
+    Attributes:
+        entries: the words that can be added, each once, by spelling; one without annotation has the one sense {``<unk>``}.
+        counts: occurrences that the file states, by word.
+        refused: cause -> the words that cannot be added.
+        dropped: sememes that the graph does not know, of words that have others.
+        lexicons: the file and the lexicons that were asked.
+    """
+
+    entries: tuple[WordEntry, ...]
+    counts: dict[str, int]
+    refused: dict[str, tuple[str, ...]]
+    dropped: tuple[str, ...]
+    lexicons: tuple[LexiconSource, ...]
+
+
+def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), side: Side = "chinese") -> NewWords:
+    """Read a file of new words for a run that knows the words and the sememes of ``graph``.
+
+    The file has a word a line, or it is a table with a header that names ``word``, and possibly ``sememes`` and ``count``; a
+    line is a sense then. A word without sememes in the file has those of ``sources``. Of a name such as ``fruit|水果`` one side
+    is enough.
+
+    Raises DataError: the file cannot be read, has no words, a count is no number, or no word of it can be added. Raises
+    ConfigError, DataError: as ``open_lexicon``."""
+    lines = read_text(path, lambda why: DataError(f"--words {why}")).splitlines()
+    rows = [(number, line.split("\t")) for number, line in enumerate(lines, start=1) if line.strip()]
+    if not rows:
+        raise DataError(f"--words {path}: no words; write a word a line, or a table with the header word, sememes, count")
+    header = [column.strip().casefold() for column in rows[0][1]]
+    named = "word" in header
+    words, counts = dict[str, None](), dict[str, int]()
+    for number, columns in rows[named:]:
+        row = dict(zip(header if named else ("word",), columns, strict=False))
+        word = row.get("word", "").strip()
+        if not word or (not named and len(columns) > 1):
+            raise DataError(f"{path}:{number}: {'no word' if named else 'a tab, and no header'}; begin with: word TAB sememes")
+        words[word] = None
+        if text := row.get("count", "").strip():
+            if (count := parse_count(text)) is None:
+                raise DataError(f"{path}:{number}: the count {text!r} is no whole number; leave it empty, or give 0 or more")
+            counts[word] = max(count, counts.get(word, 0))
+    lexicons = open_lexicons([*([f"table:{path}"] if "sememes" in header and named else []), *sources], side)
+    known = set(graph.words)
+    if not words.keys() - known:
+        raise DataError(f"--words {path}: all {len(words):,} words are {PRESENT}; give words that the run does not know")
+    asked = Vocabulary.from_counts({word: 0 for word in words if word not in known})
+    if lexicons:
+        built = build_graph(asked, lexicons)
+        found, origins = tuple(built.entries()), built.lexicons
+    else:
+        nothing = (SenseEntry((UNKNOWN,), UNKNOWN),)
+        found, origins = tuple(WordEntry(word, Source.NONE, nothing) for word in asked.tokens), ()
+    dropped: dict[str, None] = {}
+    spelled = _spellings(graph.sememes)
+    fitting = [_fitting(entry, spelled, dropped) for entry in found]
+    refused = {PRESENT: tuple(word for word in words if word in known)}
+    refused[NO_SEMEME] = tuple(entry.word for entry, kept in zip(found, fitting, strict=True) if kept is None)
+    entries = tuple(entry for entry in fitting if entry is not None)
+    if not entries:
+        first = next(iter(dropped), UNKNOWN)
+        raise DataError(
+            f"--words {path}: none of its words can be added: {len(refused[PRESENT]):,} are {PRESENT}, and "
+            f"{len(refused[NO_SEMEME]):,} have {NO_SEMEME}, such as {first!r}{near(first, graph.sememes)}; use sememes that "
+            "'sememekit lookup WORD --graph RUN' shows, or a --source with these words"
+        )
+    return NewWords(entries, counts, {cause: each for cause, each in refused.items() if each}, tuple(dropped), origins)
+
+
+def _spellings(sememes: Sequence[str]) -> dict[str, str]:
+    """What a sememe may be called -> the sememe: its name, and of ``english|中文`` a side that no other sememe has."""
+    sides = [(side, name) for name in sememes for side in name.split("|")]
+    times = Counter(side for side, _ in sides)
+    return {side: name for side, name in sides if times[side] == 1} | {name: name for name in sememes}
+
+
+def _fitting(entry: WordEntry, spelled: dict[str, str], dropped: dict[str, None]) -> WordEntry | None:
+    """The word with those sememes that the graph knows; None where none is left."""
+    senses: dict[tuple[str, ...], SenseEntry] = {}
+    for sense in entry.senses:
+        places = {spelled[name]: place for name, place in sense.edges() if name in spelled}
+        dropped |= dict.fromkeys(name for name in sense.sememes if name not in spelled)
+        if names := tuple(sorted(places)):
+            kept = tuple(places[name] for name in names)
+            senses.setdefault(names, replace(sense, sememes=names, places=kept if any(kept) else ()))
+    return replace(entry, senses=tuple(senses.values())) if senses else None
+
+
+def larger_graph(graph: SememeGraph, vocabulary: Vocabulary, new: NewWords, record: str) -> SememeGraph:
+    """The graph of a vocabulary that has the words of ``graph`` and the new ones; its sememes are those of ``graph``."""
+    entries = {entry.word: entry for entry in (*graph.entries(), *new.entries)}
+    lexicons = (*graph.lexicons, *(one for one in new.lexicons if one not in graph.lexicons))
+    history = (*graph.history, record)
+    return SememeGraph([entries[word] for word in vocabulary.tokens], vocabulary.fingerprint, lexicons, history)

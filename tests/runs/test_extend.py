@@ -1,0 +1,246 @@
+"""New words for a trained run without training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from sememekit.analysis.evaluate_ppl import evaluate_ppl
+from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.extended_words import compare_extended
+from sememekit.commands._program import app
+from sememekit.commands.preprocess import preprocess
+from sememekit.commands.train import train
+from sememekit.data.prepared import PreparedData
+from sememekit.decoders import DECODERS
+from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.prepare.settings import PreprocessSettings
+from sememekit.runs import extend as extending
+from sememekit.runs.extend import extend, what_was_added
+from sememekit.runs.run import Run
+from sememekit.runs.word_fit import WordFit
+from sememekit.sememes.graph import SememeGraph, SenseEntry, WordEntry
+from sememekit.tasks.language_model import LanguageModel
+from tests.small_run import Place
+
+WORDS = "word\tsememes\tcount\n香蕉\t水果 植物\t1\n香蕉\t食品\t\n手机\t电脑\t\n"
+CALIBRATED = {"class_hsm", "differentiated", "moc", "mos", "mos_sdlm", "sampled", "sdlm", "softmax"}
+"""Layers with a number for each word or sense; ``adaptive`` has none, nor ``self_organized`` by default."""
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    path = tmp_path / "new.tsv"
+    path.write_text(WORDS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def some(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Data whose text has ``<unk>``: two words are too many for the vocabulary."""
+    return Place(tmp_path_factory.mktemp("unknown"), max_vocabulary=8)
+
+
+def trained(some: Place, out: Path, decoder: str, **changes: object) -> Path:
+    train(some.table(decoder, schedule__epochs=1, graph__path=str(some.graph), **changes), out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def sdlm_run(some: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(some, tmp_path_factory.mktemp("run") / "sdlm", "sdlm")
+
+
+def probabilities(run: Run, text: list[str]) -> torch.Tensor:
+    """(T, V) after each word of a text."""
+    task = run.task
+    assert isinstance(task, LanguageModel)
+    ids = torch.from_numpy(run.vocabulary.encode(text))[:, None]
+    hidden, _ = task.contexts(ids, task.encoder.start(1))
+    return task.decoder.log_probs(hidden)[:, 0].exp().double().detach()
+
+
+@pytest.mark.parametrize("decoder", sorted(set(DECODERS) - {"tree_hsm"}))
+def test_every_layer_with_word_vectors_takes_new_words(some: Place, tmp_path: Path, words: Path, decoder: str) -> None:
+    run = trained(some, tmp_path / "run", decoder)
+    report = extend(run, words, tmp_path / "out")
+    assert report.words == ("手机", "香蕉")
+    assert report.calibrated == (decoder in CALIBRATED)
+    before, after = Run.open(run), Run.open(tmp_path / "out")
+    assert len(after.vocabulary) == len(before.vocabulary) + 2
+    assert after.graph is not None
+    assert after.graph.entry(after.vocabulary.id("香蕉")).sememes() == {"水果", "植物", "食品"}
+    text = ["我", "吃", "苹果", "。"]
+    then, now = probabilities(before, text), probabilities(after, text)
+    assert torch.allclose(now.sum(dim=1), torch.ones(4, dtype=torch.float64), atol=1e-5)
+    old = torch.from_numpy(after.vocabulary.encode(before.vocabulary.tokens))
+    known = [number for number, word in enumerate(before.vocabulary.tokens) if word != "<unk>"]
+    ratio = now[:, old][:, known] / then[:, known]  # old words keep their ratios to each other wherever one sum goes over all
+    if decoder in {"softmax", "sampled", "sdlm", "differentiated"}:
+        assert torch.allclose(ratio, ratio[:, :1].expand_as(ratio), rtol=1e-3)
+
+
+def test_new_words_have_their_shares_of_the_unknown_word(some: Place, sdlm_run: Path, words: Path, tmp_path: Path) -> None:
+    report = extend(sdlm_run, words, tmp_path / "out", prior=0.5)
+    vocabulary = Run.open(sdlm_run).vocabulary
+    assert report.counted
+    of_unknown = vocabulary.counts[vocabulary.unknown_id]
+    assert report.shares == pytest.approx([1 / of_unknown] * 2)  # the word without a count has the mean of the others
+    decoders = [extending.predictor(Run.open(path).task, "test").decoder for path in (sdlm_run, tmp_path / "out")]
+    contexts = extending._contexts(extending.predictor(Run.open(sdlm_run).task, "test"), some.data, lambda *_: None)
+    before, after = (extending._mean_probabilities(decoder, contexts) for decoder in decoders)
+    new = Run.open(tmp_path / "out").vocabulary
+    had = before[vocabulary.id("<unk>")]
+    assert after[new.encode(["香蕉", "手机"])].tolist() == pytest.approx([float(had) / of_unknown] * 2, rel=0.02)
+    assert float(after[new.id("<unk>")]) == pytest.approx(float(had) * (1 - 2 / of_unknown), rel=0.02)
+
+
+def test_a_regression_on_sememes_tells_new_words_apart() -> None:
+    """Vectors that are sums of vectors of sememes are found again, however the words are spelled."""
+    names = [f"s{number}" for number in range(6)]
+    own = torch.randn(6, 4, generator=torch.Generator().manual_seed(1))
+    sets = [(a, b) for a in range(6) for b in range(a + 1, 6)]
+    entries = [WordEntry(f"{a}x{b}", "list", (SenseEntry((names[a], names[b]), ""),)) for a, b in sets]
+    graph, known = SememeGraph(entries, "0" * 16), np.arange(15) % 5 != 0
+    fit = WordFit(graph, np.full(15, 40), known)
+    vectors = torch.stack([own[a] + own[b] for a, b in sets])
+    found = fit.predict(vectors[torch.from_numpy(known)], fit.known_words, fit.new_words)
+    distance = torch.cdist(found, vectors).argmin(dim=1)
+    assert distance.tolist() == fit.new_words.tolist()
+    assert fit.vote(torch.tensor([a for a, _ in sets])[torch.from_numpy(known)], fit.known_words, fit.new_words).shape == (3,)
+    senses = fit.predict(vectors[torch.from_numpy(known)], fit.known_senses, fit.new_senses, of_senses=True)
+    assert torch.allclose(senses, found, atol=1e-5)  # each word has one sense
+
+
+def test_the_new_run_is_whole(some: Place, sdlm_run: Path, words: Path, tmp_path: Path) -> None:
+    report = extend(sdlm_run, words, tmp_path / "out")
+    run = Run.open(tmp_path / "out")
+    assert what_was_added(run) == report
+    assert run.signature.vocabulary == run.vocabulary.fingerprint == report.vocabulary
+    assert "extended.json" in (tmp_path / "out" / "manifest.json").read_text(encoding="utf-8")
+    assert run.graph is not None
+    assert "2 words of new.tsv" in run.graph.history[-1]
+    with pytest.raises(DataError, match="give data of the same vocabulary"):
+        run.data()
+    text = tmp_path / "text"
+    text.mkdir()
+    for split in ("train", "valid", "test"):
+        (text / f"{split}.txt").write_text("我 吃 香蕉 。\n人 买 手机 。\n" * 9, encoding="utf-8")
+    preprocess("plain", text, tmp_path / "data", PreprocessSettings(vocabulary=tmp_path / "out"))
+    data = run.data(tmp_path / "data")
+    assert run.vocabulary.id("香蕉") in data.tokens("test")
+    with pytest.raises(ConfigError, match="was not extended"):
+        what_was_added(Run.open(sdlm_run))
+    again = tmp_path / "more.txt"
+    again.write_text("梨子\n", encoding="utf-8")
+    more = extend(tmp_path / "out", again, tmp_path / "third", data=PreparedData.open(tmp_path / "data").folder)
+    assert more.words == more.unannotated == ("梨子",)
+
+
+def test_words_that_cannot_be_added_are_counted_by_cause(sdlm_run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new.tsv"
+    path.write_text("word\tsememes\n苹果\t水果\n飞机\t飞行\n香蕉\t水果 黄\n", encoding="utf-8")
+    report = extend(sdlm_run, path, tmp_path / "out")
+    assert report.words == ("香蕉",)
+    assert report.refused == {"in the vocabulary already": ("苹果",), "no sememe that the graph knows": ("飞机",)}
+    assert report.dropped_sememes == ("飞行", "黄")
+    path.write_text("word\tsememes\n苹果\t水果\n", encoding="utf-8")
+    with pytest.raises(DataError, match="all 1 words are in the vocabulary already"):
+        extend(sdlm_run, path, tmp_path / "out2")
+    path.write_text("word\tsememes\n飞机\t水裹\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"near: 水果"):
+        extend(sdlm_run, path, tmp_path / "out2")
+    path.write_text("word\tsememes\tcount\n香蕉\t水果\tmany\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"new.tsv:2: the count 'many' is no whole number"):
+        extend(sdlm_run, path, tmp_path / "out2")
+    path.write_text("word\tsememes\tcount\n香蕉\t水果\t100000\n", encoding="utf-8")
+    with pytest.raises(DataError, match="add up to 100,000, and <unk> occurs"):
+        extend(sdlm_run, path, tmp_path / "out2")
+    assert not (tmp_path / "out2").exists()
+
+
+def test_runs_that_cannot_be_extended(some: Place, place: Place, words: Path, tmp_path: Path) -> None:
+    tree = trained(some, tmp_path / "tree", "tree_hsm")
+    with pytest.raises(ConfigError, match="'tree_hsm' has vectors of the nodes of its tree and none of words"):
+        extend(tree, words, tmp_path / "out")
+    shards = trained(some, tmp_path / "shards", "softmax", run__shard_words=True)
+    with pytest.raises(ConfigError, match=r"run.shard_words"):
+        extend(shards, words, tmp_path / "out")
+    with pytest.raises(CheckpointError, match="exists already"):
+        extend(shards, words, tree)
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        extend(shards, words, tmp_path / "out", prior=1.0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_stopped_extend_leaves_nothing_half_written(
+    sdlm_run: Path, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(extending, "sync_to_disk", stop)
+        with pytest.raises(KeyboardInterrupt):
+            extend(sdlm_run, words, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    extend(sdlm_run, words, tmp_path / "out")  # what the other left goes first
+    assert np.isfinite(probabilities(Run.open(tmp_path / "out"), ["我"]).numpy()).all()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_before_and_after_on_one_text(some: Place, sdlm_run: Path, words: Path, tmp_path: Path) -> None:
+    extend(sdlm_run, words, tmp_path / "out")
+    text = tmp_path / "text"
+    text.mkdir()
+    for split in ("train", "valid", "test"):
+        (text / f"{split}.txt").write_text("我 吃 香蕉 。\n人 买 手机 。\n无此 。\n" * 9, encoding="utf-8")
+    preprocess("plain", text, tmp_path / "data", PreprocessSettings(vocabulary=tmp_path / "out"))
+    report = compare_extended(sdlm_run, [tmp_path / "out"], tmp_path / "data")
+    assert (report.words, report.new_tokens) == (2, 18)
+    equal, by_counts, spelled, after = report.rows
+    assert equal.new == pytest.approx(by_counts.new)  # both have the count 1
+    assert equal.others == pytest.approx(spelled.others)
+    assert equal.reciprocal_rank_among_new == pytest.approx(1 / 1.5)
+    before = Run.open(sdlm_run)
+    task = before.task
+    assert isinstance(task, LanguageModel)
+    ids = before.vocabulary.encode(["我", "吃", "香蕉", "。", "人", "买", "手机", "。", "无此", "。"] * 9)
+    chunks = list(task.score(ids))
+    nats, targets = (torch.cat([getattr(one, name)[one.mask] for one in chunks]).double() for name in ("nats", "targets"))
+    share = 1 / float(before.vocabulary.counts[before.vocabulary.unknown_id])
+    unknown = targets == before.vocabulary.unknown_id
+    lost = 18 * np.log(share) + 9 * np.log(1 - 2 * share)  # of 27 unknown words 18 are new ones
+    assert int(unknown.sum()) == 27
+    assert equal.perplexity == pytest.approx(np.exp((float(nats.sum()) - lost) / len(nats)))
+    assert after.perplexity is not None
+    assert np.log(after.perplexity) * len(nats) == pytest.approx(
+        np.log(after.new or 0) * 18 + np.log(after.others or 0) * (len(nats) - 18)
+    )
+    scored = evaluate_ppl(tmp_path / "out", data=tmp_path / "data")
+    assert scored.perplexity == pytest.approx(after.perplexity, rel=1e-5)
+    offer = (
+        r"was trained on the vocabulary .* \(10 words\), but .* \(8 words\).* sememekit extend RUN --against .*out --data DATA"
+    )
+    with pytest.raises(DataError, match=offer):
+        compare_ppl([before, Run.open(tmp_path / "out")])
+    with pytest.raises(DataError, match="give the run that it was made of"):
+        compare_extended(tmp_path / "out", [tmp_path / "out"], tmp_path / "data")
+
+
+def test_on_the_command_line(sdlm_run: Path, words: Path, tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    out = str(tmp_path / "out")
+    shown = run(app, ["extend", str(sdlm_run), "--words", str(words), "--out", out])
+    assert shown.exit_code == 0
+    assert "met in the mean over" in shown.stdout
+    found = json.loads((tmp_path / "out" / "extended.json").read_text(encoding="utf-8"))
+    assert found["words"] == ["手机", "香蕉"]
+    assert run(app, ["extend", str(sdlm_run)]).exit_code == 2
+    wrong = run(app, ["extend", str(sdlm_run), "--against", out, "--prior", "0.3", "--data", "x"])
+    assert "--prior: this is for --words FILE" in " ".join(wrong.output.split())
