@@ -9,6 +9,8 @@ import lzma
 import os
 import shutil
 import zlib
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
@@ -17,7 +19,7 @@ import pytest
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import CutArchiveError, DamagedArchiveError, replace_file, sole_writer, unpack_blocks
-from sememekit.training.manifest import FIXED, MANIFEST, check_manifest, hashes, write_manifest
+from sememekit.training.manifest import FIXED, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 from sememekit.training.snapshots import read_pointer, write_pointer
 from tests.faults.child import Commands
 from tests.faults.fitted import fit
@@ -89,6 +91,26 @@ def test_every_fixed_file_of_a_run_is_compared_with_its_manifest(tmp_path: Path,
     (tmp_path / MANIFEST).unlink()
     with pytest.raises(CheckpointError, match=r"manifest\.json is missing, and the run was written with one"):
         check_manifest(tmp_path)
+
+
+def test_a_fixed_file_and_its_manifest_are_replaced_in_step(tmp_path: Path) -> None:
+    """Killed before any of the renames, the folder is as before or as after."""
+    real, states = os.replace, set[bytes]()
+    for last in range(4):
+        (tmp_path / "plan.json").write_bytes(b"old")
+        write_manifest(tmp_path, hashes({"plan.json": b"old"}))
+        ends = iter([False] * last + [True])
+
+        def replace(source: Path, target: Path, ends: Iterator[bool] = ends) -> None:
+            if next(ends, False):
+                raise KeyboardInterrupt
+            real(source, target)
+
+        with mock.patch("os.replace", replace), suppress(KeyboardInterrupt):
+            replace_listed(tmp_path, "plan.json", b"new")
+        check_manifest(tmp_path)
+        states.add((tmp_path / "plan.json").read_bytes())
+    assert states == {b"old", b"new"}
 
 
 def test_a_pointer_whose_names_were_exchanged_is_refused(tmp_path: Path) -> None:
