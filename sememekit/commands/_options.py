@@ -140,6 +140,15 @@ Side = Annotated[
     Literal["chinese", "english"], option("--side", "Language of the words that are read from hownet, openhownet.")
 ]
 
+SenseMethod = Annotated[
+    Literal["combined", "substitution", "usual", "share", "lift"] | None,
+    option("--method", "How senses are tagged (docs/senses.md).", show_default="combined"),
+]
+SenseSources = Annotated[
+    list[str] | None,
+    option("--source", "Lexicon for words that the run does not annotate; may be repeated.", metavar=LEXICON),
+]
+
 Recipe = Annotated[
     str | None,
     typer.Option(
