@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import tomllib
-from types import SimpleNamespace
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
