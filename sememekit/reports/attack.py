@@ -67,12 +67,12 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         rows.append(("words changed, of successes", percent(rates.words_changed)))
     if report.perplexity_before is not None and report.perplexity_after is not None:
         rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
-    if report.refused_by_standard:
-        costs = ", ".join(f"{name} {number:,}" for name, number in report.refused_by_standard.items() if name != "any")
-        rows.append(("successes that standard would refuse", f"{report.refused_by_standard['any']:,} ({costs})"))
+    if report.refused_by_any is not None:
+        costs = ", ".join(f"{name} {number:,}" for name, number in report.refused_by_standard.items())
+        rows.append(("successes that standard would refuse", f"{report.refused_by_any:,} ({costs})"))
     if (rated := report.validity) is not None:
         shown = [
-            (f"successes rated, of {rates.outcomes['success']:,}", f"{rated.rated:,} ({rated.ratings:,} rows of raters)"),
+            ("successes rated", f"{rated.rated:,} of {rated.successes:,} ({rated.ratings:,} rows of raters)"),
             ("originals that raters give their label", shown_rate(rated.originals)),
             *((f"adversarial texts: {name}", shown_rate(getattr(rated, key))) for name, key in _CRITERIA.items()),
             ("success rate times validity", shown_rate(rated.valid_success)),
