@@ -90,8 +90,8 @@ def extend(
 
     The numbers that the model has for a word (vectors, biases, clusters) are predicted from its sememes and characters by a
     regression on the words of the run (``WordFit``). A new vector is b + x(w) - mean of x, where b is half of the vector of
-    ``<unk>`` and half of that mean; in a layer with senses it is x(w). Biases are then set so that, in the mean over contexts of
-    the training text, a new word has its share of what ``<unk>`` had, and ``<unk>`` the rest.
+    ``<unk>`` and half of that mean; in a layer with senses it is x(w). Biases are then set so that, in the mean over contexts
+    of the training text, a new word has its share of what ``<unk>`` had, and ``<unk>`` the rest.
 
     Args:
         run: its folder.
