@@ -114,24 +114,22 @@ def build_sememe_graph(
     """
     from sememekit.data.prepared import PreparedData
     from sememekit.files import GRAPH, RunWarning, check_output
-    from sememekit.sememes import SememeGraph, build_graph, graph_statistics, open_lemmas, open_lexicons
-    from sememekit.sememes.overlay import lone_sememes
-    from sememekit.sememes.statistics import GraphReport, LexiconUse
+    from sememekit.sememes import SememeGraph, build_graph, graph_statistics, lexicon_reader, open_lemmas, open_lexicons
+    from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
+    from sememekit.text.scripts import traditional_hint
 
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")
     check_output(out, GRAPH)
     vocabulary = PreparedData.open(data).vocabulary
     lexicons = open_lexicons(sources, side, yes_download, lemmas=lemmas, defining_words=defining_words, seed=seed)
-    for told in lone_sememes(lexicons):
-        warnings.warn(told, RunWarning, stacklevel=2)
     graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas))
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
     if not any(entry.is_from_lexicon for entry in graph.entries()):
         raise GraphError(
             f"no word of {data} is in {' or '.join(sources)}, so that the graph would be empty; give a lexicon of the language "
-            "of the text, and cut the text into its words (sememekit segment)"
+            f"of the text, and cut the text into its words (sememekit segment){traditional_hint(vocabulary.tokens)}"
         )
     if out.exists() and out.stat().st_size:
         try:
@@ -146,7 +144,8 @@ def build_sememe_graph(
     if statistics.lexicon_coverage < LEAST_COVERAGE:
         warnings.warn(
             f"only {percent(statistics.lexicon_coverage)} of the running words are in {' or '.join(sources)}: see that the "
-            "lexicon is of the language of the text, and that the text is cut into its words",
+            "lexicon is of the language of the text, and that the text is cut into its words"
+            + traditional_hint(statistics.words_without_annotation),
             RunWarning,
             stacklevel=2,
         )
@@ -161,6 +160,9 @@ def build_sememe_graph(
         )
         for source, lexicon, named in zip(sources, lexicons, graph.lexicons, strict=True)
     )
+    by_hand = [getattr(lexicon_reader(source)[0], "names_by_hand", False) for source in sources]
+    for told in source_remarks(uses, lexicons, by_hand) if len(uses) > 1 and not drop_edges else ():
+        warnings.warn(told, RunWarning, stacklevel=2)
     return GraphReport(
         out=str(out),
         fingerprint=graph.fingerprint,

@@ -210,6 +210,7 @@ def _print_pairs(report: PairsReport, json: bool) -> None:
 
 def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> None:
     from sememekit.sememes.lookup import lookup
+    from sememekit.text.scripts import traditional_hint
 
     report = lookup(word, sources, side=side)
     if json:
@@ -218,7 +219,8 @@ def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> N
         result_console().print(_word_tree(report))
     if not report.senses:
         near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
-        raise DataError(f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH")
+        told = f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH"
+        raise DataError(told + traditional_hint([word]))
 
 
 def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet: bool) -> None:
@@ -239,6 +241,8 @@ def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet:
 
 
 def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:
+    if not report.senses:
+        raise DataError(f"no other word shares a sememe with {' '.join(report.asked)}; add a lexicon: --source FORMAT:PATH")
     if json:
         print_json(report)
         return

@@ -13,7 +13,7 @@ leave out. Changes are made in their order, so that several add up. Lines that b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,7 +23,6 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.files import OVERLAY, read_text, write_output
 from sememekit.sememes.graph import SememeGraph
-from sememekit.sememes.lexicon import Lexicon
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import SenseEntry, WordEntry
 
@@ -214,19 +213,6 @@ def _changed(
     if not after:
         raise GraphError(f"{change.place}: nothing would be left of {name}, and a sense has a sememe at least; add one to it")
     return after
-
-
-def lone_sememes(lexicons: Sequence[Lexicon]) -> Iterator[str]:
-    """A sentence for each table whose sememes no other of several lexicons has, with their nearest spellings there: a sememe
-    that is misspelled shares nothing with other words."""
-    used = [{name for word in one.words for sense in one.senses(word) for name in sense.sememes} for one in lexicons]
-    for place, (lexicon, own) in enumerate(zip(lexicons, used, strict=True)):
-        others = set[str]().union(*used[:place], *used[place + 1 :])
-        lone = sorted(own - others) if lexicon.name.startswith("table:") and others else []
-        if lone:
-            named = ", ".join(f"{name}{near(name, others)}" for name in lone[:NUM_NEAREST])
-            more = f" and {len(lone) - NUM_NEAREST:,} more" if len(lone) > NUM_NEAREST else ""
-            yield f"{lexicon.name}: {len(lone):,} sememes that no other source has: {named}{more}"
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -12,10 +12,9 @@ from typer.testing import CliRunner, Result
 
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError, GraphError, SememekitError
-from sememekit.sememes import open_lexicon
 from sememekit.sememes.change import add_change, annotation
 from sememekit.sememes.graph import SememeGraph
-from sememekit.sememes.overlay import HEADER, apply_changes, lone_sememes, parse_change, read_overlay, write_overlay
+from sememekit.sememes.overlay import HEADER, apply_changes, parse_change, read_overlay, write_overlay
 from tests.small import small_graph
 
 
@@ -223,15 +222,3 @@ def test_the_command_shows_the_annotation_of_a_word(tmp_path: Path) -> None:
     ):
         refused = run(*arguments)
         assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
-
-
-def test_sememes_of_a_table_that_no_other_source_has(tmp_path: Path) -> None:
-    own, other = tmp_path / "own.tsv", tmp_path / "other.tsv"
-    own.write_text("word\tsememes\n苹果\t水裹 植物\n", encoding="utf-8")
-    other.write_text("word\tsememes\n梨\t水果 植物\n", encoding="utf-8")
-    both = [open_lexicon(f"table:{path}") for path in (own, other)]
-    assert list(lone_sememes(both)) == [
-        "table:own.tsv: 1 sememes that no other source has: 水裹 (near: 水果)",
-        "table:other.tsv: 1 sememes that no other source has: 水果 (near: 水裹)",
-    ]
-    assert list(lone_sememes(both[:1])) == []
