@@ -7,6 +7,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,8 @@ class NoFolder:
 def take_a_step(plan: Plan, task: Task, batch: Any, carry: Any = ()) -> None:
     """One step of the trainer by the recipe's optimiser, and two epochs of its schedule, the second a worse one."""
     folder, schedule = NoFolder(), plan.schedule
-    trainer = Trainer(task, None, folder, plan.optimizer, schedule, plan.run)  # type: ignore[arg-type]
+    data: Any = SimpleNamespace(num_added=lambda split: 0)
+    trainer = Trainer(task, data, folder, plan.optimizer, schedule, plan.run)  # type: ignore[arg-type]
     trainer.carry = carry
     before = [parameter.detach().clone() for parameter in trainer.parameters]
     trainer._step(batch, _Window())

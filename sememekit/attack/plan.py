@@ -9,7 +9,7 @@ from pydantic import Field, SerializeAsAny
 
 from sememekit.attack.candidates import CANDIDATES
 from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.constraints import CONSTRAINTS, STANDARD
+from sememekit.attack.constraints import CONSTRAINTS, PRESETS
 from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.goals import Goal
 from sememekit.attack.resources import AttackResources
@@ -36,9 +36,9 @@ class RunningSettings(Settings):
     """Queries an example at most; 0 for no limit."""
     counting: Literal["distinct", "every"] = "distinct"
     """Whether a text that an example asks for again counts once or every time. The victim is asked once either way."""
-    constraints: Literal["standard", "none"] = "standard"
-    """``standard`` adds the constraints stop_words, protected (marks, numbers, negations), part_of_speech and opposites with
-    their usual settings to those that are named; ``none`` takes those that are named alone."""
+    constraints: Literal["standard", "loose", "none"] = "standard"
+    """``loose`` adds stop_words, protected (marks, numbers, negations), part_of_speech and opposites, as published attacks, to
+    those that are named; ``standard`` adds also names, first_senses, common_words and length; ``none`` adds nothing."""
     segmenter: str = ""
     """Cuts texts without blanks between their words (Chinese) where the victim is a function, which is given them without
     blanks all the same; empty for white space and marks. A run has its own; one
@@ -111,10 +111,14 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
         if not isinstance(name, str):
             raise ConfigError(f"{where} [{slot}]: name is one of {_list(list(variants))}, given {name!r}")
         parts[slot] = _part(slot, name, given, variants, f"{where} [{slot}] of {slot} {name!r}", slot)
-    wanted = dict(table.get("constraints") or {})
     running = read_settings(RunningSettings, table.get("attack") or {}, f"{where} [attack]")
-    if running.constraints == "standard":
-        wanted = {name: {} for name in STANDARD} | wanted
+    wanted: dict[str, Any] = {name: {} for name in PRESETS[running.constraints]} | dict(table.get("constraints") or {})
+    by_sememes = parts["candidates"].name == "sememe"
+    of = parts["candidates"].settings.model_dump() if by_sememes else wanted.get("part_of_speech")
+    lexicon = {key: of[key] for key in ("sources", "lemmas") if key in of} if isinstance(of, Mapping) else {}
+    for name in ("names", "first_senses") if by_sememes else ("names",):  # of other candidates equal senses are too much to ask
+        if isinstance(wanted.get(name), Mapping):
+            wanted[name] = lexicon | wanted[name]
     if parts["candidates"].name == "embedding" and isinstance(similarity := wanted.get("similarity"), Mapping):
         wanted["similarity"] = {"path": parts["candidates"].settings.path, **similarity}
     order = [*(name for name in CONSTRAINTS if name in wanted), *(name for name in wanted if name not in CONSTRAINTS)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from sememekit.config import Record
 from sememekit.measure.attack_coverage import Coverage
@@ -25,6 +25,8 @@ class AttackReport(Record):
         reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
         queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
         stopped: whether a signal ended it; ``resume_command`` goes on with it.
+        refused_by_standard: successes that the preset ``standard`` would refuse, by each of its constraints that was not in
+            force, and by ``any``; empty under ``standard``.
         validity: what raters said of the successes (``--ratings``); None without.
         signature: of all but the victim: data, examples, settings and the files behind them. Rates compare where it is equal.
     """
@@ -58,6 +60,7 @@ class AttackReport(Record):
     targeted: bool = False
     texts_cut: int = 0
     words_cut: int = 0
+    refused_by_standard: dict[str, int] = Field(default_factory=dict)
     validity: Validity | None = None
 
 

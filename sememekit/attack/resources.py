@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
 from sememekit import config
+from sememekit.sememes import Lexicon, open_lexicons
 
 SentenceNats = Callable[[Sequence[Sequence[str]]], list[list[float]]]
 """Negative log-likelihoods in nats under a language model: of each of N sentences, words apart, those of its predictions."""
@@ -31,6 +32,13 @@ class AttackResources:
     field_names: tuple[str, ...]
     sentence_nats: SentenceNats | None = None
     words: frozenset[str] | None = None
+    _opened: dict[tuple[str, ...], list[Lexicon]] = field(default_factory=dict, compare=False, repr=False)
+
+    def lexicons(self, sources: tuple[str, ...]) -> list[Lexicon]:
+        """The lexicons of these specs, read once for all parts."""
+        if sources not in self._opened:
+            self._opened[sources] = open_lexicons(sources) if sources else []
+        return self._opened[sources]
 
 
 def named_apart(sources: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -96,7 +96,7 @@ def command(
         str | None,
         option(
             "--constraints",
-            "standard: stop words, marks, numbers and negations stay, part of speech is kept, no opposites; or none.",
+            "standard: what keeps the meaning; loose: what published attacks forbid; or none.",
             metavar="PRESET",
         ),
     ] = None,

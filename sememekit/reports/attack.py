@@ -67,6 +67,9 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         rows.append(("words changed, of successes", percent(rates.words_changed)))
     if report.perplexity_before is not None and report.perplexity_after is not None:
         rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
+    if report.refused_by_standard:
+        costs = ", ".join(f"{name} {number:,}" for name, number in report.refused_by_standard.items() if name != "any")
+        rows.append(("successes that standard would refuse", f"{report.refused_by_standard['any']:,} ({costs})"))
     if (rated := report.validity) is not None:
         shown = [
             (f"successes rated, of {rates.outcomes['success']:,}", f"{rated.rated:,} ({rated.ratings:,} rows of raters)"),

@@ -62,6 +62,8 @@ def test_on_the_command_line(pairs: Path) -> None:
     assert "metric:rouge|unit:word" in shown.stdout
     found = json.loads(CliRunner().invoke(app, ["eval", str(pairs), "--baseline", "lead", "--json"]).stdout)
     assert found["scores"][0]["rouge1"]["value"] == pytest.approx(4 / 11)
+    former = CliRunner().invoke(app, ["baseline", str(pairs), "--split", "valid"])
+    assert (former.exit_code, former.stdout) == (0, shown.stdout), "the subcommand of this name became an option"
 
 
 def test_what_has_no_baseline(pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

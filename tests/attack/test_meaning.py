@@ -20,7 +20,7 @@ from sememekit.attack import (
     read_attack_plan,
     words_of,
 )
-from sememekit.attack.constraints import STANDARD
+from sememekit.attack.constraints import CONSTRAINTS, PRESETS
 from sememekit.attack.constraints.protected import is_negation, is_number
 from sememekit.attack.space import Space
 from sememekit.attack.word_pairs import built_in_opposites, read_pairs
@@ -50,7 +50,7 @@ def test_opposites_are_out_by_default() -> None:
         "Big": ("Small", "Great"),
         "bike": ("cycle",),
     }
-    assert narrowed("A man up on a Big good bike", table, "standard") == {
+    assert narrowed("A man up on a Big good bike", table, "loose") == {
         "man": ("person",),
         "Big": ("Great",),
         "good": ("fine",),
@@ -121,7 +121,7 @@ def test_marks_numbers_and_negations_stay_by_default() -> None:
         ("thing", "three", "never", "!", "the", "不"),
     )
     text = "two 2nd nothing n't , film the ， 三百 没有 电影 twenty-one 的"
-    assert narrowed(text, table, "standard") == {"film": ("thing",), "电影": ("thing",)}
+    assert narrowed(text, table, "loose") == {"film": ("thing",), "电影": ("thing",)}
     assert set(narrowed(text, table)) == set(table)
     kept = narrowed(text, table, protected={"numbers": False})
     assert "two" in kept
@@ -170,10 +170,13 @@ def test_the_share_of_senses_with_a_part_of_speech_is_told(tmp_path: Path, parts
 
 def test_the_preset_is_named_in_the_plan_and_can_be_taken_off() -> None:
     plan = read_attack_plan({**PLAIN, "constraints": {"share": {"most": 0.5}}}, "a test")
-    assert [part.name for part in plan.constraints] == [*STANDARD, "share"]
+    assert [part.name for part in plan.constraints] == [name for name in CONSTRAINTS if name in (*PRESETS["standard"], "share")]
     assert read_attack_plan(plan.table(), "again") == plan
     own = read_attack_plan({**PLAIN, "constraints": {"opposites": {"built_in": False}}}, "a test")
-    assert not own.constraints[STANDARD.index("opposites")].settings.built_in  # type: ignore[attr-defined]
+    [part] = [part for part in own.constraints if part.name == "opposites"]
+    assert not part.settings.built_in  # type: ignore[attr-defined]
+    loose = read_attack_plan({**PLAIN, "attack": {"constraints": "loose"}}, "a test")
+    assert {part.name for part in loose.constraints} == set(PRESETS["loose"]) < set(PRESETS["standard"])
     assert read_attack_plan({**PLAIN, "attack": {"constraints": "none"}}, "a test").constraints == ()
 
 

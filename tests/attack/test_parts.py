@@ -180,7 +180,7 @@ def test_a_list_of_lemmas_of_another_form_is_refused_and_wordnet_is_one(tmp_path
     constraint = {"part_of_speech": {"sources": settings["sources"], "lemmas": f"wordnet:{folder}"}}
     (kept,) = build_constraints(plan_of(constraints=constraint), RESOURCES)
     lexicon.write_text("word\tpos\tsememes\ndog\tn\tx\nanimal\tv\tx\nfilm\tn\tz\n", encoding="utf-8")
-    (other,) = build_constraints(plan_of(constraints=constraint), RESOURCES)
+    (other,) = build_constraints(plan_of(constraints=constraint), AttackResources(None, (), ("text",)))
     space = Space.open(Document.read(("dogs",)), {"dogs": ("animals", "films")})
     found = [constraint.narrow(space).substitutes[0] for constraint in (kept, other)]
     assert found == [("animals", "films"), ("films",)]

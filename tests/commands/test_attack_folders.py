@@ -164,9 +164,9 @@ def test_a_folder_cannot_name_code_to_run(files: dict[str, Path], tmp_path: Path
     (tmp_path / "d.tsv").write_text(f"touch {mark}\ta\n", encoding="utf-8")
     places = (
         ("victim", {"victim": {"kind": "run", "name": "subprocess:getoutput", "labels": ["a", "b"]}}),
-        ("search", {"plan": {**identity["plan"], "search": {"name": "subprocess:getoutput"}}}),
-        ("constraint os:system", {"plan": {**identity["plan"], "constraints": {"os:system": {}}}}),
-        ("segmenter", {"plan": {**identity["plan"], "attack": {"segmenter": "os:getcwd"}}}),
+        ("search.name", {"plan": {**identity["plan"], "search": {"name": "subprocess:getoutput"}}}),
+        ("constraints.os:system", {"plan": {**identity["plan"], "constraints": {"os:system": {}}}}),
+        ("attack.segmenter", {"plan": {**identity["plan"], "attack": {"segmenter": "os:getcwd"}}}),
     )
     for place, change in places:
         path.write_text(json.dumps({**identity, "data": {"path": str(tmp_path / "d.tsv"), "sha256": ""}, **change}))

@@ -10,7 +10,6 @@ from pydantic import Field
 from sememekit.attack.candidates.base import Candidates
 from sememekit.attack.resources import named_apart
 from sememekit.errors import ConfigError
-from sememekit.sememes import open_lexicons
 from sememekit.sememes.substitutes import Inflections, Substitutes
 
 
@@ -40,7 +39,7 @@ class SememeCandidates(Candidates):
             )
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        lexicons = open_lexicons(self.settings.sources)
+        lexicons = self.resources.lexicons(self.settings.sources)
         inflections = None
         if self.settings.lemmas:
             inflections = Inflections.open(self.settings.lemmas, (*words, *self.resources.frequent_words))

@@ -11,6 +11,7 @@ from sememekit.attack.constraints.base import Constraint
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
 from sememekit.errors import ConfigError
+from sememekit.text.scripts import EAST_ASIAN
 
 
 @final
@@ -53,6 +54,40 @@ class MinimumLength(Constraint):
         if self.settings.at_most and space.num_words > self.settings.at_most:
             return space.narrowed(refusal=f"more than {self.settings.at_most} words")
         return space
+
+
+@final
+class CommonWords(Constraint):
+    """Substitutes are among the most frequent words of the victim's training; not checked where the victim names no words."""
+
+    class Settings(Constraint.Settings):
+        most: int = Field(default=10_000, ge=1)
+        """So many of the most frequent words."""
+
+    settings: CommonWords.Settings
+
+    def narrow(self, space: Space) -> Space:
+        if self.resources.known_words is None:
+            return space
+        self._words = self._words or frozenset(self.resources.frequent_words[: self.settings.most])
+        return space.filtered(lambda word, other: other.lower() in self._words)
+
+    _words: frozenset[str] = frozenset()
+
+
+@final
+class Length(Constraint):
+    """A substitute of a Chinese word has about as many characters."""
+
+    class Settings(Constraint.Settings):
+        difference: int = Field(default=1, ge=0)
+        """Characters that it may have more or fewer."""
+
+    settings: Length.Settings
+
+    def narrow(self, space: Space) -> Space:
+        most = self.settings.difference
+        return space.filtered(lambda word, other: not EAST_ASIAN.search(word) or abs(len(other) - len(word)) <= most)
 
 
 @final

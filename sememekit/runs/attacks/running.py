@@ -24,12 +24,14 @@ from sememekit.attack import (
     build_goal,
     build_search,
     long_run,
+    read_attack_plan,
     words_of,
 )
 from sememekit.attack.examples import NO_LABEL
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
 from sememekit.attack.resources import named_apart
+from sememekit.attack.space import Space
 from sememekit.attack.victim import SAME
 from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_coverage import coverage_of
@@ -74,6 +76,7 @@ class AttackParts(NamedTuple):
         uncut: warnings about texts that were not cut.
         unread: texts that the victim reads only in part, and their words behind the cut.
         engine: victim, goal, search, constraints and substitutes.
+        resources: what constraints may ask for.
         sources: the hashes of what the substitutes came from.
     """
 
@@ -85,6 +88,7 @@ class AttackParts(NamedTuple):
     uncut: Sequence[str]
     unread: tuple[int, int]
     engine: Attack
+    resources: AttackResources
     sources: Mapping[str, str]
 
     @property
@@ -95,7 +99,9 @@ class AttackParts(NamedTuple):
             "victim": self.named.identity,
             "data": self.data._asdict(),
             "candidates": self.sources,
-            "constraints": named_apart(pair for part in self.engine.constraints for pair in part.sources().items()),
+            "constraints": named_apart(
+                dict.fromkeys(pair for part in self.engine.constraints for pair in part.sources().items())
+            ),
             "segmentation": self.named.cut_by,
             **({"unread": list(self.unread)} if self.unread[0] else {}),
             **({"segmentation_weights": cut.weights} if isinstance(cut := self.named.cut, LatticeCutter) else {}),
@@ -124,18 +130,19 @@ def attack_parts(
     resources = AttackResources(known, frequent, data.fields, nats)
     candidates = build_candidates(plan, resources)
     substitutes = candidates.table(words)
+    resources = replace(resources, words=frozenset(words).union(*substitutes.values()))
     engine = Attack(
         victim,
         build_goal(plan, victim.labels),
         build_search(plan),
-        build_constraints(plan, replace(resources, words=frozenset(words).union(*substitutes.values()))),
+        build_constraints(plan, resources),
         substitutes,
         plan.attack,
         named.cut,
         named.reads,
     )
     progress("substitutes", len(substitutes), len(substitutes))
-    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, candidates.sources())
+    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.sources())
 
 
 @dataclass(frozen=True)
@@ -250,9 +257,34 @@ class OpenAttack:
             stopped=stopped,
             resume_command=self.folder.resume_command,
             signature=self.folder.signature,
+            refused_by_standard=self._refused(results),
             targeted=any(result.target is not None for result in results),
         )
         return report, results
+
+    def _refused(self, results: Iterable[ExampleResult]) -> dict[str, int]:
+        """Successes that the preset ``standard`` would refuse: what each of its constraints that is not in force would cost."""
+        engine, plan = self.parts.engine, self.parts.plan
+        table = plan.table()
+        table["attack"]["constraints"] = "standard"
+        strict, names = read_attack_plan(table, "standard"), {part.name for part in plan.constraints}
+        added = strict.model_copy(update={"constraints": tuple(part for part in strict.constraints if part.name not in names)})
+        checks = dict(
+            zip([part.name for part in added.constraints], build_constraints(added, self.parts.resources), strict=True)
+        )
+        found = dict.fromkeys([*checks, "any"], 0) if checks else {}
+        for result in results:
+            if not checks or result.adversarial is None:
+                continue
+            document = Document.read(result.fields, engine.cut)
+            new = {(change.field, change.begin): (change.new,) for change in result.changes}
+            space = Space.open(document, {}).narrowed(
+                substitutes=tuple(new.get((word.field, word.begin), ()) for word in document.words)
+            )
+            refused = [name for name, check in checks.items() if check.narrow(space).positions != space.positions]
+            for name in [*refused, *(["any"] if refused else [])]:
+                found[name] += 1
+        return found
 
 
 def refuse_only_errors(

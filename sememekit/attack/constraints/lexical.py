@@ -1,0 +1,144 @@
+"""Constraints by what lexicons know of words: parts of speech, first senses, names."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, final
+
+from pydantic import Field
+
+from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.documents import Document
+from sememekit.attack.resources import AttackResources, named_apart
+from sememekit.attack.space import Space
+from sememekit.sememes import Lexicon, Sense
+from sememekit.sememes.substitutes import Inflections
+
+
+class LexicalConstraint(Constraint):
+    """Compares what a lexicon knows of a word and of its substitute, in the first lexicon that knows something of both.
+
+    Where none does, the substitute stays. A word is looked up as written, in lower case, then by its lemmas.
+    """
+
+    class Settings(Constraint.Settings):
+        sources: tuple[str, ...] = ()
+        """Lexicons, ``FORMAT:PATH``; those of sememe candidates, or the command line's --source."""
+        lemmas: str = ""
+        """A file of ``lemma TAB form`` lines, or ``wordnet``, for inflected words; empty: none. The command line's --lemmas."""
+
+    settings: Settings
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
+        self._lexicons = resources.lexicons(settings.sources)
+        self._inflections = Inflections.open(settings.lemmas) if settings.lemmas else None
+        forms = [] if self._inflections is None else [(self._inflections.source, self._inflections.sha256)]
+        self.hashes = named_apart([*((lexicon.name, lexicon.sha256) for lexicon in self._lexicons), *forms])
+        self._known: dict[str, tuple[frozenset[Any], ...]] = {}
+
+    @abstractmethod
+    def facts(self, senses: Sequence[Sense]) -> frozenset[Any]:
+        """What must be shared; empty where nothing is known."""
+
+    def narrow(self, space: Space) -> Space:
+        return space.filtered(self._may_stand) if self._lexicons else space
+
+    def _may_stand(self, word: str, other: str) -> bool:
+        for ours, theirs in zip(self.known(word), self.known(other), strict=True):
+            if ours and theirs:
+                return bool(ours & theirs)
+        return True
+
+    def known(self, word: str) -> tuple[frozenset[Any], ...]:
+        """The facts of a word in each lexicon."""
+        if word not in self._known:
+            lemmas = self._inflections.lemmas(word.lower()) if self._inflections is not None else ()
+            forms = (word, word.lower(), *lemmas)
+            self._known[word] = tuple(self._facts(lexicon, forms) for lexicon in self._lexicons)
+        return self._known[word]
+
+    def _facts(self, lexicon: Lexicon, forms: tuple[str, ...]) -> frozenset[Any]:
+        found = next((form for form in forms if form in lexicon.words), None)
+        return self.facts(lexicon.senses(found)) if found is not None else frozenset()
+
+
+@final
+class PartOfSpeech(LexicalConstraint):
+    """Substitutes that share no part of speech with the word are out.
+
+    Which part of speech a word has in the sentence is not asked. A word with a sense of which it is not known has none.
+    Candidates of equal sememes and of WordNet keep it by themselves and need no lexicon here.
+    """
+
+    @property
+    def told(self) -> str:
+        names = ", ".join(lexicon.name for lexicon in self._lexicons)
+        return f"part of speech kept where known: {names}" if names else ""
+
+    def facts(self, senses: Sequence[Sense]) -> frozenset[str]:
+        parts = frozenset(sense.part_of_speech for sense in senses)
+        return frozenset() if "" in parts else parts
+
+
+@final
+class FirstSenses(LexicalConstraint):
+    """Substitutes share one of the first senses: of those that the lexicon gives each of both words for a part of speech.
+
+    Lexicons such as WordNet give the most frequent sense first. Without the rank, cat becomes electromyography by its sense of
+    computed tomography.
+    """
+
+    class Settings(LexicalConstraint.Settings):
+        most: int = Field(default=1, ge=1)
+        """Senses of a part of speech that count."""
+
+    settings: FirstSenses.Settings
+
+    @property
+    def told(self) -> str:
+        return f"first senses: the first {self.settings.most} of each part of speech" if self._lexicons else ""
+
+    def facts(self, senses: Sequence[Sense]) -> frozenset[tuple[str, tuple[str, ...]]]:
+        seen = Counter[str]()
+        found = []
+        for sense in dict.fromkeys((sense.part_of_speech, sense.sememes) for sense in senses if sense.sememes):
+            seen[sense[0]] += 1
+            found += [sense] if seen[sense[0]] <= self.settings.most else []
+        return frozenset(found)
+
+
+@final
+class Names(LexicalConstraint):
+    """Names are neither replaced nor put in.
+
+    A name is a word whose first sense of some part of speech is a proper name (sememe ProperName|专), a word of an entry of two
+    to four words that has such a sense (new york), and a word with a capital inside a sentence.
+    """
+
+    def facts(self, senses: Sequence[Sense]) -> frozenset[bool]:
+        proper = [not {"ProperName", "专"}.isdisjoint("|".join(sense.sememes).split("|")) for sense in senses]
+        first = {sense.part_of_speech: name for sense, name in reversed(list(zip(senses, proper, strict=True)))}
+        return frozenset({True} if any(first.values()) else ())
+
+    def narrow(self, space: Space) -> Space:
+        held = {number for place in self._names(space.document) for number in place}
+        space = space.filtered(lambda word, other: not any(self.known(other)))
+        return space.narrowed(
+            substitutes=tuple(() if number in held else found for number, found in enumerate(space.substitutes))
+        )
+
+    def _names(self, document: Document) -> Iterator[range]:
+        """Numbers of the words of each name."""
+        words = document.words
+        for number, word in enumerate(words):
+            before = words[number - 1] if number and words[number - 1].field == word.field else None
+            inside = before is not None and before.text not in {".", "!", "?", ":", '"', "``", "“", "‘"}
+            if any(self.known(word.text)) or (inside and word.text[0].isupper() and not document.fields[word.field].isupper()):
+                yield range(number, number + 1)
+            for end in range(number + 2, min(number + 5, len(words) + 1)):
+                phrase = [one.text for one in words[number:end]]
+                if words[end - 1].field == word.field and any(any(self.known(mark.join(phrase))) for mark in " _"):
+                    yield range(number, end)
