@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.scored_runs import SCALES, Scale, TextReading, open_texts, score_texts
+from sememekit.analysis.scored_runs import TextReading, open_texts, score_texts
 from sememekit.analysis.signatures import of_text
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
@@ -28,7 +28,7 @@ from sememekit.measure.intervals import (
     seed_difference,
 )
 from sememekit.measure.rates import rate_difference
-from sememekit.measure.sides import at_equal_budget
+from sememekit.measure.sides import SCALES, Scale, at_equal_budget
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
 from sememekit.training import RunFolder

@@ -11,10 +11,11 @@ from pydantic import SerializeAsAny
 
 from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, WrittenMetrics, evaluate
 from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
-from sememekit.analysis.scored_runs import SCALES, check_comparable
+from sememekit.analysis.scored_runs import check_comparable
 from sememekit.analysis.signatures import of_text
 from sememekit.config import Record
 from sememekit.errors import CheckpointError
+from sememekit.measure.sides import SCALES
 from sememekit.training.checkpoint import seed_runs
 
 

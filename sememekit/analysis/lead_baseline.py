@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
+from sememekit.analysis.written_texts import write_texts_file
 from sememekit.config import Record
-from sememekit.errors import ConfigError
+from sememekit.data.prepared import PreparedData
+from sememekit.errors import ConfigError, DataError
 from sememekit.measure.intervals import Interval, interval
-from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeReport
+from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeReport, rouge
 
 LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-characters", "peoples-daily-headlines": "15-characters"}
 """Data set -> the beginning that is taken unless another is asked for."""
@@ -70,3 +73,33 @@ def lead_of(source: Sequence[str], rule: str) -> str:
     if unit == "characters":
         return "".join(source)[:size]
     return " ".join(source).encode()[:size].decode(errors="ignore")
+
+
+def baseline(
+    data: Path, *, split: str = "test", lead: str | None = None, rouge_by: Sequence[str] = (), texts: Path | None = None
+) -> BaselineReport:
+    """Score the beginnings of the sources as if they were headlines; arguments as ``sememekit eval --help``.
+
+    ``lead`` counts words as the data were cut, and characters without white space. ``rouge_by`` are names of
+    :data:`sememekit.measure.rouge.PRESETS`, none for those of the data set. Raises ConfigError: for another lead or preset, or
+    none where the data set has no default. Raises DataError: the data are absent, are no pairs, or lack the split.
+    """
+    prepared = PreparedData.open(data)
+    dataset = prepared.signature.dataset
+    originals = prepared.examples(split).originals if prepared.signature.examples is not None else None
+    if originals is None:
+        raise DataError(
+            f"{data}: {dataset} has no references; prepare pairs with: sememekit preprocess "
+            "gigaword|lcsts|duc|peoples-daily-headlines SOURCE --out DIR"
+        )
+    chosen = lead or LEADS.get(dataset)
+    if chosen is None:
+        raise ConfigError(f"--lead is missing: {dataset} has no default; give N-words, N-bytes or N-characters")
+    names = presets_for(dataset, rouge_by)
+    pairs = list(originals)
+    leads = [lead_of(pair.source, chosen) for pair in pairs]
+    references = [list(pair.references) for pair in pairs]
+    if texts is not None:
+        write_texts_file(texts, [" ".join(pair.source) for pair in pairs], [[lead] for lead in leads], references)
+    scores = tuple(text_scores(name, rouge(leads, references, PRESETS[name])) for name in names)
+    return BaselineReport(data=str(data), split=split, lead=chosen, examples=len(pairs), scores=scores)

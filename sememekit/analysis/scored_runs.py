@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,40 +15,11 @@ from sememekit.analysis.signatures import of_text, signature_of
 from sememekit.analysis.word_groups import WordKind
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
-from sememekit.measure.intervals import Estimate, Interval, interval
 from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
 from sememekit.runs.run import Run
 from sememekit.tasks.base import WordPredictor, check_declares, require
 from sememekit.tasks.scoring import SENTENCES, UnitScores, stream_scoring
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How the values of a figure are averaged and told apart.
-
-    ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
-    """
-
-    figure: Literal["perplexity", "accuracy"]
-    higher: bool
-    inner: Callable[[float], float]
-    outer: Callable[[float], float]
-    change: Callable[[float], float]
-
-    def mean(self, inner: Iterable[float]) -> float:
-        """The mean of figures, given as inner values: geometric of perplexities."""
-        return self.outer(statistics.fmean(inner))
-
-    def shown(self, estimate: Estimate) -> Interval:
-        """A difference of inner values as it is shown."""
-        return interval(Estimate(*map(self.change, (estimate.value, estimate.low, estimate.high))))
-
-
-SCALES: Final = {
-    "perplexity": Scale("perplexity", False, math.log, math.exp, math.expm1),
-    "accuracy": Scale("accuracy", True, float, float, float),
-}
 
 Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 """Values and number of predictions, unit by unit: (U,) each."""
@@ -122,12 +91,13 @@ class RunText:
 
     def __init__(self, run: Run, text: TextReading, command: str, figures: Sequence[str], grouped: bool) -> None:
         """Args and errors as ``open_texts``."""
-        self.run, self.text, self.data, adapted = run, text, run.data(text.data), text.adaptation is not None
-        scoring = run.task.scored(self.data, text.split, text.batch_size or (1 if adapted else None))
+        self.run, self.text, self.data, adaptation = run, text, run.data(text.data), text.adaptation
+        scoring = run.task.scored(self.data, text.split, text.batch_size or (1 if adaptation else None))
         if scoring is None or scoring.figure not in figures:
             check_declares(type(run.task), WordPredictor, command)
         assert scoring is not None
-        asked = {"by": grouped, "cache": adapted, "batch_size": text.batch_size is not None}
+        cache, dynamic = (adaptation.cache, adaptation.dynamic) if adaptation else (None, None)
+        asked = {"by": grouped, "overlay": grouped, "cache": cache, "dynamic": dynamic, "batch_size": text.batch_size}
         if any(asked.get(name) for name in scoring.without):
             options = (f"--{name.replace('_', '-')}" for name in scoring.without)
             raise ConfigError(f"{run} {scoring.how}; leave out {', '.join(options)}")

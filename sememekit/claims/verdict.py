@@ -11,7 +11,7 @@ from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Estimate, seed_difference, seed_mean
-from sememekit.measure.sides import at_equal_budget
+from sememekit.measure.sides import SCALES, at_equal_budget
 
 Verdict = Literal["holds", "holds in direction", "inconclusive", "contradicted", "equal", "undecided", "differs", "not run"]
 
@@ -196,7 +196,5 @@ def _spent(curve: Sequence[Point], costs: Costs) -> list[tuple[float, float]]:
 
 
 def _relative(estimate: Estimate) -> tuple[float, float | None, float | None]:
-    def share(value: float) -> float | None:
-        return None if math.isnan(value) else math.expm1(value)
-
-    return math.expm1(estimate.value), share(estimate.low), share(estimate.high)
+    shown = SCALES["perplexity"].shown(estimate)
+    return math.expm1(estimate.value), shown.low, shown.high

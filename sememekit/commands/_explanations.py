@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from sememekit.commands._printing import print_table, result_console
+from sememekit.commands._options import option
+from sememekit.commands._page_and_figure import Result, check_outputs, give_out
+from sememekit.commands._printing import print_table, result_console, say
+from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
+    from sememekit.analysis.explanations.evaluation import ExplanationScores
     from sememekit.analysis.explanations.label import LabelExplanation
     from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeExplanation
     from sememekit.analysis.explanations.sememes import ContextSememe
@@ -17,6 +22,12 @@ if TYPE_CHECKING:
     from sememekit.reports.explanation import Compared
 
 BAR_WIDTH = 12
+
+Tops = Annotated[
+    list[int] | None,
+    option("--top", "k: score the top k sememes of each ranking; may be repeated.", min=1, show_default="1, 5 and 10"),
+]
+Contexts = Annotated[int | None, option("--contexts", "Sample whole sentences up to N positions. Default: all.", min=1)]
 
 
 def print_words(explanation: Explanation) -> None:
@@ -35,12 +46,15 @@ def print_words(explanation: Explanation) -> None:
     if isinstance(explanation, OverlayExplanation):
         print_compared(compared(explanation))
         console.print(f"with {escape(explanation.overlay)}:", soft_wrap=True)
+    _print_asked(explanation)
     if explanation.no_senses is not None:
         words = [(word.word, percent(word.probability), share_bar(word.probability)) for word in explanation.words]
         print_table("", ("next word", "probability", ""), words, numeric={1})
         return
-    with_senses = ("next word", "probability", "", "share", "sense", "sememes with their probability here")
-    print_table("", with_senses, _senses(explanation), numeric={1, 3})
+    with_senses = ("next word", "probability", "", "share", "", "sense", "sememes with their probability here")
+    apart = [word.is_told_apart for word in explanation.words for _ in word.senses]
+    faint = {number for number, told in enumerate(apart) if not told}
+    print_table("", with_senses, _senses(explanation), {1, 3}, faint)
     if explanation.expected:
         columns = ("sememe", "probability", "", "mean", "rise", "lift", "running words")
         rows = [_expected(item) for item in explanation.expected]
@@ -85,7 +99,8 @@ def _senses(explanation: Explanation) -> Iterator[tuple[str, ...]]:
         cells = (word.word, percent(word.probability), share_bar(word.probability))
         for sense in word.senses:
             label = sense.title if word.annotated else "no annotation"
-            yield (*cells, percent(sense.share, 0), label, sememe_shares(sense.sememes))
+            bar = share_bar(sense.share, 1 / len(word.senses))
+            yield (*cells, percent(sense.share, 0), bar, label, sememe_shares(sense.sememes))
             cells = ("", "", "")
 
 
@@ -96,9 +111,31 @@ def sememe_shares(sememes: tuple[ContextSememe, ...]) -> str:
     )
 
 
-def share_bar(share: float) -> str:
-    """A share as a bar of at most ``BAR_WIDTH`` signs, one at least."""
-    return "█" * round(share * BAR_WIDTH) or "▏"
+def _print_asked(explanation: Explanation) -> None:
+    """The word that was named, with its senses in the whole sentence."""
+    asked = explanation.asked
+    if asked is None:
+        return
+    rank = f"{asked.rank:,} of the words that may come next, {percent(asked.word.probability, 2)}"
+    say(f"{asked.word.word} {' '.join(asked.right)}: rank {rank}")
+    if asked.tags:
+        shares = {frozenset(item.name for item in sense.sememes): sense.share for sense in asked.word.senses}
+        rows = [
+            (one.number, " ".join(one.sememes), percent(one.probability), percent(shares[frozenset(one.sememes)]))
+            for one in asked.tags
+        ]
+        print_table(f"Senses of {asked.word.word} here", ("sense", "sememes", "whole sentence", "share before it"), rows)
+        for line in asked.accuracy:
+            say(line)
+
+
+def share_bar(share: float, tick: float | None = None) -> str:
+    """A share as a bar of at most ``BAR_WIDTH`` signs, one at least, with a stroke at ``tick`` where one is given."""
+    bar = "█" * round(share * BAR_WIDTH) or "▏"
+    if tick is None:
+        return bar
+    place = min(round(tick * BAR_WIDTH), BAR_WIDTH - 1)
+    return f"{bar[:place].ljust(place)}│{bar[place + 1 :]}"
 
 
 def print_text(explanation: WritingExplanation) -> None:
@@ -199,3 +236,38 @@ def print_embeddings(report: EmbeddingsReport) -> None:
                 name = ""
         title = f"{word.word}: {word.occurrences:,} times in {report.split}"
         print_table(title, ("embedding", "context", "posterior"), rows, numeric=2)
+
+
+def score_explanations(
+    run: Path,
+    split: str,
+    data: Path | None,
+    html: Path | None,
+    figure: Path | None,
+    tops: list[int] | None,
+    mean: str,
+    contexts: int | None,
+    seed: int,
+    which: Any,
+    device: str,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """``eval RUN --explanations``; the plain function is in ``sememekit.analysis.explanations.evaluation``."""
+    from sememekit.analysis.explanations.evaluation import TOPS, evaluate_explanations
+    from sememekit.reports.explanation_scores import charts, scores_page
+
+    check_outputs(html, figure)
+    options: dict[str, Any] = {"split": split, "mean": mean, "data": data, "contexts": contexts, "seed": seed}
+    with progress_bars(quiet) as show:
+        report = evaluate_explanations(run, tops=tops or TOPS, device=device, which=which, progress=show, **options)
+    give_out(Result(report, scores_page, _print_scores, charts), html, figure, json=json, quiet=quiet)
+
+
+def _print_scores(report: ExplanationScores) -> None:
+    from sememekit.reports.explanation_scores import remarks, tables
+
+    for table in tables(report):
+        print_table(table.title, table.columns, table.rows)
+    for line in remarks(report):
+        say(line)

@@ -91,6 +91,9 @@ Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
 TestUnlessGiven = Annotated[str | None, option("--split", _SPLIT.help, autocompletion=complete_split, show_default="test")]
 EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use instead of those of the training.")]
+BatchSize = Annotated[
+    int | None, option("--batch-size", "Batch size: columns the text is read in; 1 is the exact stream.", min=1)
+]
 Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a file of 'lookup --change'; nothing is trained.")]
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
 Mean = Annotated[str, _MEAN]
@@ -135,6 +138,15 @@ Sources = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=L
 SourcesOrOpen = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON, show_default="open")]
 Side = Annotated[
     Literal["chinese", "english"], option("--side", "Language of the words that are read from hownet, openhownet.")
+]
+
+SenseMethod = Annotated[
+    Literal["combined", "substitution", "usual", "share", "lift"] | None,
+    option("--method", "How senses are tagged (docs/senses.md).", show_default="combined"),
+]
+SenseSources = Annotated[
+    list[str] | None,
+    option("--source", "Lexicon for words that the run does not annotate; may be repeated.", metavar=LEXICON),
 ]
 
 Recipe = Annotated[

@@ -39,21 +39,21 @@ _PANELS: Final = {
     "Start": "quickstart doctor",
     "Data and lexicon": "preprocess segment lookup build-sememe-graph",
     "Train": "train extend sweep recipes settings cluster-update",
-    "Measure": "evaluate-ppl eval evaluate-explanations score compare reproduce",
-    "Use and look inside": "predict generate explain analyze clusters report",
+    "Measure": "evaluate-ppl eval score compare reproduce",
+    "Use and look inside": "predict generate tag explain analyze clusters report",
     "Share": "push pull card",
     "Attack": "attack",
 }
 PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
-FORMER_NAMES: Final = frozenset({"baseline"})
-"""Subcommands that became an option of another one (``eval --baseline``): they run, and no list has them."""
+FORMER_NAMES: Final = {"baseline": ("eval", "--baseline", "lead"), "evaluate-explanations": ("eval", "--explanations")}
+"""Earlier subcommands -> what they are now: they run, and no list has them."""
 
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "extend", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict"}
-    | {"generate", "recipes validate", "compare", "explain", "analyze", "clusters", "evaluate-explanations", "push", "pull"}
-    | {"card"}
+    | {"generate", "recipes validate", "compare", "explain", "tag", "analyze", "clusters"}
+    | {"push", "pull", "card"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 
@@ -68,6 +68,7 @@ class Program(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Parse, run, and leave with an exit code; without ``standalone_mode`` return that code."""
         arguments = list(sys.argv[1:] if args is None else args)
+        arguments[:1] = FORMER_NAMES.get("".join(arguments[:1]), arguments[:1])
         use_utf8_in_pipes()
         with _remarks(arguments), _trust(arguments), words_of_bash():
             code = self._run(arguments, {**extra, "prog_name": "sememekit"})
@@ -130,7 +131,7 @@ class _Subcommands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            panel = None if name in FORMER_NAMES else PANELS[name]
+            panel = PANELS[name]
             module = _module_of(name)
             app = typer.Typer(add_completion=False)
             if isinstance(module.command, typer.Typer):
@@ -138,7 +139,7 @@ class _Subcommands(Mapping[str, Any]):
                 self._made[name] = typer.main.get_group(app).commands[name]
             else:
                 told, shown_lines = paragraphs(module.command.__doc__), example(*module.EXAMPLES)
-                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel, hidden=panel is None)(module.command)
+                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel)(module.command)
                 self._made[name] = typer.main.get_command(app)
                 settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
                 self._made[name].former = {**settings, **getattr(module, "NO_OPTIONS", {})}

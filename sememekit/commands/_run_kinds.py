@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sememekit.runs.run import Run
     from sememekit.tasks.base import Kind
 
-_SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--input"}
+_SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--input", "sources": "--source"}
 """How options are typed whose parameter has another name."""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, option
 from sememekit.commands._printing import hint, print_fields, print_json, remark
+from sememekit.commands._suggesting import suggest_for
 from sememekit.errors import ConfigError, GraphError
 from sememekit.figures import percent
 from sememekit.files import typed
@@ -22,7 +23,7 @@ EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.
 LEAST_COVERAGE = 0.2
 """Share of the running words below which a lexicon is hardly one of this text."""
 NUM_WORDS_SHOWN = 10
-"""Words without annotation that are named; --unannotated names all."""
+"""Words without annotation that are named; --unannotated FILE.tsv has all."""
 
 
 def command(
@@ -38,7 +39,10 @@ def command(
         float, option("--drop-edges", "Fraction of annotations to remove at random.", min=0.0, max=1.0)
     ] = 0.0,
     yes_download: Annotated[bool, option("--yes-download", "Allow openhownet to download its data.")] = False,
-    unannotated: Annotated[bool, option("--unannotated", "Print every word that no source knows.")] = False,
+    unannotated: Annotated[
+        Path | None,
+        option("--unannotated", "Write the words that no source knows: count, suggested sememes, example.", metavar="FILE.tsv"),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -60,6 +64,10 @@ def command(
         defining_words=defining_words,
         yes_download=yes_download,
     )
+    if unannotated is not None and report.statistics.words_without_annotation:
+        from sememekit.sememes.suggesting import write_suggestions
+
+        write_suggestions(unannotated, suggest_for(data, sources, side))
     if json:
         print_json(report, without=None if unannotated else {"statistics": {"words_without_annotation"}})
         return
@@ -78,9 +86,8 @@ def command(
     for line in report.history:
         remark(line, quiet)
     if without:
-        named = without if unannotated else without[:NUM_WORDS_SHOWN]
-        shown, rest = " ".join(named), len(without) - len(named)
-        more = f", and {rest:,} more (--unannotated names all)" if rest else ""
+        shown, rest = " ".join(without[:NUM_WORDS_SHOWN]), len(without) - NUM_WORDS_SHOWN
+        more = f", and {rest:,} more (--unannotated FILE.tsv has all)" if rest > 0 else ""
         remark(f"words without annotation: {shown}{more}", quiet)
     train = typed("sememekit", "train", "--decoder", "sdlm", "--data", data, "--graph", out, "--out", "runs/sdlm")
     hint(f"next: {train}", quiet)
@@ -107,8 +114,9 @@ def build_sememe_graph(
     """
     from sememekit.data.prepared import PreparedData
     from sememekit.files import GRAPH, RunWarning, check_output
-    from sememekit.sememes import SememeGraph, build_graph, graph_statistics, open_lemmas, open_lexicons
-    from sememekit.sememes.statistics import GraphReport, LexiconUse
+    from sememekit.sememes import SememeGraph, build_graph, graph_statistics, lexicon_reader, open_lemmas, open_lexicons
+    from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
+    from sememekit.text.scripts import traditional_hint
 
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")
@@ -121,7 +129,7 @@ def build_sememe_graph(
     if not any(entry.is_from_lexicon for entry in graph.entries()):
         raise GraphError(
             f"no word of {data} is in {' or '.join(sources)}, so that the graph would be empty; give a lexicon of the language "
-            "of the text, and cut the text into its words (sememekit segment)"
+            f"of the text, and cut the text into its words (sememekit segment){traditional_hint(vocabulary.tokens)}"
         )
     if out.exists() and out.stat().st_size:
         try:
@@ -136,7 +144,8 @@ def build_sememe_graph(
     if statistics.lexicon_coverage < LEAST_COVERAGE:
         warnings.warn(
             f"only {percent(statistics.lexicon_coverage)} of the running words are in {' or '.join(sources)}: see that the "
-            "lexicon is of the language of the text, and that the text is cut into its words",
+            "lexicon is of the language of the text, and that the text is cut into its words"
+            + traditional_hint(statistics.words_without_annotation),
             RunWarning,
             stacklevel=2,
         )
@@ -151,6 +160,9 @@ def build_sememe_graph(
         )
         for source, lexicon, named in zip(sources, lexicons, graph.lexicons, strict=True)
     )
+    by_hand = [getattr(lexicon_reader(source)[0], "names_by_hand", False) for source in sources]
+    for told in source_remarks(uses, lexicons, by_hand) if len(uses) > 1 and not drop_edges else ():
+        warnings.warn(told, RunWarning, stacklevel=2)
     return GraphReport(
         out=str(out),
         fingerprint=graph.fingerprint,

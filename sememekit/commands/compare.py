@@ -9,6 +9,7 @@ import typer
 
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import (
+    BatchSize,
     Device,
     Dtype,
     EvaluationData,
@@ -44,9 +45,7 @@ def command(
     by: Annotated[str | None, option("--by", "Of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
     split: Split = "test",
     data: EvaluationData = None,
-    batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Batch size: columns the text is read in; 1 is the exact stream.")
-    ] = None,
+    batch_size: BatchSize = None,
     which: Which = "best",
     csv: Annotated[Path | None, option("--csv", "Also write the table as CSV, with all digits.")] = None,
     latex: Annotated[Path | None, option("--latex", "Also write the table for LaTeX (package booktabs).")] = None,

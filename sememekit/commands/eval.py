@@ -7,21 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sememekit.commands import _options as shared
-from sememekit.commands import baseline as lead_baseline
-from sememekit.commands._options import given, option, refuse
+from sememekit.commands._explanations import Contexts, Tops, score_explanations
+from sememekit.commands._options import SenseMethod, SenseSources, given, option, refuse
 from sememekit.commands._printing import in_per_cent, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._run_kinds import Way, choose, open_run
-from sememekit.figures import percent
+from sememekit.figures import percent, percent_interval
 
 if TYPE_CHECKING:
     from sememekit.analysis.evaluate import LabelMetrics, MetricsReport
     from sememekit.analysis.segmentation import SegmentationReport
+    from sememekit.analysis.senses.evaluation import SenseScores
     from sememekit.runs.run import Run as LoadedRun
 
 MarksName = Literal["found", "given"]
 
-EXAMPLES = ("sememekit eval runs/sdlm --split valid --json",)
+EXAMPLES = (
+    "sememekit eval runs/sdlm --split valid --json",
+    "sememekit eval runs/sdlm --senses gold.tsv",
+    "sememekit eval runs/sdlm --explanations --html scores.html",
+)
 
 
 def command(
@@ -48,29 +53,62 @@ def command(
         option("--marks", "With --segmentation: numbers, Latin words and punctuation are found (default), or given."),
     ] = None,
     decode: shared.Decode = None,
+    senses: Annotated[
+        Path | None,
+        option("--senses", "Score tagged senses against gold: lines of SememeWSD, a table or CoNLL-U.", metavar="GOLD"),
+    ] = None,
+    method: SenseMethod = None,
+    sources: SenseSources = None,
+    explanations: Annotated[
+        bool, option("--explanations", "Score the sememes that explain lists against those of the next word.")
+    ] = False,
+    tops: Tops = None,
+    mean: shared.MeanIfGiven = None,
+    contexts: Contexts = None,
+    seed: shared.SeedIfGiven = None,
+    html: shared.Html = None,
+    figure: shared.Figure = None,
     baseline: Annotated[
         Literal["lead"] | None, option("--baseline", "Instead: ROUGE of the beginning of each source; RUN is prepared pairs.")
     ] = None,
-    lead: lead_baseline.Lead = None,
-    rouge: lead_baseline.Rouge = None,
+    lead: Annotated[
+        str | None,
+        option("--lead", "With --baseline: N-words, N-bytes or N-characters (default: by data set).", metavar="N-UNIT"),
+    ] = None,
+    rouge: Annotated[
+        list[str] | None,
+        option("--rouge", "With --baseline: gigaword, duc, lcsts-characters or lcsts-words; may be repeated."),
+    ] = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",
     dtype: shared.Dtype = None,
     json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Metrics of the task: accuracy, ROUGE or BLEU, perplexity, word segmentation.
+    """Metrics of the task: accuracy, ROUGE or BLEU, perplexity, word segmentation, senses, explanations.
+
+    --senses compares the senses that every method tags with those that people gave (docs/senses.md), and stores the accuracy
+    beside RUN for tag. --explanations: how often the sememes that explain lists are those of the next word, against rankings by
+    raw gates, by training frequency and at random, with 95 % intervals over sentences (docs/explaining.md).
 
     RUN may be a folder that train --seeds wrote: then the metrics of each seed, with mean and standard deviation.
     """
     if baseline is not None:
-        lead_baseline.command(run, split or "test", lead, rouge, texts, json)
+        _lead(run, json, lead=lead, rouge_by=rouge or (), texts=texts, **given(split=split))
         return
     refuse({"lead": lead, "rouge": rouge}, "only together with --baseline lead")
+    own = {"top": tops, "mean": mean, "contexts": contexts, "seed": seed, "html": html, "figure": figure}
+    if explanations:
+        refuse({"senses": senses, "dtype": dtype, "set": overrides, "texts": texts}, "not together with --explanations")
+        chosen = html, figure, tops, mean or "counts", contexts, 1 if seed is None else seed
+        score_explanations(run, split or "test", data, *chosen, which, device, json, quiet)
+        return
+    refuse(own, "only together with --explanations")
     from sememekit.training.checkpoint import seed_runs
 
     if not (run / "plan.json").is_file() and (seeds := seed_runs(run)):
         only = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words, "lexicon": lexicon}
+        only |= {"senses": senses, "source": sources}
         refuse(only | {"marks": marks, "decode": decode}, f"eval takes it with one run, such as {seeds[0]}")
         _seeds(run, json, quiet, which=which, device=device, **given(split=split, data=data, dtype=dtype))
         return
@@ -86,6 +124,25 @@ def command(
 
         most = words_read(loaded, report.source_words)
         remark(told_of_cut(report.cut_sources, report.examples, most), quiet)
+
+
+def _lead(data: Path, json: bool, **options: Any) -> None:
+    """ROUGE of the beginning of each source as a headline."""
+    from sememekit.analysis.lead_baseline import baseline
+
+    report = baseline(data, **options)
+    if json:
+        print_json(report)
+        return
+    rows = [
+        (f"{metric} ({scores.name})", *in_per_cent((found.value, found.low, found.high)))
+        for scores in report.scores
+        for metric, found in (("ROUGE-1", scores.rouge1), ("ROUGE-2", scores.rouge2), ("ROUGE-L", scores.rougeL))
+    ]
+    title = f"The first {report.lead.replace('-', ' ')} of {report.examples:,} sources ({data}, {report.split}), in per cent"
+    print_table(title, ("", "score", "from", "to"), rows)
+    for scores in report.scores:
+        say(scores.signature)
 
 
 def _seeds(folder: Path, json: bool, quiet: bool, **options: Any) -> None:
@@ -115,6 +172,16 @@ def _metrics(run: LoadedRun, **options: Any) -> tuple[Any, Callable[[Any], None]
     from sememekit.analysis.evaluate import evaluate
 
     return evaluate(run, **options), _print_metrics
+
+
+def _words(run: LoadedRun, *, senses: Path | None = None, **options: Any) -> tuple[Any, Callable[[Any], None]]:
+    if senses is None:
+        refuse({"source": options.get("sources"), "method": options.get("method")}, "only together with --senses GOLD")
+        return _metrics(run, **options)
+    refuse({name: options.get(name) for name in ("split", "data", "dtype")}, "eval --senses reads GOLD alone; leave this out")
+    from sememekit.analysis.senses.evaluation import evaluate_senses
+
+    return evaluate_senses(run, senses, **options), _print_senses
 
 
 def _lattice(
@@ -198,9 +265,27 @@ def _print_segmentation(report: SegmentationReport) -> None:
     say(f"{first.sentences:,} sentences, {first.gold_words:,} gold words; {intervals}")
 
 
+def _print_senses(report: SenseScores) -> None:
+    rows = []
+    for row in report.rows:
+        cells = [percent_interval(one.value, one.low, one.high) for one in (row.micro, row.macro)]
+        above = row.above_random
+        rows.append((row.name, *cells, percent_interval(above.value, above.low, above.high, sign="+")))
+    title = f"Senses of {report.gold} tagged by {report.run}"
+    print_table(title, ("method", "micro", "macro over words", "micro minus at random"), rows)
+    columns = ("word", "senses", "targets", *report.words[0].accuracy)
+    cells_of = [(one.word, one.senses, one.targets, *(percent(x, 0) for x in one.accuracy.values())) for one in report.words]
+    print_table("By word", columns, cells_of)
+    say(f"{report.targets:,} targets; intervals: 95 %, bootstrap over targets, of macro over words")
+    for one in report.left_out:
+        say(f"left out: {one.count:,} {one.cause}; the first: {one.first}")
+    if not report.stored:
+        say("the folder of the run cannot be written, so tag will not know this measurement")
+
+
 WAYS = (
     Way("texts", "a model of headlines or dialogue", frozenset({"overrides", "texts"}), _metrics),
     Way("lattices", "a lattice model", frozenset({"segmentation", "words", "lexicon", "marks", "decode"}), _lattice),
     Way("labels", "a classifier", frozenset(), _metrics),
-    Way("words", "a model that predicts words", frozenset(), _metrics),
+    Way("words", "a model that predicts words", frozenset({"senses", "method", "sources"}), _words),
 )

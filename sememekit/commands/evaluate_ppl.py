@@ -12,7 +12,19 @@ import typer
 
 from sememekit.analysis.groupings import Grouping
 from sememekit.commands._completion import complete_setting
-from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Overlay, Quiet, Run, Split, Which, option
+from sememekit.commands._options import (
+    BatchSize,
+    Device,
+    Dtype,
+    EvaluationData,
+    Json,
+    Overlay,
+    Quiet,
+    Run,
+    Split,
+    Which,
+    option,
+)
 from sememekit.commands._printing import print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
@@ -57,9 +69,7 @@ def command(
     overlay: Overlay = None,
     data: EvaluationData = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph for --by, where the run has none.")] = None,
-    batch_size: Annotated[
-        int | None, option("--batch-size", "Batch size: columns the text is read in; 1 is the exact stream.", min=1)
-    ] = None,
+    batch_size: BatchSize = None,
     which: Which = "best",
     cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
     dynamic: Annotated[bool, option("--dynamic", "Dynamic evaluation: a gradient step after each segment.")] = False,
@@ -150,7 +160,7 @@ def _print_report(report: PerplexityReport) -> None:
 
 def _print_seeds(report: SeedsPerplexity) -> None:
     """A row for each seed, then mean and standard deviation; groups of words with their means."""
-    from sememekit.analysis.scored_runs import SCALES
+    from sememekit.measure.sides import SCALES
 
     adapted = [one.adaptation.static_perplexity for one in report.reports if one.adaptation is not None]
     columns = ["seed", "perplexity", "tokens", "checkpoint", *(["perplexity as trained"] if adapted else [])]

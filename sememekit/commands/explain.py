@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     'sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html',
+    'sememekit explain runs/sdlm "他" --word 打 --right "电话 给 我"',
     'sememekit explain runs/nli "A man sleeps." "He is awake." --html why.html',
 )
 
@@ -50,6 +51,12 @@ def command(
     html: shared.Html = None,
     figure: shared.Figure = None,
     overlay: shared.Overlay = None,
+    word: Annotated[
+        str | None, option("--word", "Language models: also tell the senses of this word after CONTEXT.", metavar="WORD")
+    ] = None,
+    right: Annotated[
+        str | None, option("--right", "With --word: the words after it, between blanks.", metavar="TEXT", show_default="none")
+    ] = None,
     apart: shared.Apart = False,
     embeddings: Annotated[
         bool,
@@ -117,6 +124,8 @@ def _words(run: LoadedRun, text: str, *, quiet: bool, **options: Any) -> Result:
     from sememekit.commands._explanations import print_words
     from sememekit.reports.explanation import explanation_page
 
+    if "word" not in options:
+        refuse({"right": options.get("right")}, "only together with --word WORD, after which this text comes")
     with progress_bars(quiet) as show:
         found = explain(run, text, progress=show, **options)
     return Result(found, explanation_page, print_words)
@@ -134,5 +143,5 @@ WAYS = (
         _text,
     ),
     Way("lattices", "a lattice model", frozenset({"embeddings", "split", "data"}), _lattice),
-    Way("words", "a model that predicts words", MEANS | {"top", "top_sememes", "overlay"}, _words),
+    Way("words", "a model that predicts words", MEANS | {"top", "top_sememes", "overlay", "word", "right"}, _words),
 )

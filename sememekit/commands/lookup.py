@@ -11,6 +11,7 @@ import typer
 from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, option, others_typed
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, result_console, say
+from sememekit.commands._suggesting import print_suggestions
 from sememekit.errors import DataError
 from sememekit.files import typed
 
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 
     from sememekit.sememes import Side as SideName
     from sememekit.sememes.lookup import DefinitionTree, LookupReport
-    from sememekit.sememes.searching import SearchReport
+    from sememekit.sememes.searching import PairsReport, SearchReport
 
 EXAMPLES = (
     "sememekit lookup 希望",
     "sememekit lookup --sememe fruit",
     "sememekit lookup 苹果 --similar",
+    "sememekit lookup 苹果 水果",
+    "sememekit lookup --suggest 一个 心里",
     "sememekit lookup --source hownet:hownet.txt --source open --dump merged.tsv",
     "sememekit lookup --source open --diff table:merged.tsv",
     "sememekit lookup --check",
@@ -38,24 +41,29 @@ NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --ov
 
 def command(
     context: typer.Context,
-    word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="The word to look up.", show_default=False)] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WORD]...", help="A word to look up; of two words their similarity.", show_default=False),
+    ] = None,
     sources: SourcesOrOpen = None,
     side: Side = "chinese",
     sememes: Annotated[
         list[str] | None,
         option(
             "--sememe",
-            "Instead: words that have this sememe; one side of english|中文 is enough. May be repeated: all in one sense.",
+            "Instead: words with this sememe, or a side of it (english, 中文). May be repeated: all in one sense.",
             metavar="SEMEME",
         ),
     ] = None,
     similar: Annotated[bool, option("--similar", "Words whose sememes are most similar to those of WORD.")] = False,
     top: Annotated[
-        int, option("--top", "With --sememe, --similar and --diff: words that are listed; --json has all of --diff.", min=1)
+        int, option("--top", "With --sememe, --similar, --diff, --suggest (default there: 5): how many are listed.", min=1)
     ] = 20,
     dump: Annotated[
         Path | None,
-        option("--dump", "Instead: write all senses of --source, merged, into a file that table:FILE reads.", metavar="FILE"),
+        option(
+            "--dump", "Write all senses of --source, merged (or what --suggest found) as table:FILE reads it.", metavar="FILE"
+        ),
     ] = None,
     diff: Annotated[str | None, option("--diff", "Instead: how --source differs from this lexicon.", metavar=LEXICON)] = None,
     check: Annotated[bool, option("--check", "Check the open lexicon for consistency instead.")] = False,
@@ -68,78 +76,141 @@ def command(
             show_default=False,
         ),
     ] = None,
+    pairs: Annotated[
+        Path | None,
+        option("--pairs", "Instead: similarity of pairs of words; with a third column Spearman's rho.", metavar="FILE"),
+    ] = None,
+    suggest: Annotated[bool, option("--suggest", "Suggest sememes for WORD..., by its parts and by neighbours.")] = False,
+    unannotated_of: Annotated[
+        Path | None,
+        option("--unannotated-of", "With --suggest: the words of prepared data without annotation.", metavar="DATA"),
+    ] = None,
+    vectors: Annotated[
+        Path | None, option("--vectors", "With --suggest: a run, or a text file, whose word vectors say what is near.")
+    ] = None,
+    held_out: Annotated[
+        int | None,
+        option("--held-out", "With --suggest: measure it on so many words of --source.", min=1),
+    ] = None,
     graph: Annotated[
         Path | None,
-        option("--graph", "Of WORD or --change: a sememe graph, or a run with one, in place of --source.", show_default=False),
+        option("--graph", "In place of --source: a sememe graph, or a run with one.", show_default=False),
     ] = None,
     overlay: Annotated[
-        Path, option("--overlay", "With --change: file that is written or added to; with --graph: changes of WORD.")
+        Path, option("--overlay", "With --change, --suggest: file that is written; with --graph: changes of WORD.")
     ] = Path("overlay.txt"),
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Show the senses and sememes of a word as a tree; exit code 1 when no lexicon knows it.
 
-    Or ask the other way round: words of a sememe, words with similar sememes; merge lexicons into one file, and compare two.
+    Or ask the other way round: words of a sememe, words with similar sememes, how similar two words are; merge
+    lexicons into one file, and compare two.
+
+    With --suggest it proposes sememes for words without annotation, and --dump writes them as a table to be corrected.
 
     With --change it writes an overlay, a small text file of changes that a trained run reads its graph with.
     """
     if change is not None and (taken := next((value for value in change if value.startswith("--") and value != "--"), None)):
         fail_usage(f"--change takes two values, and {taken} was taken for one; give both: --change WORD '+SEMEME -SEMEME'")
+    words = words or []
     asked = {
-        "WORD": word is not None,
+        "WORD": bool(words) and not suggest,
         "--sememe": bool(sememes),
-        "--dump": dump is not None,
+        "--dump": dump is not None and not suggest,
         "--diff": diff is not None,
         "--check": check,
         "--change": change is not None,
+        "--pairs": pairs is not None,
+        "--suggest": suggest,
     }
     chosen = [name for name, is_asked in asked.items() if is_asked]
     if len(chosen) != 1:
         fail_usage(f"give one of {', '.join(asked)}" + (f", and not {' with '.join(chosen)}" if chosen else ""))
-    if similar and word is None:
+    way = "--similar" if similar and chosen == ["WORD"] else "two words" if len(words) == 2 and not suggest else chosen[0]
+    if way in ("WORD", "--similar") and len(words) > 1:
+        fail_usage(f"give one WORD, or two for their similarity, and not {len(words)}; --suggest takes any number")
+    if similar and way != "--similar":
         fail_usage("--similar needs a WORD")
-    if graph is not None and change is None and word is None:
-        fail_usage("--graph needs WORD or --change")
-    if graph is not None and similar:
-        fail_usage("--similar asks lexicons: give --source in place of --graph")
-    if graph is not None and sources:
-        fail_usage("give --graph or --source, not both")
+    if suggest and (bool(words) + (unannotated_of is not None) + (held_out is not None)) != 1:
+        fail_usage("--suggest needs WORD..., or --unannotated-of DATA, or --held-out N")
     typed = others_typed(context, ())
-    if check and (unread := [name for name in ("--source", "--side") if name in typed]):
-        fail_usage(f"--check is of the open lexicon alone; leave {' and '.join(unread)} out")
-    if "--side" in typed and graph is not None:
+    for name, ways in _ONLY_WITH.items():
+        if name in typed and way not in ways:
+            fail_usage(f"{name} needs {', '.join(ways[:-1])}{' or ' if ways[1:] else ''}{ways[-1]}; leave it out")
+    if graph is not None and sources and not suggest:
+        fail_usage("give --graph or --source, not both")
+    if "--side" in typed and graph is not None and not suggest:
         fail_usage("--side is of lexicons, and a graph has its words; leave it out with --graph")
-    if "--top" in typed and not (sememes or similar or diff is not None):
-        fail_usage("--top needs --sememe, --similar or --diff; leave it out")
-    if "--overlay" in typed and change is None and graph is None:
+    if "--overlay" in typed and graph is None and change is None:
         fail_usage(
-            "--overlay needs --change, or WORD with --graph; a trained run reads an overlay with: sememekit explain RUN TEXT "
-            "--overlay FILE"
+            "--overlay needs --change, or WORD or --suggest with --graph; a trained run reads an overlay with: "
+            "sememekit explain RUN TEXT --overlay FILE"
         )
-    from sememekit.sememes.searching import similar_words, words_with
+    from sememekit.sememes.searching import read_pairs, similar_words, similarity, words_with
 
-    given = tuple(sources or ("open",))
+    given, overlaid = tuple(sources or ("open",)), overlay if "--overlay" in typed else None
     if change is not None:
         _change(change, graph, sources, side, overlay, json, quiet)
+    elif suggest:
+        limit = top if "--top" in typed else 5
+        files = {"table": dump, "overlay": overlaid, "graph": graph}
+        print_suggestions(words, unannotated_of, held_out, given, side, vectors, limit, files, json, quiet)
     elif sememes:
         _print_found(words_with(sememes, given, side=side, top=top), json, quiet)
     elif dump is not None:
         _dump(dump, given, side, json, quiet)
     elif diff is not None:
         _diff(given, diff, side, top, json)
-    elif word is None:
+    elif pairs is not None or way == "two words":
+        asked_pairs = read_pairs(pairs) if pairs is not None else [(words[0], words[1], None)]
+        _print_pairs(similarity(asked_pairs, given, side=side, graph=graph), json)
+    elif check:
         _check_open_lexicon(json)
     elif similar:
-        _print_found(similar_words(word, given, side=side, top=top), json, quiet)
+        _print_found(similar_words(words[0], given, side=side, top=top, graph=graph), json, quiet)
     elif graph is not None:
-        _annotation(word, graph, overlay if "--overlay" in typed else None, json, quiet)
+        _annotation(words[0], graph, overlaid, json, quiet)
     else:
-        _look_up(word, given, side, json)
+        _look_up(words[0], given, side, json)
+
+
+_OF_WORDS = ("WORD", "two words", "--similar", "--pairs", "--suggest", "--change")
+_OF_LEXICONS = (*_OF_WORDS, "--sememe", "--dump", "--diff")
+_ONLY_WITH = {
+    "--graph": _OF_WORDS,
+    "--source": _OF_LEXICONS,
+    "--side": _OF_LEXICONS,
+    "--top": ("--sememe", "--similar", "--suggest", "--diff"),
+    "--overlay": ("--change", "--suggest", "WORD"),
+    "--unannotated-of": ("--suggest",),
+    "--vectors": ("--suggest",),
+    "--held-out": ("--suggest",),
+}
+"""Option -> what it is read with."""
+
+
+def _print_pairs(report: PairsReport, json: bool) -> None:
+    if json:
+        print_json(report)
+        return
+    with_gold = any(pair.gold is not None for pair in report.pairs)
+    rows = []
+    for pair in report.pairs:
+        sememes = (" ".join(f"[{name}]" if name in pair.shared else name for name in one) for one in pair.sememes)
+        rows.append((pair.first, pair.second, f"{pair.similarity:.2f}", *((pair.gold,) if with_gold else ()), *sememes))
+    columns = ("", "", "similarity", *(("gold",) if with_gold else ()), "sememes of the first", "of the second")
+    print_table(f"Similarity of the best pair of senses ({', '.join(report.sources)})", columns, rows, numeric=len(columns))
+    if report.unknown:
+        named = ", ".join(f"{first} {second}" for first, second in report.unknown[:5])
+        say(f"{len(report.unknown):,} pairs have a word without sememes: {named}")
+    if report.spearman is not None:
+        say(f"Spearman's rho over {report.judged:,} pairs: {report.spearman:.3f}")
 
 
 def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> None:
     from sememekit.sememes.lookup import lookup
+    from sememekit.text.scripts import traditional_hint
 
     report = lookup(word, sources, side=side)
     if json:
@@ -148,7 +219,8 @@ def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> N
         result_console().print(_word_tree(report))
     if not report.senses:
         near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
-        raise DataError(f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH")
+        told = f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH"
+        raise DataError(told + traditional_hint([word]))
 
 
 def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet: bool) -> None:
@@ -169,6 +241,8 @@ def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet:
 
 
 def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:
+    if not report.senses:
+        raise DataError(f"no other word shares a sememe with {' '.join(report.asked)}; add a lexicon: --source FORMAT:PATH")
     if json:
         print_json(report)
         return

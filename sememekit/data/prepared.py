@@ -18,6 +18,7 @@ signature when it is first used, and that file is read from then on, whatever ta
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -135,6 +136,19 @@ class PreparedData:
             raise DataError(f"{self.folder}: no split {split!r}; name another one (--split): {', '.join(self.splits)}")
         self.check(split)
         return self._mapped[f"{split}.bin"]
+
+    def first_contexts(self, words: Sequence[str], around: int = 8) -> dict[str, str]:
+        """Each word with those around its first occurrence, blanks between; words that never occur are left out."""
+        wanted = {self.vocabulary.id(word): word for word in words}
+        found: dict[str, str] = {}
+        for split in self.splits:
+            tokens = self.tokens(split)
+            numbers, places = np.unique(tokens, return_index=True)
+            for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
+                if (word := wanted.pop(number, None)) is not None:
+                    near = tokens[max(0, place - around) : place + around + 1]
+                    found[word] = " ".join(self.vocabulary.decode(near.tolist()))
+        return found
 
     def train_counts(self) -> npt.NDArray[np.int64]:
         """Count each word in the training text alone, (V,). The vocabulary counts what it was made from: for some data sets all

@@ -236,6 +236,14 @@ class Decoder(nn.Module, ABC):
         """Probabilities of all senses and sememe gates in contexts ``hidden`` (N, H); None where there are none."""
         return None
 
+    def sense_logs(self, hidden: Tensor, words: Tensor, senses: Tensor) -> Tensor | None:
+        """(N, S') log p(sense | context) up to one number a context, of ``senses`` (S',): all of the distinct ``words`` (W,).
+
+        Contexts are ``hidden`` (N, H); maybe cheaper than ``sense_probabilities``, and None where there are no senses.
+        """
+        found = self.sense_probabilities(hidden)
+        return None if found is None else found.log_senses_NS[:, senses]
+
 
 @dataclass(frozen=True)
 class ClusterChange:

@@ -239,3 +239,6 @@ class SDLM(NormalisedScores):
 
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
         return SenseProbabilities(sense_logits(self._inputs(hidden)).log_softmax(dim=0).T, self._gates(hidden).T)
+
+    def sense_logs(self, hidden: Tensor, words: Tensor, senses: Tensor) -> Tensor:
+        return sense_logits(self._inputs(hidden, words)).T

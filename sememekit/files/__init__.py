@@ -3,7 +3,20 @@
 from sememekit.files.encodings import by_its_beginning, from_gb18030, may_be_gb18030
 from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
-from sememekit.files.outputs import CARD, CLUSTERS, FIGURE, GRAPH, OVERLAY, PAGE, TABLE, TEXTS, Kind, check_output, write_output
+from sememekit.files.outputs import (
+    CARD,
+    CLUSTERS,
+    FIGURE,
+    GRAPH,
+    OVERLAY,
+    PAGE,
+    SUGGESTIONS,
+    TABLE,
+    TEXTS,
+    Kind,
+    check_output,
+    write_output,
+)
 from sememekit.files.packed import PACKED, CutArchiveError, DamagedArchiveError, packing_of, unpack_blocks, unpacked_name
 from sememekit.files.reading import (
     at_home,
@@ -43,6 +56,7 @@ __all__ = [
     "OVERLAY",
     "PACKED",
     "PAGE",
+    "SUGGESTIONS",
     "TABLE",
     "TEXTS",
     "CutArchiveError",

@@ -43,6 +43,9 @@ TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", lambda head: 
 GRAPH: Final = Kind("a sememe graph", _is_format(b"sememekitsememegraph"))
 CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_format(b"sememekitwordclusters"))
 TABLE: Final = Kind("a lexicon as 'lookup --dump' writes it", lambda head: head.startswith(b"word\tpos\tgloss\tsememes\tdef\n"))
+SUGGESTIONS: Final = Kind(
+    "suggested sememes as 'lookup --suggest' writes them", lambda head: head.startswith(b"word\tcount\tsememes\t")
+)
 CARD: Final = Kind(
     "a model card that sememekit wrote", lambda head: head.startswith(b"---\nlicense: ") and b"sememekit" in head
 )

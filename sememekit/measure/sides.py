@@ -1,10 +1,42 @@
-"""Two or more sides of one comparison, each of several trainings: their values at an equal budget."""
+"""Two or more sides of one comparison, each of several trainings: how figures are averaged, and values at an equal budget."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sememekit.measure.intervals import Estimate, Interval, interval
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the values of a figure are averaged and told apart.
+
+    ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
+    """
+
+    figure: Literal["perplexity", "accuracy"]
+    higher: bool
+    inner: Callable[[float], float]
+    outer: Callable[[float], float]
+    change: Callable[[float], float]
+
+    def mean(self, inner: Iterable[float]) -> float:
+        """The mean of figures, given as inner values: geometric of perplexities."""
+        return self.outer(statistics.fmean(inner))
+
+    def shown(self, estimate: Estimate) -> Interval:
+        """A difference of inner values as it is shown."""
+        return interval(Estimate(*map(self.change, (estimate.value, estimate.low, estimate.high))))
+
+
+SCALES: Final = {
+    "perplexity": Scale("perplexity", False, math.log, math.exp, math.expm1),
+    "accuracy": Scale("accuracy", True, float, float, float),
+}
 
 Curve = Sequence[tuple[float, float]]
 """A validation figure by what was spent for it: updates or seconds, rising."""

@@ -170,6 +170,27 @@ class Run(OpenRun):
             raise ConfigError(f"explain: {self.path} takes one text, given {1 + len(others)}")
         return Shown(function(self, text.split() if embeddings else text, **given), page)
 
+    def tag(self, text: Lines, **options: Any) -> Table:
+        """The most probable sense of each word, with its probability and sememes, and the nats of the word: of models that
+        predict words. The title says how often the method was right, where ``eval --senses`` measured it.
+
+        Args:
+            text: a sentence a line.
+            options: ``words`` (only these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``.
+        """
+        from sememekit.analysis.senses.tagging import header_of, tag
+
+        given = self._checked("tag", self._kind("tag", "words"), options, tag)
+        rows = [*tag(self, _lines("tag", text), **given)]
+        cells: list[tuple[Any, ...]] = []
+        for row in rows:
+            best = row.senses[0] if row.senses else None
+            own = (None, None, None) if best is None else (best.number, best.probability, " ".join(best.sememes))
+            cells.append((row.sentence, row.position, row.token, row.nats, *own))
+        columns = ("line", "position", "word", "nats", "sense", "probability", "sememes")
+        header = header_of(self, given.get("method", "combined"), given.get("sources", ()))
+        return Table(columns, cells, "; ".join(header.sentences()))
+
     def segment(self, text: Lines, decoding: Decoding = "viterbi") -> list[str] | list[list[str]]:
         """The words of a raw text: of lattice models. A string gives a list of words, several lines a list for each.
 
@@ -279,6 +300,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
+    "tag": frozenset({"words"}),
     "explain": frozenset(_KINDS),
     "segment": frozenset({"lattices"}),
     "generate": frozenset({"words", "texts"}),

@@ -32,7 +32,7 @@ from sememekit.data.segmenters import LEXICON, MODEL, MODELS, lexicon_bytes
 from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import sole_writer, sync_to_disk
+from sememekit.files import naming, sole_writer, sync_to_disk
 from sememekit.prepare.encode import IdWriter
 from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
@@ -119,7 +119,7 @@ class Pipeline:
             raise DataError(
                 f"--out {self._out}: cannot write in {self._out.parent} ({error.strerror or error}); give a folder elsewhere"
             ) from None
-        with sole_writer(self._work / "lock", self._is_busy):
+        with sole_writer(self._work / "lock", self._is_busy), naming(self._out):
             for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
                 left.unlink()
             try:

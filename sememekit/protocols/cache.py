@@ -47,11 +47,11 @@ CACHE_PRESETS: Final = {
 
 
 def cache_settings(preset: str | None = None, **given: Any) -> CacheSettings:
-    """The settings of a preset, replaced by the ``given`` fields that are not None. Raises ConfigError: no such preset."""
+    """The settings of a preset, replaced by the ``given`` fields. Raises ConfigError: no such preset."""
     if preset is not None and preset not in CACHE_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of the cache; allowed: {', '.join(CACHE_PRESETS)}")
     base = CacheSettings() if preset is None else CACHE_PRESETS[preset]
-    return CacheSettings(**{**base.model_dump(), **{name: value for name, value in given.items() if value is not None}})
+    return CacheSettings(**{**base.model_dump(), **given})
 
 
 class CacheGrid(Settings):

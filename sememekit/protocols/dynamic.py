@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import product
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import torch
@@ -65,16 +65,8 @@ DYNAMIC_PRESETS: Final = {
 _USUAL: Final = {"krause": "awd-ptb", "mos": "mos-ptb"}
 
 
-def dynamic_settings(
-    preset: str | None = None,
-    *,
-    rate: float | None = None,
-    decay: float | None = None,
-    epsilon: float | None = None,
-    scaling: Scaling | None = None,
-    segment: int | None = None,
-) -> DynamicSettings:
-    """The settings of a preset, with those that are given in their place; None is not given.
+def dynamic_settings(preset: str | None = None, **given: Any) -> DynamicSettings:
+    """The settings of a preset, replaced by the ``given`` fields.
 
     Without a preset, the published settings of the scaling for Penn Treebank. Rate and decay that are not given grow in
     proportion to the segment, as in the grid search of the public code. Raises ConfigError: no such preset, or one in another
@@ -82,19 +74,13 @@ def dynamic_settings(
     """
     if preset is not None and preset not in DYNAMIC_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")
-    base = DYNAMIC_PRESETS[preset or _USUAL[scaling or "krause"]]
-    if scaling is not None and scaling != base.scaling:
+    base = DYNAMIC_PRESETS[preset or _USUAL[given.get("scaling", "krause")]]
+    if (scaling := given.get("scaling", base.scaling)) != base.scaling:
         raise ConfigError(
             f"the numbers of the preset {preset!r} are in the scaling {base.scaling!r}, given {scaling!r}; leave one out"
         )
-    grown = (segment or PUBLISHED_SEGMENT) / PUBLISHED_SEGMENT
-    return DynamicSettings(
-        rate=base.rate * grown if rate is None else rate,
-        decay=base.decay * grown if decay is None else decay,
-        epsilon=base.epsilon if epsilon is None else epsilon,
-        scaling=base.scaling,
-        segment=segment or PUBLISHED_SEGMENT,
-    )
+    grown = given.get("segment", PUBLISHED_SEGMENT) / PUBLISHED_SEGMENT
+    return DynamicSettings(**{**base.model_dump(), "rate": base.rate * grown, "decay": base.decay * grown, **given})
 
 
 class DynamicGrid(Settings):

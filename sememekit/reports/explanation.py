@@ -94,4 +94,8 @@ def remarks(explanation: Explanation) -> list[str]:
         lines.append(f"The model does not know {', '.join(explanation.unknown)} and read {unknown} instead.")
     if explanation.no_senses is not None:
         lines.append(f"No senses: {explanation.no_senses}.")
+        return lines
+    lines.append("The stroke on the bar of a sense is the even share of the senses of its word.")
+    if not all(word.is_told_apart for word in explanation.words):
+        lines.append("Grey senses: the context does not tell them apart from what they are without any context.")
     return lines

@@ -1,4 +1,4 @@
-"""The tables, the chart and the page of ``sememekit evaluate-explanations``."""
+"""The tables, the chart and the page of ``sememekit eval --explanations``."""
 
 from __future__ import annotations
 

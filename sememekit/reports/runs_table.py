@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final, Literal
 
 from sememekit.analysis.compare_runs import RunsComparison, Side, SideMeasure
-from sememekit.analysis.scored_runs import SCALES
 from sememekit.errors import ConfigError
 from sememekit.figures import percent, percent_limits
 from sememekit.files import Kind
+from sememekit.measure.sides import SCALES
 from sememekit.reports.charts import Curves, Line
 
 _UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}

@@ -124,8 +124,9 @@ def extend(
     asked = sources if loaded.stored_graph is not None else sources or ("open",)
     new = read_new_words(words, known_graph, asked, side)
     added = [entry.word for entry in new.entries]
-    shares, counts = _shares(vocabulary, added, new.counts, prior)
-    contexts = _contexts(task, loaded.data(data), progress)
+    prepared = loaded.data(data)
+    shares, counts = _shares(int(prepared.train_counts()[unknown]), added, new.counts, prior)
+    contexts = _contexts(task, prepared, progress)
     larger = Vocabulary.from_counts(
         {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **dict.fromkeys(added, 0)}
     )
@@ -171,11 +172,9 @@ def what_was_added(run: Run) -> ExtendReport:
 
 
 def _shares(
-    vocabulary: Vocabulary, added: Sequence[str], counts: Mapping[str, int], prior: float
+    of_unknown: int, added: Sequence[str], counts: Mapping[str, int], prior: float
 ) -> tuple[list[float], dict[str, int]]:
     """What each new word has of the probability of ``<unk>``, and the count that this stands for."""
-    assert vocabulary.unknown_id is not None
-    of_unknown = int(vocabulary.counts[vocabulary.unknown_id])
     stated = [counts[word] for word in added if word in counts]
     if not stated:
         each = prior / len(added)

@@ -8,7 +8,8 @@ from pathlib import Path
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import OVERLAY, check_output
-from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
+from sememekit.sememes import Side, build_graph, open_lexicons
+from sememekit.sememes.graph import graph_at
 from sememekit.sememes.overlay import ChangedSense, apply_changes, near, parse_change, read_overlay, write_overlay
 from sememekit.sememes.statistics import counts_of_added
 from sememekit.text.vocabulary import Vocabulary
@@ -59,7 +60,7 @@ def annotation(word: str, graph: Path, overlay: Path | None = None) -> Annotatio
         overlay: changes to read it with.
 
     Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
-    word, found = word.strip(), _graph_at(graph)
+    word, found = word.strip(), graph_at(graph)
     if overlay is not None:
         found, _, _ = apply_changes(found, read_overlay(overlay))
     if word not in found.words:
@@ -73,14 +74,6 @@ def annotation(word: str, graph: Path, overlay: Path | None = None) -> Annotatio
         source=entry.source,
         senses=tuple(GraphSense(sense=number, label=sense.label, sememes=sense.sememes) for number, sense in senses),
     )
-
-
-def _graph_at(path: Path) -> SememeGraph:
-    """The graph of a file, or of the folder of a run."""
-    file = path / "graph.json" if path.is_dir() else path
-    if path.is_dir() and not file.exists():
-        raise ConfigError(f"--graph {path}: this folder keeps no graph.json; give a run with a graph, or a graph file")
-    return SememeGraph.load(file)
 
 
 def add_change(
@@ -109,7 +102,7 @@ def add_change(
     check_output(overlay, OVERLAY)
     earlier = read_overlay(overlay) if overlay.exists() and overlay.stat().st_size else ()
     if graph is not None:
-        base, checked = _graph_at(graph), str(graph)
+        base, checked = graph_at(graph), str(graph)
     else:
         lexicons = open_lexicons(sources, side)
         base = build_graph(Vocabulary.from_counts({word: 1 for one in lexicons for word in one.words}), lexicons)

@@ -79,5 +79,7 @@ def likely_format(path: Path) -> str:
         return "table"
     if (form := seems(lines)) and form != "cilin":
         return form
+    if not form and only_words(lines):
+        return "words"
     words = [line for line in lines[:2] if line.strip()]  # released lists begin with a blank line
     return "list" if form != "cilin" and words and "\t" not in words[0] else "table"

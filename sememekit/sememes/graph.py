@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.errors import GraphError
+from sememekit.errors import ConfigError, GraphError
 from sememekit.files import GRAPH, write_output
 from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph, render_structure
 from sememekit.sememes.special_tokens import UNKNOWN
@@ -231,6 +231,15 @@ class SememeGraph:
     def __repr__(self) -> str:
         sizes = f"{self.num_words} words, {self.num_senses} senses, {self.num_sememes} sememes, {self.num_sets} sets"
         return f"SememeGraph({sizes})"
+
+
+def graph_at(path: Path) -> SememeGraph:
+    """The graph of a file, or of the folder of a run. Raises ConfigError: the folder keeps none. Raises GraphError: as
+    ``SememeGraph.load``."""
+    file = path / "graph.json" if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise ConfigError(f"--graph {path}: this folder keeps no graph.json; give a run with a graph, or a graph file")
+    return SememeGraph.load(file)
 
 
 def _check_entries(entries: Sequence[WordEntry]) -> None:

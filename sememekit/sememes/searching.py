@@ -4,18 +4,21 @@ several."""
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import TABLE, check_output, write_output
+from sememekit.files import TABLE, check_output, read_text, write_output
 from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
 from sememekit.sememes.building import spellings
+from sememekit.sememes.graph import graph_at
 from sememekit.sememes.lexicon import PAIR
-from sememekit.sememes.overlay import near_spellings
+from sememekit.sememes.overlay import near, near_spellings
 
 DUMP_HEADER: Final = "word\tpos\tgloss\tsememes\tdef"
 """Columns of a file that ``dump_lexicons`` writes; ``table:FILE`` reads it."""
@@ -121,22 +124,20 @@ def words_with(
     return _report(sememes, sources, [_found(source, sense) for source, sense in found], top)
 
 
-def similar_words(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chinese", top: int = 20) -> SearchReport:
+def similar_words(
+    word: str, sources: Sequence[str] = ("open",), *, side: Side = "chinese", top: int = 20, graph: Path | None = None
+) -> SearchReport:
     """Words by how similar their sememes are, most similar first, each with its most similar sense.
 
     The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes and I adds up
     -log p(k), p(k) being the share of the senses that have sememe k: a rare sememe in common says more than a frequent one. It
-    is 1 for equal sets. ``top`` words are listed, 0 for all with a sememe in common. Raises ConfigError: no lexicon knows the
-    word with sememes. Raises DataError: as ``open_lexicon``.
+    is 1 for equal sets. ``top`` words are listed, 0 for all with a sememe in common. Words are those of ``sources``, or of a
+    ``graph``: a file, or the folder of a run. Raises ConfigError: none knows the word with sememes. Raises DataError,
+    GraphError: as ``open_lexicon`` and ``graph_at``.
     """
-    senses = list(_senses(open_lexicons(sources, side)))
-    own = next((same for form in spellings(word.strip()) if (same := [one for _, one in senses if one.word == form])), [])
-    if not own:
-        near = near_spellings(word, (sense.word for _, sense in senses))
-        hint = f" (near: {' '.join(near)})" if near else ""
-        raise ConfigError(f"no sense of {word!r} with sememes in {', '.join(sources)}{hint}; add a lexicon with --source")
-    counts = Counter(sememe for _, sense in senses for sememe in sense.sememes)
-    weight = {sememe: math.log(len(senses) / count) for sememe, count in counts.items()}
+    asked = (str(graph),) if graph is not None else tuple(sources)
+    senses = _all_senses(sources, side, graph)
+    own, weight = _own_senses(word, senses, asked), _weights(senses)
     found: dict[str, FoundSense] = {}
     for source, sense in senses:
         if sense.word == own[0].word:
@@ -146,7 +147,126 @@ def similar_words(word: str, sources: Sequence[str] = ("open",), *, side: Side =
         if shared and (best is None or similarity > (best.similarity or 0.0)):
             found[sense.word] = _found(source, sense, similarity, shared)
     ranked = sorted(found.values(), key=lambda one: (-(one.similarity or 0.0), one.word))
-    return _report((word,), sources, ranked, top)
+    return _report((word,), asked, ranked, top)
+
+
+class WordPair(Record):
+    """Two words with the similarity of their best pair of senses, these senses, and a person's judgement where there is one."""
+
+    first: str
+    second: str
+    similarity: float
+    sememes: tuple[tuple[str, ...], tuple[str, ...]]
+    shared: tuple[str, ...]
+    gold: float | None = None
+
+
+class PairsReport(Record):
+    """The similarities of pairs of words; ``unknown`` pairs have a word without sememes.
+
+    Attributes:
+        spearman: rank correlation with the judgements, over ``judged`` pairs; None without.
+    """
+
+    sources: tuple[str, ...]
+    pairs: tuple[WordPair, ...]
+    unknown: tuple[tuple[str, str], ...]
+    judged: int
+    spearman: float | None
+
+
+def similarity(
+    pairs: Sequence[tuple[str, str, float | None]],
+    sources: Sequence[str] = ("open",),
+    *,
+    side: Side = "chinese",
+    graph: Path | None = None,
+) -> PairsReport:
+    """The similarity of two words is that of their most similar pair of senses, as in ``similar_words``.
+
+    Raises ConfigError: no lexicon knows a word of a single pair, with the nearest spellings.
+
+    >>> similarity([("苹果", "水果", None)]).pairs[0].similarity
+    1.0
+    """
+    asked = (str(graph),) if graph is not None else tuple(sources)
+    senses = _all_senses(sources, side, graph)
+    weight, by_word = _weights(senses), defaultdict[str, list[Sense]](list)
+    for _, sense in senses:
+        by_word[sense.word].append(sense)
+    found, unknown = list[WordPair](), list[tuple[str, str]]()
+    for first, second, gold in pairs:
+        of_pair = [next((by_word[form] for form in spellings(word) if form in by_word), []) for word in (first, second)]
+        if not all(of_pair):
+            if len(pairs) == 1:
+                _own_senses(second if of_pair[0] else first, senses, asked)
+            unknown.append((first, second))
+            continue
+        sides = [(one.sememes, other.sememes) for one in of_pair[0] for other in of_pair[1]]
+        value, shared, best = max(((*_similarity(*both, weight), both) for both in sides), key=lambda item: item[0])
+        found.append(WordPair(first=first, second=second, similarity=value, sememes=best, shared=shared, gold=gold))
+    judged = [(one.similarity, one.gold) for one in found if one.gold is not None]
+    rho = _spearman(*zip(*judged, strict=True)) if len(judged) > 2 else None
+    return PairsReport(sources=asked, pairs=tuple(found), unknown=tuple(unknown), judged=len(judged), spearman=rho)
+
+
+def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
+    """Lines of two words and possibly a number, tabs or blanks between; a first line whose last column is no number beside
+    numbers is a header. Raises DataError: another line, which is named."""
+    text = read_text(path, lambda why: DataError(f"--pairs {why}"))
+    rows = [
+        (number, line.split("\t" if "\t" in line else None)) for number, line in enumerate(text.splitlines(), 1) if line.strip()
+    ]
+    pairs: list[tuple[str, str, float | None]] = []
+    for number, columns in rows:
+        gold = _number(columns[2]) if len(columns) > 2 else None
+        if len(columns) < 2 or (len(columns) > 2 and gold is None and pairs):
+            raise DataError(f"{path}:{number}: expected two words, and possibly a number, found {' '.join(columns)[:60]!r}")
+        if len(columns) == 2 or gold is not None:
+            pairs.append((columns[0].strip(), columns[1].strip(), gold))
+    if not pairs:
+        raise DataError(f"--pairs {path}: no pairs; write two words and possibly a number on a line, tabs between")
+    return pairs
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """The correlation of ranks, equal values having the mean of theirs; None where one side is constant."""
+    ranks = []
+    for values in (np.asarray(first), np.asarray(second)):
+        _, place, times = np.unique(values, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(times) - (times - 1) / 2)[place])
+    one, other = (rank - rank.mean() for rank in ranks)
+    length = float(np.sqrt((one**2).sum() * (other**2).sum()))
+    return float((one * other).sum()) / length if length else None
+
+
+def _all_senses(sources: Sequence[str], side: Side, graph: Path | None) -> list[tuple[str, Sense]]:
+    """(source, sense) of every annotated word of the lexicons, or of a graph."""
+    if graph is None:
+        return list(_senses(open_lexicons(sources, side)))
+    entries = [entry for entry in graph_at(graph).entries() if entry.is_annotated]
+    return [(entry.source, Sense(entry.word, one.sememes, gloss=one.label)) for entry in entries for one in entry.senses]
+
+
+def _own_senses(word: str, senses: Sequence[tuple[str, Sense]], asked: Sequence[str]) -> list[Sense]:
+    own = next((same for form in spellings(word.strip()) if (same := [one for _, one in senses if one.word == form])), [])
+    if not own:
+        hint = near(word, (sense.word for _, sense in senses))
+        raise ConfigError(f"no sense of {word!r} with sememes in {', '.join(asked)}{hint}; add a lexicon with --source")
+    return own
+
+
+def _weights(senses: Sequence[tuple[str, Sense]]) -> dict[str, float]:
+    """-log p(k) of each sememe."""
+    counts = Counter(sememe for _, sense in senses for sememe in sense.sememes)
+    return {sememe: math.log(len(senses) / count) for sememe, count in counts.items()}
 
 
 def diff_lexicons(first: str, second: str, *, side: Side = "chinese") -> DiffReport:

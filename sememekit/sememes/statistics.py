@@ -15,8 +15,8 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import RunWarning
 from sememekit.sememes.graph import SememeGraph
-from sememekit.sememes.lexicon import LexiconReport
-from sememekit.sememes.overlay import ChangedSense
+from sememekit.sememes.lexicon import Lexicon, LexiconReport
+from sememekit.sememes.overlay import ChangedSense, near
 from sememekit.sememes.structure import EdgeKind, Place
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
@@ -85,6 +85,29 @@ class GraphReport(Record):
     statistics: GraphStatistics
     history: tuple[str, ...]
     """One line for words known by their lemma, one for edges dropped."""
+
+
+_COMPARED: Final = 200
+"""Sememes of a source that are compared with those of others."""
+
+
+def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_hand: Sequence[bool]) -> list[str]:
+    """Say which of several sources gave no word, and which sememes written by hand others spell otherwise."""
+    remarks = [
+        f"{use.source}: no word has its senses from it: sources before it know them all, or it has none; leave it out, or name "
+        "it first"
+        for use in uses
+        if not use.words_used
+    ]
+    names = [{name for word in one.words for sense in one.senses(word) for name in sense.sememes} for one in lexicons]
+    for use, own, hand in zip(uses, names, by_hand, strict=True):
+        others = set[str]().union(*(other for other in names if other is not own))
+        alone = sorted(own - others) if hand else []
+        like = [name + found for name in alone[:_COMPARED] if (found := near(name, others))][:3]
+        if like:
+            told = f"{len(alone):,} of its {len(own):,} sememes are in no other source, so that no word of these shares them"
+            remarks.append(f"{use.source}: {told}; see whether others spell them otherwise: {', '.join(like)}")
+    return remarks
 
 
 def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:

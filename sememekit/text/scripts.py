@@ -7,6 +7,7 @@ Two rules of others keep ranges of their own: the sememes of a definition (``sem
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 HAN_RANGES: Final = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -20,3 +21,17 @@ UNSPACED_RANGES: Final = HAN_RANGES + r"\u3040-\u30ff"
 
 EAST_ASIAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 """A character of Chinese or Japanese, their punctuation and full-width forms included."""
+
+
+def traditional_hint(words: Iterable[str]) -> str:
+    """What to do where most words with Chinese in them are in traditional characters, as the end of a message; else ""."""
+    chinese = [word for word in words if HAN.search(word)]
+    found = [word for word in chinese if any(map(_is_traditional, word))]
+    if not chinese or 2 * len(found) <= len(chinese):
+        return ""
+    return f"; {found[0][:20]} is in traditional characters, and lexicons are in simplified: convert it by opencc -c t2s"
+
+
+def _is_traditional(character: str) -> bool:
+    """Whether Big5 has a character and GB2312 does not."""
+    return bool(character.encode("big5", "ignore")) and not character.encode("gb2312", "ignore")

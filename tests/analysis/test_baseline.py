@@ -9,9 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis import lead_baseline
-from sememekit.analysis.lead_baseline import lead_of
+from sememekit.analysis.lead_baseline import baseline, lead_of
 from sememekit.commands._program import app
-from sememekit.commands.baseline import baseline
 from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
@@ -57,12 +56,14 @@ def test_the_custom_of_the_data_set(pairs: Path) -> None:
 
 
 def test_on_the_command_line(pairs: Path) -> None:
-    shown = CliRunner().invoke(app, ["baseline", str(pairs), "--split", "valid"])
+    shown = CliRunner().invoke(app, ["eval", str(pairs), "--baseline", "lead", "--split", "valid"])
     assert shown.exit_code == 0
     assert "ROUGE-1 (gigaword)" in shown.stdout
     assert "metric:rouge|unit:word" in shown.stdout
-    found = json.loads(CliRunner().invoke(app, ["baseline", str(pairs), "--json"]).stdout)
+    found = json.loads(CliRunner().invoke(app, ["eval", str(pairs), "--baseline", "lead", "--json"]).stdout)
     assert found["scores"][0]["rouge1"]["value"] == pytest.approx(4 / 11)
+    former = CliRunner().invoke(app, ["baseline", str(pairs), "--split", "valid"])
+    assert (former.exit_code, former.stdout) == (0, shown.stdout), "the subcommand of this name became an option"
 
 
 def test_what_has_no_baseline(pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from typer.testing import CliRunner
 
-from sememekit.analysis.explanations.sememes import is_rare
+from sememekit.analysis.explanations.predicted import PredictedWord
+from sememekit.analysis.explanations.sememes import SenseShare, is_rare
 from sememekit.analysis.explanations.words import Explanation, explain
-from sememekit.commands._explanations import print_words
+from sememekit.analysis.senses.tagging import tag
+from sememekit.commands._explanations import print_words, share_bar
+from sememekit.commands._program import app
 from sememekit.commands.build_sememe_graph import build_sememe_graph
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
@@ -18,6 +23,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.explanation import explanation_page, remarks
 from sememekit.reports.pages import write_page
+from sememekit.runs.run import Run
 from tests.pages import check_page
 from tests.small import SENSES
 
@@ -64,7 +70,7 @@ def test_words_senses_and_gates_add_up(explanation: Explanation) -> None:
         ("品牌", "电脑"),
         ("食品",),
     }
-    assert {sense.title for sense in apple.senses} == {"N"}
+    assert {sense.title for sense in apple.senses} == {"noun"}
 
 
 def test_the_strongest_sememes_are_those_of_the_senses(explanation: Explanation) -> None:
@@ -190,7 +196,7 @@ def test_unknown_words_are_said(place: Path) -> None:
     found = explain(place / "sdlm", "我 买 海豚 海豚")
     assert found.unknown == ("海豚",)
     assert [word.read_as for word in found.context] == ["我", "买", "<unk>", "<unk>"]
-    assert remarks(found) == ["The model does not know 海豚 and read <unk> instead."]
+    assert remarks(found)[0] == "The model does not know 海豚 and read <unk> instead."
 
 
 def test_chinese_without_blanks_is_refused_where_blanks_cut_the_data(place: Path) -> None:
@@ -234,3 +240,47 @@ def test_wrong_numbers_and_folders_are_errors(place: Path, tmp_path: Path) -> No
         explain(place / "sdlm", "我", top=0)
     with pytest.raises(CheckpointError, match="does not exist"):
         explain(tmp_path / "nothing", "我")
+
+
+def test_the_prior_is_the_share_without_context(place: Path) -> None:
+    run = Run.open(place / "sdlm")
+    words = {word.word: word for word in explain(run, "我 吃", top=20).words}
+    empty = run.task.decoder.sense_attribution(torch.zeros(6), torch.tensor([run.vocabulary.id("苹果")]))
+    assert empty is not None
+    expected = sorted(share for _, share in empty.word_senses[0])
+    assert sorted(sense.prior for sense in words["苹果"].senses) == pytest.approx(expected)
+
+
+def test_senses_that_stay_at_the_prior_are_not_told_apart() -> None:
+    def word(*shares: float) -> PredictedWord:
+        prior = 1 / len(shares)
+        senses = [SenseShare(share=share, prior=prior, label="N x", sememes=()) for share in shares]
+        return PredictedWord(word="打", probability=0.1, senses=tuple(senses))
+
+    assert [word(*shares).is_told_apart for shares in ((0.59, 0.41), (0.61, 0.39), (1.0,))] == [False, True, True]
+
+
+def test_bars_have_a_stroke_at_the_even_share(place: Path) -> None:
+    assert [share_bar(share, 0.5) for share in (0.0, 0.25, 1.0)] == ["▏     │", "███   │", "██████│█████"]
+    assert share_bar(1.0, 1.0) == "███████████│"
+    page = explanation_page(explain(place / "sdlm", "我 吃", top=20))
+    assert page.count('<i style="left:33.3%"></i>') == 3, "the senses of 苹果"
+    assert "even share" in page
+
+
+def test_a_named_word_is_told_by_the_whole_sentence(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = explain(place / "sdlm", "我 吃", top=1, word="苹果", right="。 我")
+    assert found.asked is not None
+    assert found.asked.word.word == "苹果"
+    assert found.asked.right == ("。", "我")
+    [row] = [row for row in tag(place / "sdlm", ["我 吃 苹果 。 我"]) if row.token == "苹果"]
+    assert found.asked.tags == row.senses
+    ranks = [word.word for word in explain(place / "sdlm", "我 吃", top=20).words]
+    assert found.asked.rank == 1 + ranks.index("苹果")
+    print_words(found)
+    assert "whole sentence" in capsys.readouterr().out
+    assert explain(place / "softmax", "我 吃", word="苹果").asked.tags == ()
+    with pytest.raises(DataError, match="does not know this word"):
+        explain(place / "sdlm", "我 吃", word="橘子")
+    refused = CliRunner().invoke(app, ["explain", str(place / "sdlm"), "我 吃", "--right", "。"])
+    assert "only together with --word" in refused.stderr

@@ -13,6 +13,7 @@ from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.files import RunWarning
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import SememeGraph
+from tests.commands.refusals import refusal
 
 HOWNET = "NO.=1\nW_C=苹果\nW_E=apple\nDEF={fruit|水果}\nNO.=2\nW_C=吃\nW_E=eat\nDEF={eat|吃:patient={food|食品}}\n"
 
@@ -28,7 +29,7 @@ def prepared(tmp_path: Path) -> Path:
 @pytest.fixture
 def sources(tmp_path: Path) -> list[str]:
     (tmp_path / "hownet.txt").write_text(HOWNET, encoding="utf-8")
-    (tmp_path / "list.txt").write_text("吃\n饮食\n我\n人\n", encoding="utf-8")
+    (tmp_path / "list.txt").write_text("吃\n尝\n我\n人\n", encoding="utf-8")
     return [f"hownet:{tmp_path / 'hownet.txt'}", f"list:{tmp_path / 'list.txt'}"]
 
 
@@ -80,7 +81,8 @@ def test_edges_dropped_are_told(prepared: Path, sources: list[str], tmp_path: Pa
 
 
 def test_the_same_lexicon_name_twice(prepared: Path, sources: list[str], tmp_path: Path) -> None:
-    report = build_sememe_graph([sources[1], sources[1]], prepared, tmp_path / "graph.json")
+    with pytest.warns(RunWarning, match=r"list\.txt: no word has its senses from it: .*; leave it out, or name it first"):
+        report = build_sememe_graph([sources[1], sources[1]], prepared, tmp_path / "graph.json")
     assert [(use.name, use.words_used) for use in report.lexicons] == [("list:list.txt", 2), ("list:list.txt (2)", 0)]
 
 
@@ -104,3 +106,25 @@ def test_a_lexicon_without_a_word_of_the_data_leaves_the_old_graph(prepared: Pat
     with pytest.raises(GraphError, match=r"no word of .* is in table:.*other.tsv, so that the graph would be empty"):
         build_sememe_graph([f"table:{other}"], prepared, out)
     assert out.read_bytes() == before
+
+
+def test_sememes_that_no_other_source_has_are_told_with_the_nearest(prepared: Path, tmp_path: Path) -> None:
+    mine, other = tmp_path / "mine.tsv", tmp_path / "other.tsv"
+    mine.write_text("苹果\t水果们 食品\n", encoding="utf-8")
+    other.write_text("吃\t水果 食品\n", encoding="utf-8")
+    with pytest.warns(RunWarning) as told:
+        build_sememe_graph([f"table:{mine}", f"table:{other}"], prepared, tmp_path / "graph.json")
+    found = [str(one.message) for one in told]
+    assert any("mine.tsv: 1 of its 2 sememes are in no other source" in one and "水果们 (near: 水果)" in one for one in found)
+    mine.write_text("苹果\t水果 食品\n", encoding="utf-8")
+    build_sememe_graph([f"table:{mine}", f"table:{other}"], prepared, tmp_path / "again.json")
+
+
+def test_traditional_characters_are_told(tmp_path: Path) -> None:
+    hint = "is in traditional characters, and lexicons are in simplified: convert it by opencc -c t2s"
+    assert f"電腦 {hint}" in refusal("lookup", "電腦")
+    assert hint not in refusal("lookup", "没有的词啊")
+    (tmp_path / "text.txt").write_text("電腦 學生 喜歡 師長\n" * 40, encoding="utf-8")
+    preprocess("plain", tmp_path / "text.txt", tmp_path / "data")
+    with pytest.raises(GraphError, match=hint):
+        build_sememe_graph(["open"], tmp_path / "data", tmp_path / "graph.json")

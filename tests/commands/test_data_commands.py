@@ -47,9 +47,14 @@ def test_json_reports_are_one_object_on_stdout(place: Path) -> None:
 
 
 def test_words_without_annotation_are_named_when_asked_for(place: Path, tmp_path: Path) -> None:
-    source = ["--source", f"hownet2000:{place / 'lexicon.tsv'}", "--data", str(place / "data"), "--unannotated"]
+    file = tmp_path / "open.tsv"
+    source = ["--source", f"hownet2000:{place / 'lexicon.tsv'}", "--data", str(place / "data"), "--unannotated", str(file)]
     result = runner.invoke(app, ["build-sememe-graph", *source, "--out", str(tmp_path / "graph"), "--json"])
     assert json.loads(result.stdout)["statistics"]["words_without_annotation"] == ["好"]
+    header, row = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())
+    assert header == ["word", "count", "sememes", "evidence", "context"]
+    assert (row[0], row[1].isdigit()) == ("好", True)
+    assert "好" in row[4].split()
     result = runner.invoke(app, ["build-sememe-graph", *source, "--out", ""])
     assert result.exit_code == 1
     assert "cannot write to '.': a folder; give the name of a file" in result.stderr

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 CALLED = {
-    "baseline": "commands.baseline:baseline",
     "build_sememe_graph": "commands.build_sememe_graph:build_sememe_graph",
     "cluster_update": "commands.cluster_update:cluster_update",
     "clusters": "analysis.clusters:clusters",
     "compare": "analysis.compare_runs:compare_runs",
-    "evaluate_explanations": "analysis.explanations.evaluation:evaluate_explanations",
     "evaluate_ppl": "analysis.evaluate_ppl:evaluate_ppl",
     "lookup": "sememes.lookup:lookup",
     "predict": "analysis.predict:predict",

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from sememekit import config
 from sememekit.commands._program import app
 from sememekit.config import COMMAND_SLOTS, Settings
-from sememekit.config.described import Setting, describe_settings
+from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.config.tables import RUN_SLOTS
 from sememekit.errors import ConfigError
 from sememekit.runs.slots import SettingsTable, settings_slots, settings_table
@@ -96,7 +96,7 @@ def test_a_setting_is_described_by_its_field() -> None:
     assert found["flag"].told == "Whether. Read with kept=1.0 only."
     inner = found["inside.width"]
     assert (inner.default, inner.values, inner.meaning) == (5, "whole number, 1 or more, 9 or less", "How wide it is.")
-    assert config.summary_of(Own) == "Settings of somebody's own."
+    assert summary_of(Own) == "Settings of somebody's own."
 
 
 def test_the_table_of_a_variant_has_values_defaults_and_meanings() -> None:

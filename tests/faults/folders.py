@@ -33,12 +33,7 @@ def make_folder(commands: Commands, folder: Path, kind: str) -> World:
         return World(kind, folder, [], {"report": ["reproduce", "report", "--from", str(made), "--json"]}, (kind,))
     if kind == "quickstart":
         folder.mkdir(parents=True)
-        draw = random.Random(1)
-        (folder / "mine.txt").write_text(
-            "".join(" ".join(draw.choices(_WORDS, k=20)) + "\n" for _ in range(70)), encoding="utf-8"
-        )
-        tour = ["quickstart", "--text", str(folder / "mine.txt"), "--out", str(made), "--json", "-q"]
-        tour += settings(schedule__epochs=1, task__embedding_size=8, encoder__hidden_size=8)
+        tour = write_tour(folder, made)
         commands.do(*tour, seconds=300)
         return World(kind, folder, [], {"again": tour}, (kind,), depth=1)
     world = make_world(commands, folder, "nli" if kind == "attack" else "softmax")
@@ -58,6 +53,14 @@ def make_folder(commands: Commands, folder: Path, kind: str) -> World:
         commands.do(*sweep, seconds=300)
         readers = {"again": list(sweep)}
     return World(kind, folder, world.train, readers, (kind,), depth=2)
+
+
+def write_tour(folder: Path, out: Path) -> list[str]:
+    """A small text of our own, and the quickstart on it."""
+    draw, text = random.Random(1), folder / "mine.txt"
+    text.write_text("".join(" ".join(draw.choices(_WORDS, k=20)) + "\n" for _ in range(70)), encoding="utf-8")
+    sizes = settings(schedule__epochs=1, task__embedding_size=8, encoder__hidden_size=8)
+    return ["quickstart", "--text", str(text), "--out", str(out), "--json", "-q", *sizes]
 
 
 def folder_of(commands: Commands, world: World, kind: str) -> World:

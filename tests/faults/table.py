@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from sememekit.errors import SememekitError
-from tests.faults import corrupt, hostile, kill
+from tests.faults import corrupt, groups, hostile, kill
 from tests.faults.child import Commands
 from tests.faults.folders import ALL_FOLDERS, FOLDERS, make_folder
 from tests.faults.names import names
@@ -23,6 +23,8 @@ MUTANTS, FEWER = 1000, 100
 """Mutants of a file whose reader is quick, and of one whose reader is not."""
 NAMED = ("sdlm", "nli", "lattice")
 """Kinds of runs whose files differ in what they name."""
+KILLS = 4
+"""Of a command that trains in processes of its own."""
 CRASHED = "tracebacks"
 NOT_RUN = "ended by an error of the harness"
 
@@ -73,7 +75,7 @@ def all_parts() -> list[Part]:
     ]
     pieces = [("corrupt", kind) for kind in (*KINDS, *FOLDERS)] + [("hostile", "all")]
     pieces += [("names", kind) for kind in (*NAMED, *ALL_FOLDERS)] + [("kill", name) for name in scenes]
-    return [*pieces, ("fuzz", "all")]
+    return [*pieces, *(("groups", kind) for kind in groups.KINDS), ("fuzz", "all")]
 
 
 def run_part(part: Part, commands: Commands, folder: Path, every: int = 1) -> list[Row]:
@@ -116,6 +118,13 @@ def _names(kind: str, commands: Commands, folder: Path, every: int) -> Iterable[
     world = (make_world if kind in KINDS else make_folder)(commands, folder / "world", kind)
     for trial in names(commands, world, folder / "kept", lambda place: next(number) % every == 0):
         row.add(trial.verdict, f"{trial.place}, {trial.payload}: {trial.said}")
+    yield row
+
+
+def _groups(kind: str, commands: Commands, folder: Path, every: int) -> Iterable[Row]:
+    row = Row(f"killed with its processes: {kind}", bad=kill.MUST_BE_ZERO)
+    for point in groups.trials(commands, folder / "world", kind, max(1, KILLS // every)):
+        row.add(point.verdict, f"{point.scene}, at {point.number} files: {point.detail}")
     yield row
 
 
@@ -162,7 +171,7 @@ def work(part: Part, folder: Path, every: int) -> list[Row]:
         return run_part(part, commands, folder / name, every)
 
 
-_RUN = {"kill": _kill, "corrupt": _corrupt, "hostile": _hostile, "names": _names, "fuzz": _fuzz}
+_RUN = {"kill": _kill, "corrupt": _corrupt, "hostile": _hostile, "names": _names, "groups": _groups, "fuzz": _fuzz}
 
 
 def markdown(rows: Iterable[Row]) -> str:

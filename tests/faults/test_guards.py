@@ -10,6 +10,7 @@ import os
 import shutil
 import zlib
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -42,6 +43,13 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no regular file"), sole_writer(tmp_path / ".lock", AssertionError):
         pass
     assert mine.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("old", encoding="utf-8")
+    with mock.patch("os.fsync", side_effect=OSError("the disk is full")), pytest.raises(OSError, match="full"):
+        replace_file(tmp_path / "plan.json", b"new")
+    assert (tmp_path / "plan.json").read_text(encoding="utf-8") == "old"
 
 
 @pytest.mark.parametrize("packing", [".xz", ".bz2", ".gz", ".zst"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import lzma
 import os
@@ -45,6 +46,15 @@ def interrupted(text: Path, out: Path) -> Path:
     with pytest.raises(KeyboardInterrupt):
         preprocess("plain", text, out, PreprocessSettings(shard_bytes=8000), progress=stop)
     return out.parent / f".{out.name}.partial"
+
+
+def test_a_full_disk_names_the_folder_that_is_written(text: Path, tmp_path: Path) -> None:
+    def fill(stage: str, done: int, total: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")  # as a write says it, without a name
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        preprocess("plain", text, tmp_path / "out", progress=fill)
+    assert caught.value.filename == str(tmp_path / "out")
 
 
 def test_what_a_kill_in_the_last_moment_leaves_is_no_obstacle(text: Path, tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
-from itertools import count
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from zlib import crc32
 
 from pydantic import BaseModel
 
@@ -42,34 +43,41 @@ from sememekit.reports import (
 from sememekit.reports import pages as templates
 
 R = TypeVar("R", bound=BaseModel)
-_NUMBERS = count()
-"""No two numbers of all records are equal, so that a figure of a page tells which field it shows."""
+_TIMES: Counter[str] = Counter()
+"""How often each field was filled: its numbers are those of its name, so that no other field moves them, and hardly two are
+equal, so that a figure of a page tells which field it shows."""
 LONG = "Donaudampfschifffahrtsgesellschaft"
 WORDS = ("中华人民共和国", LONG, "上海", "Donaukanal", "internationalization", "一九九七年")
 
 
 def filled(kind: type[R], **given: Any) -> R:
     """A record of a class with every field filled, but for those given."""
-    return kind(**{name: given.get(name, _value(field.annotation)) for name, field in kind.model_fields.items()})
+    fields = kind.model_fields.items()
+    return kind(**{name: given.get(name, _value(field.annotation, f"{kind.__name__}.{name}")) for name, field in fields})
 
 
-def _value(kind: Any) -> Any:
+def _value(kind: Any, field: str) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return _value(next(part for part in parts if part is not NoneType))
+        return _value(next(part for part in parts if part is not NoneType), field)
     if origin is Literal:
         return parts[0]
     if origin is tuple and parts[-1] is not Ellipsis:
-        return tuple(_value(part) for part in parts)
+        return tuple(_value(part, field) for part in parts)
     if origin in (tuple, list):
-        return tuple(_value(parts[0]) for _ in range(6))
+        return tuple(_value(parts[0], field) for _ in range(6))
     if origin is dict:
-        return {str(_value(parts[0])) + str(number): _value(parts[1]) for number in range(2)}
+        return {str(_value(parts[0], field)) + str(number): _value(parts[1], field) for number in range(2)}
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return filled(kind)
-    number = next(_NUMBERS)
-    spread = 0.05 + 0.9 * (number * 0.6180339887 % 1)
-    return {bool: True, int: 1_234_567 + 13 * number, float: spread, str: WORDS[number % len(WORDS)]}[kind]
+    _TIMES[field] += 1
+    number = crc32(f"{field} {_TIMES[field]}".encode())
+    return {
+        bool: True,
+        int: 1_000_000 + number % 8_999_993,
+        float: 0.05 + 0.9 * number / 2**32,
+        str: WORDS[number % len(WORDS)],
+    }[kind]
 
 
 def sentence() -> LatticeSentence:
@@ -138,7 +146,10 @@ def drawn() -> dict[str, tuple[Any, str]]:
     seen = filled(LatticeExplanation, sentences=(sentence(),))
     claims = [filled(ClaimResult, name=f"claim-of-{LONG}-{number}", verdict="holds") for number in range(3)]
     analysed, compared, embedded = filled(Analysis), filled(AttackComparison), filled(EmbeddingsReport)
-    attacked, labelled, labels_report = filled(AttackReport), filled(LabelExplanation), filled(LabelAnalysis)
+    attacked = filled(AttackReport, refused_by_standard={"any": 1_234_003, "meaning": 1_234_019})
+    outcomes = {"success": 1_234_037, "failed": 1_234_053}
+    attacked = attacked.model_copy(update={"rates": attacked.rates.model_copy(update={"outcomes": outcomes})})
+    labelled, labels_report = filled(LabelExplanation), filled(LabelAnalysis)
     whole = written.model_copy(update={"words": words})
     pictures = [(sentence(), lattice.picture_of(sentence()))]
     plan = {"task": {"name": "language_model", "input_dropout": 0.5}}

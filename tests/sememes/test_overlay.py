@@ -216,10 +216,9 @@ def test_the_command_shows_the_annotation_of_a_word(tmp_path: Path) -> None:
     assert "苹果#2" in result.stdout
     assert json.loads(run("无名", "--graph", str(tmp_path), "--json").stdout)["senses"][0]["sememes"] == ["<unk>"]
     for arguments, said in (
-        (["--sememe", "a", "--graph", "g"], "--graph needs WORD or --change"),
-        (["苹果", "--similar", "--graph", "g"], "--similar asks lexicons"),
+        (["--sememe", "a", "--graph", "g"], "--graph needs WORD, two words"),
         (["苹果", "--source", "open", "--graph", "g"], "give --graph or --source, not both"),
-        (["苹果", "--overlay", "o.txt"], "--overlay needs --change, or WORD with --graph"),
+        (["苹果", "--overlay", "o.txt"], "--overlay needs --change, or WORD or --suggest with --graph"),
     ):
         refused = run(*arguments)
         assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr

@@ -1,4 +1,4 @@
-"""``sememekit evaluate-explanations``: how often the sememes that an explanation lists are those of the word that came."""
+"""``sememekit eval --explanations``: how often the sememes that an explanation lists are those of the word that came."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LeftOut(Record):
 
 
 class ExplanationScores(OfRun):
-    """What ``evaluate-explanations`` found; see docs/explaining.md.
+    """What ``eval --explanations`` found; see docs/explaining.md.
 
     Attributes:
         mean: what the mean masses were taken over.
@@ -73,7 +73,7 @@ class ExplanationScores(OfRun):
 
 
 def evaluate_explanations(
-    run: Path,
+    run: Path | Run,
     *,
     split: str = "test",
     tops: Sequence[int] = TOPS,
@@ -103,16 +103,16 @@ def evaluate_explanations(
     (expected values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
 
     ``tops`` are the k; ``seed`` draws the sentences of ``contexts`` positions, and the bootstrap. Other arguments as
-    ``sememekit evaluate-explanations --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
+    ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
 
     Raises:
         ConfigError: the output layer has no senses, the task predicts no words, or a number or split is out of range.
         DataError: the data are absent or lack the split, or no word of it has sememes from a lexicon.
     """
     if not tops or min(tops) < 1 or (contexts is not None and contexts < 1):
-        raise ConfigError(f"evaluate-explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
+        raise ConfigError(f"eval --explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
     loaded = Run.open(run, which=which, device=device)
-    task, graph = predictor(loaded.task, "evaluate-explanations"), loaded.graph
+    task, graph = predictor(loaded.task, "eval --explanations"), loaded.graph
     prepared, tops = loaded.data(data), tuple(sorted(set(tops)))
     name = loaded.plan.decoder.name if loaded.plan.decoder else ""
     text = PredictedText(task, prepared, split)
@@ -121,7 +121,7 @@ def evaluate_explanations(
         at_rest = task.decoder.sense_probabilities(empty)
         if graph is None or at_rest is None:
             raise ConfigError(
-                f"evaluate-explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
+                f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
                 "one that does: sememekit train --decoder sdlm --data DIR --graph FILE --out DIR"
             )
         units, unit = units_of(task, text, split)
@@ -131,7 +131,7 @@ def evaluate_explanations(
             chosen = drawn_sentences(units, contexts, seed)
         scored = chosen & from_lexicon[text.words]
         if not scored.any():
-            raise DataError(f"evaluate-explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
+            raise DataError(f"eval --explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.train_counts), SememeMasses(graph, task.device)
         over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
         possible_K = torch.from_numpy(gold.possible_K).to(task.device)

@@ -1,4 +1,4 @@
-"""How well rankings of sememes fit the words that came: the arithmetic of ``evaluate-explanations``, without a model."""
+"""How well rankings of sememes fit the words that came: the arithmetic of ``eval --explanations``, without a model."""
 
 from __future__ import annotations
 

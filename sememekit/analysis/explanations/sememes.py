@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import final
+from types import MappingProxyType
+from typing import Final, final
 
 import torch
 from torch import Tensor
@@ -48,26 +49,56 @@ class ContextSememe(Record):
         return self.gate if self.mass is None else self.mass
 
 
+PARTS_OF_SPEECH: Final[Mapping[str, str]] = {
+    "N": "noun",
+    "V": "verb",
+    "ADJ": "adjective",
+    "ADV": "adverb",
+    "PRON": "pronoun",
+    "NUM": "number",
+    "CLAS": "classifier",
+    "PREP": "preposition",
+    "CONJ": "conjunction",
+    "COOR": "conjunction",
+    "STRU": "particle",
+    "AUX": "auxiliary",
+    "ECHO": "imitated sound",
+    "EXPR": "expression",
+    "PREFIX": "prefix",
+    "SUFFIX": "suffix",
+    "PUNC": "mark",
+    "n": "noun",
+    "v": "verb",
+    "a": "adjective",
+    "s": "adjective",
+    "r": "adverb",
+}
+"""Parts of speech of HowNet and WordNet, spelled out."""
+
+
 class SenseShare(Record):
     """One sense of a predicted word.
 
     Attributes:
         share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
+        prior: the same in an empty context, where it was asked for.
         label: part of speech and gloss where the lexicon has them, otherwise the sememes.
         sememes: by falling rise, or by falling gate where there is none.
     """
 
     share: float
+    prior: float | None = None
     label: str
     sememes: tuple[ContextSememe, ...]
 
     @property
     def title(self) -> str:
-        """The label without what the sememes say anyway: part of speech and gloss, or nothing."""
-        names, words = {item.name for item in self.sememes}, self.label.split()
-        if set(words) == names:
+        """The label without what the sememes say anyway: part of speech, spelled out, and gloss, or nothing."""
+        names, (first, *rest) = {item.name for item in self.sememes}, self.label.split()
+        if {first, *rest} == names:
             return ""
-        return words[0] if set(words[1:]) == names else self.label
+        part = "/".join(PARTS_OF_SPEECH.get(one, one) for one in first.split("/"))
+        return part if set(rest) == names else " ".join([part, *rest])
 
 
 class SememeViews(Record):
@@ -163,14 +194,17 @@ def ranked(sememes: Sequence[ContextSememe]) -> Iterator[tuple[int, ContextSemem
 
 
 def senses_of(
-    graph: SememeGraph, shares: Iterable[tuple[int, float]], sememes: Sequence[ContextSememe]
+    graph: SememeGraph,
+    shares: Iterable[tuple[int, float]],
+    sememes: Sequence[ContextSememe],
+    priors: Mapping[int, float] = MappingProxyType({}),
 ) -> tuple[SenseShare, ...]:
-    """Senses of a word with their shares, in the order given, and with the sememes of each."""
+    """Senses of a word with their shares, in the order given, with those in an empty context, and the sememes of each."""
     senses = []
     for sense, share in shares:
         first, end = graph.set_offsets[graph.sense_set[sense] :][:2]
         own = sorted((sememes[number] for number in graph.set_sememes[first:end]), key=_by_rise)
-        senses.append(SenseShare(share=share, label=graph.sense_labels[sense], sememes=tuple(own)))
+        senses.append(SenseShare(share=share, prior=priors.get(sense), label=graph.sense_labels[sense], sememes=tuple(own)))
     return tuple(senses)
 
 

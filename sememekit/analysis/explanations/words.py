@@ -11,12 +11,12 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from sememekit.analysis.explanations.predicted import AskedWord, PredictedWord, asked_word, known_word
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.analysis.explanations.sememes import (
     ContextSememe,
     SememeReader,
     SememeViews,
-    SenseShare,
     check_numbers,
     ranked,
     senses_of,
@@ -24,7 +24,7 @@ from sememekit.analysis.explanations.sememes import (
 )
 from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution
-from sememekit.errors import DataError
+from sememekit.errors import ConfigError, DataError
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.uncut import CUT_FIRST, cuts, segmenter_of_raw, warn_uncut
@@ -48,23 +48,6 @@ class ContextWord(Record):
     word: str
     read_as: str
     known: bool
-
-
-class PredictedWord(Record):
-    """A word that may come next.
-
-    Attributes:
-        probability: p(word | context).
-        source: the lexicon or rule that its senses come from; None for models without senses.
-        annotated: whether any lexicon or rule knows the word; None for models without senses.
-        senses: by falling share; empty for models without senses.
-    """
-
-    word: str
-    probability: float
-    source: str | None = None
-    annotated: bool | None = None
-    senses: tuple[SenseShare, ...] = ()
 
 
 class SenseChange(ChangedSense):
@@ -104,6 +87,7 @@ class Explanation(OfRun, SememeViews):
         mean: what the mean masses were taken over; None where there are no masses.
         min_count: sememes of fewer running words are uncertain.
         no_senses: why there are no senses, or None where there are.
+        asked: the word that was named, or None.
     """
 
     decoder: str
@@ -113,6 +97,7 @@ class Explanation(OfRun, SememeViews):
     mean: str | None = None
     min_count: int = MIN_COUNT
     no_senses: str | None
+    asked: AskedWord | None = None
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -173,6 +158,8 @@ def explain(
     device: str = "auto",
     which: Which = "best",
     overlay: Path | None = None,
+    word: str | None = None,
+    right: str = "",
     progress: Progress = silent,
 ) -> Explanation:
     """Say which words a model expects after a context, and through which senses and sememes; with an ``overlay`` an
@@ -182,6 +169,8 @@ def explain(
     the run were, and refused where blanks cut these. For the tagged month of People's Daily, words are normalised and those
     outside the lexicon cut as in the training text; for data in lower case, or with one word in the place of numbers, words
     are read so.
+
+    With ``word`` its senses are also told by the context before it and the words ``right`` after it (``AskedWord``).
 
     Arguments as ``sememekit explain --help``; ``progress`` is called with ("mean", done, total) while the split ``mean`` of
     ``data`` is read.
@@ -197,7 +186,15 @@ def explain(
     show = partial(progress, "mean")
     loaded = Run.open(run, which=which, device=device)
     if overlay is None:
-        return _explanation(_reading(loaded, context, top, (), mean, data, show), str(run), top_sememes, min_count)
+        if word is None:
+            return _explanation(_reading(loaded, context, top, (), mean, data, show), str(run), top_sememes, min_count)
+        named = known_word(loaded, word)
+        reading = _reading(loaded, context, top, [named], mean, data, show)
+        rank = 1 + int((reading.log_probs_V > reading.log_probs_V[named]).sum())
+        found = asked_word(loaded, [item.word for item in reading.context], reading.predicted[named], rank, right.split())
+        return _explanation(reading, str(run), top_sememes, min_count).model_copy(update={"asked": found})
+    if word is not None or right:
+        raise ConfigError("--overlay compares the words of its changes; leave out --word and --right")
     changed = loaded.with_overlay(overlay)
     asked = [loaded.vocabulary.id(word) for word in dict.fromkeys(sense.word for sense in changed.changed_senses)]
     after, before = (_reading(one, context, top, asked, mean, data, show) for one in (changed, loaded))
@@ -229,15 +226,16 @@ def _reading(
         log_probs = task.decoder.log_probs(hidden).double().cpu()
         best = log_probs.topk(min(top, len(log_probs))).indices.tolist()
         shown = list(dict.fromkeys([*best, *asked]))
-        attribution = task.decoder.sense_attribution(hidden, torch.tensor(shown, device=task.device))
+        number = torch.tensor(shown, device=task.device)
+        attribution, prior = (task.decoder.sense_attribution(one, number) for one in (hidden, torch.zeros_like(hidden)))
     probabilities = list(zip(shown, log_probs[shown].exp().tolist(), strict=True))
     shares, sememes, over = dict[int, float](), None, None
-    if attribution is None or loaded.graph is None:
+    if attribution is None or prior is None or loaded.graph is None:
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
     else:
         reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, progress)
         sememes, over = reader.read(hidden, attribution), reader.mean
-        predicted = _with_senses(loaded.graph, probabilities, attribution, sememes)
+        predicted = _with_senses(loaded.graph, probabilities, attribution, prior, sememes)
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
     return _Reading(
         loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
@@ -298,15 +296,17 @@ def _with_senses(
     graph: SememeGraph,
     probabilities: Iterable[tuple[int, float]],
     attribution: SenseAttribution,
+    prior: SenseAttribution,
     sememes: Sequence[ContextSememe],
 ) -> list[PredictedWord]:
+    priors = dict(pair for senses in prior.word_senses for pair in senses)
     return [
         PredictedWord(
             word=graph.words[word],
             probability=probability,
             source=graph.word_sources[word],
             annotated=bool(graph.annotated[word]),
-            senses=senses_of(graph, shares, sememes),
+            senses=senses_of(graph, shares, sememes, priors),
         )
         for (word, probability), shares in zip(probabilities, attribution.word_senses, strict=True)
     ]

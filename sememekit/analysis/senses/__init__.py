@@ -1,0 +1,1 @@
+"""Senses of words in sentences: gold annotations, methods that tag, and how often they are right."""

@@ -1,0 +1,193 @@
+"""Sentences in which people said which sense of a word is meant."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sememekit.config import Record
+from sememekit.errors import DataError
+from sememekit.files.reading import read_text
+
+FORMATS: Final = (
+    "lines of SememeWSD ({'context': [...], 'target_word': ..., 'target_position': 0, 'sense': {...}}), a table with the "
+    "columns sentence, word, position, sense, or CoNLL-U with Sense= or Sememes= in MISC"
+)
+OUTSIDE: Final = "position outside the sentence"
+OTHER_WORD: Final = "another word at the position"
+UNKNOWN_WORD: Final = "word outside the vocabulary"
+NOT_ANNOTATED: Final = "word without annotation in the lexicon"
+ONE_SENSE: Final = "word with one sense in the lexicon"
+NO_SENSE: Final = "sense that the lexicon lacks"
+_TARGET: Final = "<target>"
+_COLUMNS: Final = ("sentence", "word", "position", "sense")
+
+
+@dataclass(frozen=True)
+class GoldTarget:
+    """A word in a sentence with the sense that is meant.
+
+    Attributes:
+        line: of the file, from 1.
+        words: of the sentence.
+        position: of the word, from 0; any number until ``LeftOut`` has been asked.
+        sense: the sememes of the sense, or its number in the lexicon, from 1.
+    """
+
+    line: int
+    words: tuple[str, ...]
+    position: int
+    word: str
+    sense: frozenset[str] | int
+
+
+class LeftOut(Record):
+    """Targets that cannot be scored for one cause, with the line of the first."""
+
+    cause: str
+    count: int
+    first: str
+
+
+class Causes:
+    """Counts what is left out by cause and remembers the first of each.
+
+    >>> causes = Causes("gold.txt")
+    >>> causes.add(UNKNOWN_WORD, target)
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
+
+    def add(self, cause: str, target: GoldTarget) -> None:
+        """Count one target."""
+        self._counts[cause] += 1
+        self._first.setdefault(cause, f"{self._name}, line {target.line}: {target.word}{_shown(target.sense)}")
+
+    def found(self) -> tuple[LeftOut, ...]:
+        """The causes, the most frequent first."""
+        return tuple(LeftOut(cause=cause, count=n, first=self._first[cause]) for cause, n in self._counts.most_common())
+
+
+def misplaced(target: GoldTarget) -> str | None:
+    """Why the sentence does not have the word at the position; None where it has."""
+    if not 0 <= target.position < len(target.words):
+        return OUTSIDE
+    return None if target.words[target.position] == target.word else OTHER_WORD
+
+
+def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]) -> frozenset[int]:
+    """Return which senses of a word, by their place in the lexicon from 0, stand for a gold sense; none where it lacks it.
+
+    The rule: a number is the sense with this number. Sememes are the sense with exactly these sememes. Where there is none, a
+    lexicon with finer senses may divide what the gold has as one: then every sense that has all these sememes, and more, stands
+    for it. A sense with fewer sememes never does, since it may hold several gold senses.
+
+    >>> matching_senses(frozenset({"human"}), [frozenset({"human", "male"}), frozenset({"tool"})])
+    frozenset({0})
+    """
+    if isinstance(gold, int):
+        return frozenset({gold - 1}) if 1 <= gold <= len(senses) else frozenset()
+    exact = frozenset(place for place, sense in enumerate(senses) if sense == gold)
+    return exact or frozenset(place for place, sense in enumerate(senses) if gold and sense > gold)
+
+
+def read_gold(path: Path) -> list[GoldTarget]:
+    """Read gold annotations of senses; the format is told by the first line.
+
+    - SememeWSD (Hou et al. 2020): a Python literal a line, position from 0; ``<target>`` stands for the word, ``?`` in a sense
+      for nothing.
+    - Table: tab between columns, the first line names them: ``sentence`` (words between blanks), ``word``, ``position`` (from
+      1), ``sense`` (sememes between blanks, or the number of the sense in the lexicon, from 1).
+    - CoNLL-U: every token whose MISC has ``Sememes=A,B`` or ``Sense=2`` is a target, as ``sememekit tag --format conllu``
+      writes them (``\\p`` is the ``|`` of a name); where a token has both, the sememes count.
+
+    >>> targets = read_gold(Path("gold.tsv"))
+    >>> targets[0].word, targets[0].position
+
+    Raises:
+        DataError: the file is absent, is in none of these formats, has no target, or a line is damaged.
+    """
+    text = read_text(path, lambda why: DataError(f"--senses {why}"))
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if not lines:
+        raise DataError(f"--senses {path}: the file is empty; it must have {FORMATS}")
+    first = lines[0][1]
+    if first.lstrip().startswith("{"):
+        found = [_literal(path, number, line) for number, line in lines]
+    elif set(_COLUMNS) <= set(first.split("\t")):
+        found = list(_table(path, lines))
+    elif first.startswith("#") or len(first.split("\t")) == 10:
+        found = list(_conllu(path, text.split("\n")))
+    else:
+        raise DataError(f"--senses {path}: the first line is {first[:60]!r}; the file must have {FORMATS}")
+    if not found:
+        raise DataError(f"--senses {path}: no token has Sense= or Sememes= in MISC, so there is nothing to compare with")
+    return found
+
+
+def _shown(sense: frozenset[str] | int) -> str:
+    return f"#{sense}" if isinstance(sense, int) else f" {{{', '.join(sorted(sense))}}}"
+
+
+def _damaged(path: Path, number: int, why: str) -> DataError:
+    return DataError(f"--senses {path}, line {number}: {why}; correct the line or take it out")
+
+
+def _literal(path: Path, number: int, line: str) -> GoldTarget:
+    try:
+        record: dict[str, Any] = ast.literal_eval(line.strip())
+        words, place = [str(word) for word in record["context"]], int(record["target_position"])
+        word, sense = str(record["target_word"]), frozenset(map(str, record["sense"])) - {"?"}
+    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
+        why = f"has no {error}" if isinstance(error, KeyError) else f"is no Python literal of a record ({error})"
+        raise _damaged(path, number, why) from None
+    if 0 <= place < len(words) and words[place] == _TARGET:
+        words[place] = word
+    return GoldTarget(number, tuple(words), place, word, sense)
+
+
+def _table(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[GoldTarget]:
+    columns = lines[0][1].split("\t")
+    for number, line in lines[1:]:
+        cells = dict(zip(columns, line.split("\t"), strict=False))
+        if len(cells) < len(columns):
+            raise _damaged(path, number, f"has {len(cells)} of {len(columns)} columns")
+        if not cells["position"].strip().lstrip("-").isdigit():
+            raise _damaged(path, number, f"the position {cells['position']!r} is no number")
+        yield GoldTarget(
+            number,
+            tuple(cells["sentence"].split()),
+            int(cells["position"]) - 1,
+            cells["word"].strip(),
+            _sense(cells["sense"].split()),
+        )
+
+
+def _conllu(path: Path, lines: Iterable[str]) -> Iterator[GoldTarget]:
+    rows: list[tuple[int, list[str]]] = []
+    for number, line in enumerate([*lines, ""], start=1):
+        if line.strip() and not line.startswith("#"):
+            cells = line.split("\t")
+            if len(cells) != 10:
+                raise _damaged(path, number, f"has {len(cells)} columns, and CoNLL-U has 10")
+            if cells[0].isdigit():  # neither a range of tokens nor an empty node
+                rows.append((number, cells))
+        elif not line.strip():
+            words = tuple(cells[1] for _, cells in rows)
+            for place, (at, cells) in enumerate(rows):
+                misc = dict(part.split("=", 1) for part in cells[9].split("|") if "=" in part)
+                sememes = misc.get("Sememes", misc.get("Sense", "")).replace("\\p", "|")
+                if sememes:
+                    yield GoldTarget(at, words, place, words[place], _sense(sememes.split(",")))
+            rows = []
+
+
+def _sense(parts: Sequence[str]) -> frozenset[str] | int:
+    return int(parts[0]) if len(parts) == 1 and parts[0].isdigit() else frozenset(parts)

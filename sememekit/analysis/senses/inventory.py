@@ -1,0 +1,152 @@
+"""Senses of words, the words that can stand for each, and how usual each is, all out of a lexicon and word counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.errors import ConfigError
+from sememekit.runs.run import Run
+from sememekit.sememes import SememeGraph, build_graph, open_lexicon
+from sememekit.sememes.word_entry import WordEntry
+from sememekit.text.scripts import HAN
+
+LEAST_OVERLAP: Final = 1 / 3
+"""Words with a sense whose sememes overlap less (intersection over union) cannot stand for a sense."""
+SMOOTHING: Final = 10.0
+"""Tokens that each sense is given beforehand in ``usual``: as many as make a count of tokens certain in ``explain``."""
+
+Reals = NDArray[np.float64]
+
+
+class Substitutes(NamedTuple):
+    """Words that can stand for a sense, by falling weight, then by falling count.
+
+    Attributes:
+        words: (n,) ids.
+        weights: (n,) squared overlap of the sememes, 0 to 1.
+    """
+
+    words: NDArray[np.int64]
+    weights: Reals
+
+
+@final
+class SenseInventory:
+    """The senses of the words of a vocabulary, with substitutes and usual frequencies.
+
+    >>> inventory = SenseInventory(run.graph, run.train_counts)
+    >>> inventory.substitutes(int(inventory.graph.sense_offsets[word]))
+    >>> inventory.usual(word)
+
+    Attributes:
+        graph: words, senses and sememes.
+        counts: (V,) of the vocabulary.
+        log_frequency: (V,) log of the share of each word in the counts, with one token for a word of count 0.
+    """
+
+    def __init__(self, graph: SememeGraph, counts: NDArray[np.integer]) -> None:
+        self.graph, self.counts = graph, np.asarray(counts, dtype=np.float64)
+        self.log_frequency: Reals = np.log(np.maximum(self.counts, 1.0) / max(self.counts.sum(), 1.0))
+        self._sets = [
+            frozenset(graph.set_sememes[first:end].tolist())
+            for first, end in zip(graph.set_offsets[:-1], graph.set_offsets[1:], strict=True)
+        ]
+        self._substitutes: dict[int, Substitutes] = {}
+        self._usual: dict[int, Reals] = {}
+
+    @cached_property
+    def _sets_of_sememe(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for number, sememes in enumerate(self._sets):
+            for sememe in sememes:
+                found.setdefault(sememe, []).append(number)
+        return found
+
+    @cached_property
+    def _words_of_set(self) -> list[NDArray[np.int64]]:
+        """Words of lexicons alone: those by rule, such as ``<unk>``, have no meaning to lend."""
+        from_lexicon = np.array([entry.is_from_lexicon for entry in self.graph.entries()], dtype=np.bool_)
+        senses = np.flatnonzero(from_lexicon[self.graph.word_of_sense])
+        order = senses[np.argsort(self.graph.sense_set[senses], kind="stable")]
+        bounds = np.cumsum(np.bincount(self.graph.sense_set[senses], minlength=self.graph.num_sets))
+        return np.split(self.graph.word_of_sense[order], bounds[:-1])
+
+    def senses(self, word: int) -> range:
+        """The numbers of the senses of a word."""
+        return range(int(self.graph.sense_offsets[word]), int(self.graph.sense_offsets[word + 1]))
+
+    def names(self, word: int) -> list[frozenset[str]]:
+        """The sememes of each sense of a word."""
+        return [frozenset(sense.sememes) for sense in self.graph.entry(word).senses]
+
+    def is_ambiguous(self, word: int) -> bool:
+        """Whether a lexicon gives the word several senses."""
+        return len(self.senses(word)) > 1 and self.graph.entry(word).is_from_lexicon
+
+    def substitutes(self, sense: int) -> Substitutes:
+        """Return the words, the word itself excepted, that can stand for a sense: overlap |A ∩ B| / |A ∪ B| of the sememes of
+        one of their senses with those of this one at ``LEAST_OVERLAP`` or above, the best sense of each word."""
+        if sense not in self._substitutes:
+            self._substitutes[sense] = self._find(int(self.graph.sense_set[sense]), int(self.graph.word_of_sense[sense]))
+        return self._substitutes[sense]
+
+    def _find(self, own: int, word: int) -> Substitutes:
+        best: dict[int, float] = {}
+        sememes = self._sets[own]
+        for other in {number for sememe in sememes for number in self._sets_of_sememe[sememe]}:
+            overlap = len(sememes & self._sets[other]) / len(sememes | self._sets[other])
+            if overlap >= LEAST_OVERLAP - 1e-9:
+                for candidate in self._words_of_set[other].tolist():
+                    best[candidate] = max(best.get(candidate, 0.0), overlap)
+        best.pop(word, None)
+        ranked = sorted(best, key=lambda candidate: (-best[candidate], -self.counts[candidate], candidate))
+        return Substitutes(np.array(ranked, dtype=np.int64), np.array([best[one] ** 2 for one in ranked], dtype=np.float64))
+
+    def usual(self, word: int) -> Reals:
+        """Return (n,) log p(sense | word) without any context, from the lexicon and the counts alone.
+
+        p is in proportion to ``SMOOTHING`` plus the sum of weight times count over those substitutes of the sense that share a
+        Chinese character with the word: a sense that a language uses it also spells out in compounds (the verb 进 as 进入,
+        出 as 出现), and compounds have one sense mostly. Words without Chinese characters have an even share for each sense.
+        """
+        if word not in self._usual:
+            own = set(HAN.findall(self.graph.words[word]))
+            raw = np.array([SMOOTHING + self._weight_of_compounds(sense, own) for sense in self.senses(word)])
+            self._usual[word] = np.log(raw / raw.sum())
+        return self._usual[word]
+
+    def _weight_of_compounds(self, sense: int, own: set[str]) -> float:
+        words, weights = self.substitutes(sense)
+        shares = np.array([bool(own.intersection(self.graph.words[word])) for word in words.tolist()], dtype=np.bool_)
+        return float((weights * self.counts[words])[shares].sum()) if len(words) else 0.0
+
+
+def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
+    """The senses of a run: those of its own graph, and of ``sources`` (``FORMAT:PATH``) for words that it does not annotate.
+
+    Senses of the run keep their order. More annotated words mean more substitutes, and a run without a graph has all from the
+    sources.
+
+    Raises:
+        ConfigError: the run has no graph, and no source is given.
+        DataError, GraphError: a source cannot be read.
+    """
+    if not sources:
+        if run.graph is None:
+            raise ConfigError(
+                f"{run} keeps no sememe graph, so its words have no senses; name a lexicon: "
+                "--source FORMAT:PATH or --source open"
+            )
+        return SenseInventory(run.graph, run.train_counts)
+    given = build_graph(run.vocabulary, [open_lexicon(source) for source in sources])
+    if run.graph is not None:
+        entries: list[WordEntry] = [
+            own if own.is_annotated else more for own, more in zip(run.graph.entries(), given.entries(), strict=True)
+        ]
+        given = SememeGraph(entries, run.graph.vocabulary_fingerprint, (*run.graph.lexicons, *given.lexicons))
+    return SenseInventory(given, run.train_counts)

@@ -1,0 +1,286 @@
+"""Tag words with senses by any model that gives words a probability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sememekit.analysis.senses.inventory import SenseInventory
+from sememekit.encoders.base import State
+from sememekit.errors import ConfigError
+from sememekit.runs.run import Run
+from sememekit.runs.stream_nats import with_context
+from sememekit.tasks.base import WordPredictor, require
+from sememekit.text.maximum_matching import MaximumMatcher
+from sememekit.text.scripts import HAN
+
+Method = Literal["combined", "substitution", "usual", "share", "lift"]
+Reals = NDArray[np.float64]
+
+FOLLOWING: Final = 3
+"""Words after the target that a left-to-right model scores with each substitute in its place."""
+MOST_SUBSTITUTES: Final = 20
+"""Substitutes of a sense, by falling weight and count, that are scored with the words that follow."""
+_LINES_AT_ONCE: Final = 32
+_ROWS_AT_ONCE: Final = 64
+
+PARTS: Final = ("share", "lift", "substitution", "usual")
+METHODS: Final[Mapping[str, tuple[str, ...]]] = {
+    "combined": ("share", "substitution", "usual"),
+    "substitution": ("substitution",),
+    "usual": ("usual",),
+    "share": ("share",),
+    "lift": ("lift",),
+}
+"""Method -> the parts whose logarithms it adds up; a part that a model cannot give is left out of a sum of several."""
+
+
+@dataclass(frozen=True)
+class ReadLine:
+    """A line as a model reads it.
+
+    Attributes:
+        ids: word ids; a word that the model does not know may be several.
+        place: of each word of the line its first id, as a position in ``ids``.
+        known: of each word whether the vocabulary has it.
+    """
+
+    ids: tuple[int, ...]
+    place: tuple[int, ...]
+    known: tuple[bool, ...]
+
+
+@final
+class LineReader:
+    """Turns words into ids: in the form of the data, and words that the vocabulary lacks cut into words that it has.
+
+    >>> LineReader(run).read(["去年", "美国"]).ids
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._form, self.vocabulary = run.form(), run.vocabulary
+        self._matcher = MaximumMatcher(run.vocabulary.tokens)
+
+    def read(self, words: Sequence[str]) -> ReadLine:
+        """One line. Raises DataError: a word that a vocabulary without ``<unk>`` lacks."""
+        ids, place, known = list[int](), [], []
+        for word in words:
+            normal = self._form.word(word)
+            place.append(len(ids))
+            known.append(normal in self.vocabulary)
+            cut = [normal] if known[-1] or not HAN.search(normal) else self._matcher.segment(normal)
+            ids += self.vocabulary.encode(cut).tolist()
+        return ReadLine(tuple(ids), tuple(place), tuple(known))
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word of a line.
+
+    Attributes:
+        senses: n, how many it has.
+        parts: part -> (n,) log-probabilities of its senses, such as "share"; empty for a word that was not asked for.
+        nats: surprisal; None where nothing predicts the word.
+    """
+
+    senses: int
+    parts: Mapping[str, Reals]
+    nats: float | None
+
+    def log_probabilities(self, method: Method) -> Reals:
+        """(n,) of the senses by a method, normalised."""
+        own = [self.parts[name] for name in METHODS[method] if name in self.parts]
+        return _normalised(sum(own, np.zeros(self.senses)))
+
+
+@final
+class SenseTagger:
+    """Gives senses of words in a sentence probabilities, by parts that methods add up.
+
+    With word w, its senses s, contexts c (the words before, or all others, as the model reads them) and substitutes v of s with
+    weights a_v (``SenseInventory.substitutes``), the parts are, before each is normalised over the senses of w:
+
+    - ``share``: log p(s | c), of output layers that give senses probabilities (``explain`` shows it);
+    - ``lift``: ``share`` minus the same in an empty context, the sense prior of the model;
+    - ``substitution``: log of the mean of p(v | c) p(r | c v) / p(v) over v, with weights a_v; r are the ``FOLLOWING`` words
+      after w, scored for ``MOST_SUBSTITUTES`` substitutes and by left-to-right models alone. A sense without substitutes has
+      the value of a word that is as probable here as anywhere;
+    - ``usual``: ``SenseInventory.usual``, without the model.
+
+    >>> tagger = SenseTagger(run, inventory_of(run))
+    >>> line = LineReader(run).read("去年 美国 贸易".split())
+    >>> [[word]] = tagger.tag([line.ids], [[2]])
+    >>> word.log_probabilities("combined")
+
+    Args:
+        run: a language model.
+        inventory: senses and substitutes of its words.
+        parts: which are computed; those that the model cannot give are left out.
+
+    Raises:
+        ConfigError: the task predicts no words, or the model gives none of the parts.
+    """
+
+    def __init__(
+        self, run: Run, inventory: SenseInventory, parts: Sequence[str] = ("share", "lift", "substitution", "usual")
+    ) -> None:
+        self._task = require(run.task, WordPredictor, "tag")
+        self._inventory = inventory
+        self._end = run.vocabulary.end_id if run.signature.end_of_sentence else None
+        self._own = None if run.graph is None else run.graph
+        self._nothing = torch.zeros(1, self._width(), device=self._task.device)
+        has_shares = self._own is not None and self._sense_logs(self._nothing, [0]) is not None
+        self.parts = tuple(part for part in parts if has_shares or part not in ("share", "lift"))
+        if not self.parts:
+            raise ConfigError(
+                f"{run}: its output layer gives senses no probabilities, so it has no {' and no '.join(parts)}; take --method "
+                "substitution or combined, or train with --decoder sdlm"
+            )
+
+    def _width(self) -> int:
+        with torch.no_grad():
+            token = torch.zeros(1, 1, dtype=torch.long, device=self._task.device)
+            return self._task.contexts(token, self._task.encoder.start(1))[0].shape[-1]
+
+    @torch.no_grad()
+    def tag(
+        self, lines: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]], *, nats: bool = False
+    ) -> Iterator[list[TaggedWord]]:
+        """Yield for each line its ``wanted`` positions as tagged words, or with ``nats`` all its positions."""
+        for group in _groups([*zip(lines, wanted, strict=True)], _LINES_AT_ONCE):
+            yield from self._tag([list(ids) for ids, _ in group], [list(places) for _, places in group], nats)
+
+    def _tag(self, lines: list[list[int]], wanted: list[list[int]], nats: bool) -> Iterator[list[TaggedWord]]:
+        contexts, states = self._read(lines, wanted)
+        targets = [(line, place) for line, places in enumerate(wanted) for place in places]
+        parts = self._parts(lines, targets, contexts, states)
+        for line, ids in enumerate(lines):
+            losses: list[float | None] = [None] * len(ids)
+            if nats and ids:
+                target = torch.tensor(ids, device=self._task.device)
+                losses = [*self._task.decoder.nll(contexts[line], target).tolist()]
+                losses[0] = losses[0] if self._end is not None else None
+            places = range(len(ids)) if nats else wanted[line]
+            senses = [len(self._inventory.senses(word)) for word in ids]
+            yield [TaggedWord(senses[place], parts.get((line, place), {}), losses[place]) for place in places]
+
+    def _read(self, lines: list[list[int]], wanted: list[list[int]]) -> tuple[list[Tensor], dict[tuple[int, int], State]]:
+        """Contexts (n, H) before the n words of each line, and where words that follow are scored the states there."""
+        task, ahead = self._task, int(self._end is not None)
+        streams = [with_context(ids, self._end) for ids in lines]
+        rows = max(map(len, streams), default=0)
+        tokens = torch.zeros(rows, len(lines), dtype=torch.long)
+        for column, stream in enumerate(streams):
+            tokens[: len(stream), column] = torch.tensor(stream)
+        tokens, state = tokens.to(task.device), task.encoder.start(len(lines))
+        states: dict[tuple[int, int], State] = {}
+        if "substitution" in self.parts and rows:
+            after: dict[int, list[tuple[int, int]]] = {}
+            for line, places in enumerate(wanted):
+                for place in places:
+                    after.setdefault(place + ahead, []).append((line, place))
+            steps = []
+            for step in range(rows):
+                self._keep(after.get(step, ()), state, states)
+                hidden, state = task.contexts(tokens[step : step + 1], state)
+                steps.append(hidden)
+            hidden_TBH = torch.cat(steps)
+        else:
+            hidden_TBH = task.contexts(tokens, state)[0] if rows else self._nothing[:, None]
+        contexts = [
+            torch.cat([self._nothing[: 1 - ahead], hidden_TBH[: max(0, len(ids) - 1 + ahead), column]])
+            for column, ids in enumerate(lines)
+        ]
+        return contexts, states
+
+    def _keep(self, targets: Sequence[tuple[int, int]], state: State, states: dict[tuple[int, int], State]) -> None:
+        for line, place in targets:
+            states[line, place] = tuple(part[line : line + 1].clone() for part in state)
+
+    def _parts(
+        self,
+        lines: list[list[int]],
+        targets: list[tuple[int, int]],
+        contexts: list[Tensor],
+        states: dict[tuple[int, int], State],
+    ) -> dict[tuple[int, int], dict[str, Reals]]:
+        found: dict[tuple[int, int], dict[str, Reals]] = {}
+        for group in _groups(targets, _ROWS_AT_ONCE):
+            words = [lines[line][place] for line, place in group]
+            hidden = torch.stack([contexts[line][place] for line, place in group])
+            rows: list[dict[str, Reals]] = [{} for _ in group]
+            if {"share", "lift"} & set(self.parts):
+                self._add_shares(hidden, words, rows)
+            if "substitution" in self.parts:
+                table = self._task.decoder.log_probs(hidden).double().cpu().numpy()
+                for row, (line, place), word, log_probs in zip(rows, group, words, table, strict=True):
+                    right = lines[line][place + 1 : place + 1 + FOLLOWING]
+                    row["substitution"] = self._substitution(word, log_probs, states[line, place], right)
+            if "usual" in self.parts:
+                for row, word in zip(rows, words, strict=True):
+                    row["usual"] = self._inventory.usual(word)
+            found.update(zip(group, rows, strict=True))
+        return found
+
+    def _add_shares(self, hidden: Tensor, words: list[int], rows: list[dict[str, Reals]]) -> None:
+        """A word that the graph of the run does not know in these senses gets no share."""
+        assert self._own is not None
+        distinct = sorted(set(words))
+        here, prior = self._sense_logs(hidden, distinct), self._sense_logs(self._nothing, distinct)
+        assert here is not None
+        assert prior is not None
+        sizes = [int(self._own.sense_offsets[word + 1] - self._own.sense_offsets[word]) for word in distinct]
+        begin = dict(zip(distinct, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
+        for row, word, logs in zip(rows, words, here, strict=True):
+            part = slice(begin[word], begin[word] + len(self._inventory.senses(word)))
+            if self._own.annotated[word]:
+                row["share"] = _normalised(logs[part])
+                row["lift"] = _normalised(logs[part] - prior[0][part])
+
+    @torch.no_grad()
+    def _sense_logs(self, hidden: Tensor, words: list[int]) -> Reals | None:
+        assert self._own is not None
+        senses = np.concatenate([np.arange(*self._own.sense_offsets[word : word + 2]) for word in words])
+        device = self._task.device
+        found = self._task.decoder.sense_logs(hidden, torch.tensor(words, device=device), torch.from_numpy(senses).to(device))
+        return None if found is None else found.double().cpu().numpy()
+
+    def _substitution(self, word: int, log_probs_V: Reals, state: State, right: list[int]) -> Reals:
+        """(n,) log of the mean lift of the substitutes of each sense, see the class."""
+        inventory = self._inventory
+        by_sense = [inventory.substitutes(sense) for sense in inventory.senses(word)]
+        scores = np.zeros(len(by_sense))
+        if right:
+            candidates = np.unique(np.concatenate([words[:MOST_SUBSTITUTES] for words, _ in by_sense] + [np.array([word])]))
+            gains = dict(zip(candidates.tolist(), self._following(candidates, state, right).tolist(), strict=True))
+        for place, (words, weights) in enumerate(by_sense):
+            words, weights = (words[:MOST_SUBSTITUTES], weights[:MOST_SUBSTITUTES]) if right else (words, weights)
+            if len(words):
+                logs = log_probs_V[words] - inventory.log_frequency[words]
+                if right:
+                    logs = logs + np.array([gains[one] - gains[word] for one in words.tolist()])
+                scores[place] = np.logaddexp.reduce(logs + np.log(weights / weights.sum()))
+        return _normalised(scores)
+
+    def _following(self, candidates: NDArray[np.int64], state: State, right: list[int]) -> Reals:
+        """(n,) log-probabilities of the words that follow, with each candidate in the place of the target."""
+        count, device = len(candidates), self._task.device
+        tokens = torch.tensor([[0] * count, *([word] * count for word in right)], device=device)
+        tokens[0] = torch.from_numpy(candidates).to(device)
+        several = tuple(part.expand(count, *part.shape[1:]).contiguous() for part in state)
+        hidden, _ = self._task.contexts(tokens[:-1], several)
+        return -self._task.decoder.nll(hidden, tokens[1:]).sum(dim=0).double().cpu().numpy()
+
+
+def _groups(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (items[begin : begin + size] for begin in range(0, len(items), size))
+
+
+def _normalised(logs: Reals) -> Reals:
+    return np.asarray(logs - np.logaddexp.reduce(logs))

@@ -1,0 +1,178 @@
+"""``sememekit tag``: the senses, sememes and surprisal of each word of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
+from sememekit.analysis.senses.measured import Measurement, recall
+from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, ReadLine, SenseTagger, TaggedWord
+from sememekit.config import Record
+from sememekit.errors import ConfigError
+from sememekit.files import typed
+from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.uncut import segmenter_of_raw
+
+_LINES_AT_ONCE: Final = 32
+
+
+class SenseTag(Record):
+    """One sense of a word in a sentence.
+
+    Attributes:
+        number: of the sense among those of the word, from 1, in the order of the lexicon.
+        label: part of speech and gloss where the lexicon has them, otherwise the sememes.
+    """
+
+    number: int
+    label: str
+    sememes: tuple[str, ...]
+    probability: float
+
+
+class TaggedToken(Record):
+    """A word of a text.
+
+    Attributes:
+        sentence, position: line of the input and word of the line, from 1.
+        read_as: the words that the model read in its place.
+        nats: surprisal; None where nothing predicts the word.
+        senses: by falling probability; empty where no lexicon knows the word.
+    """
+
+    sentence: int
+    position: int
+    token: str
+    read_as: str
+    nats: float | None
+    senses: tuple[SenseTag, ...]
+
+
+class TagHeader(OfRun):
+    """What tagged, and how often it was right where that was measured.
+
+    Attributes:
+        method, sources: as they were given.
+        measured: accuracies of these weights with this method and these lexicons, stored by ``eval --senses``.
+    """
+
+    method: Method
+    sources: tuple[str, ...]
+    measured: tuple[Measurement, ...]
+
+    def sentences(self) -> list[str]:
+        """What a person reads of it, a line each."""
+        of_lexicons = f", with {', '.join(self.sources)}" if self.sources else ""
+        first = f"run {self.run}, {self.checkpoint}; method {self.method}{of_lexicons}"
+        unknown = f"accuracy: not measured; {typed('sememekit', 'eval', self.run, '--senses', 'GOLD')} measures it"
+        return [first, *([f"accuracy: {one.sentence()}" for one in self.measured] or [unknown])]
+
+
+def header_of(run: Run, method: Method, sources: Sequence[str]) -> TagHeader:
+    """Name the run and the method, with the stored accuracies. Raises CheckpointError: the stored file is damaged."""
+    measured = tuple(recall(run, method, tuple(sources)))
+    return TagHeader(run=str(run), checkpoint=run.snapshot, method=method, sources=tuple(sources), measured=measured)
+
+
+def tag(
+    run: Path | Run,
+    lines: Iterable[str],
+    *,
+    method: Method = "combined",
+    sources: Sequence[str] = (),
+    words: Collection[str] = (),
+    device: str = "auto",
+    which: Which = "best",
+) -> Iterator[TaggedToken]:
+    """Tag each word of a text with its senses; 32 lines are read before the first row comes.
+
+    Words stand between blanks; where lines are Chinese without any, they are cut as the data of the run were. Each line is read
+    by itself. Probabilities are those of ``method`` (``SenseTagger``), of a word with one sense 1. A word that the model read
+    as several has the sum of their nats.
+
+    Args:
+        run: a language model, or its folder.
+        lines: of the text.
+        method: how senses are told apart.
+        sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
+        words: only these are tagged; all where there are none.
+
+    >>> for token in tag(Path("runs/sdlm"), ["我 吃 苹果 。"], words=["苹果"]):
+    ...     print(token.senses[0].sememes, token.senses[0].probability)
+
+    Raises:
+        ConfigError: the task predicts no words, or words have no senses by this method.
+        DataError: Chinese without blanks where blanks cut the data of the run, a word that a vocabulary without ``<unk>``
+            lacks, or a lexicon that cannot be read.
+    """
+    loaded = Run.open(run, which=which, device=device)
+    if method not in METHODS:
+        raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
+    inventory = inventory_of(loaded, sources)
+    tagger, reader = SenseTagger(loaded, inventory, METHODS[method]), LineReader(loaded)
+    return _tag(loaded, enumerate(lines, start=1), tagger, reader, inventory, method, frozenset(words))
+
+
+def _tag(
+    run: Run,
+    lines: Iterator[tuple[int, str]],
+    tagger: SenseTagger,
+    reader: LineReader,
+    inventory: SenseInventory,
+    method: Method,
+    words: frozenset[str],
+) -> Iterator[TaggedToken]:
+    while group := list(islice(lines, _LINES_AT_ONCE)):
+        cut = [(number, line.split()) for number, line in group if line.strip()]
+        if segmenter := segmenter_of_raw(run, [tokens for _, tokens in cut], "tag"):
+            cut = [(number, run.form().cut(" ".join(tokens), segmenter)) for number, tokens in cut]
+        read = [reader.read(tokens) for _, tokens in cut]
+        wanted = []
+        for (_, tokens), line in zip(cut, read, strict=True):
+            known = [at for at, token in enumerate(tokens) if line.known[at] and (not words or token in words)]
+            wanted.append([line.place[at] for at in known if inventory.is_ambiguous(line.ids[line.place[at]])])
+        rows = tagger.tag([line.ids for line in read], wanted, nats=True)
+        for (number, tokens), line, tagged in zip(cut, read, rows, strict=True):
+            for at, token in enumerate(tokens):
+                if not words or token in words:
+                    yield _row(run, number, at, token, line, tagged, inventory, method)
+
+
+def _row(
+    run: Run,
+    number: int,
+    at: int,
+    token: str,
+    line: ReadLine,
+    tagged: list[TaggedWord],
+    inventory: SenseInventory,
+    method: Method,
+) -> TaggedToken:
+    """The word ``at`` of a line, from 0, of which the model may have read several words."""
+    begin, end = (*line.place, len(line.ids))[at : at + 2]
+    nats = [word.nats for word in tagged[begin:end]]
+    return TaggedToken(
+        sentence=number,
+        position=at + 1,
+        token=token,
+        read_as=" ".join(map(run.vocabulary.token, line.ids[begin:end])),
+        nats=None if None in nats else sum(one for one in nats if one is not None),
+        senses=_senses(line.ids[begin], tagged[begin], inventory, method) if line.known[at] else (),
+    )
+
+
+def _senses(word: int, tagged: TaggedWord, inventory: SenseInventory, method: Method) -> tuple[SenseTag, ...]:
+    entry = inventory.graph.entry(word)
+    if not entry.is_annotated:
+        return ()
+    probabilities = np.exp(tagged.log_probabilities(method)).tolist() if tagged.parts else [1.0]
+    found = [
+        SenseTag(number=number, label=sense.label, sememes=sense.sememes, probability=probability)
+        for number, (sense, probability) in enumerate(zip(entry.senses, probabilities, strict=False), start=1)
+    ]
+    return tuple(sorted(found, key=lambda one: -one.probability))

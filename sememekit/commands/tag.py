@@ -1,0 +1,94 @@
+"""The subcommand tag; the plain function is ``sememekit.analysis.senses.tagging.tag``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from sememekit.commands._input import input_name, lines_of
+from sememekit.commands._options import Device, Errors, Quiet, Run, SenseMethod, SenseSources, Which, option
+from sememekit.commands._printing import remark, say
+
+if TYPE_CHECKING:
+    from sememekit.analysis.senses.tagging import TaggedToken
+
+EXAMPLES = (
+    "echo 我 吃 苹果 | sememekit tag runs/sdlm",
+    "sememekit tag runs/sdlm text.txt --words 打,包袱 --format conllu",
+)
+
+COLUMNS = ("sentence", "position", "token", "nats", "sense", "probability", "sememes", "senses")
+
+
+def command(
+    run: Run,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Text, one sentence a line, raw or cut. Stdin unless given.")
+    ] = None,
+    words: Annotated[str | None, option("--words", "Tag these words alone.", metavar="WORD,WORD,...")] = None,
+    method: SenseMethod = None,
+    sources: SenseSources = None,
+    form: Annotated[
+        Literal["tsv", "jsonl", "conllu"], option("--format", "Columns, JSON lines, or CoNLL-U with MISC.")
+    ] = "tsv",
+    which: Which = "best",
+    errors: Errors = "strict",
+    device: Device = "auto",
+    quiet: Quiet = False,
+) -> None:
+    """Tag each word of a text with its senses, their probabilities and sememes, and its surprisal (nats).
+
+    The first lines name the run, the method, and how often the method was right where 'eval RUN --senses GOLD' measured it.
+    """
+    from sememekit.analysis.senses.tagging import header_of, tag
+    from sememekit.runs.run import Run as LoadedRun
+
+    loaded = LoadedRun.open(run, which=which, device=device)
+    chosen = [word for word in (words or "").split(",") if word]
+    rows = tag(loaded, lines_of(file, errors), method=method or "combined", sources=sources or (), words=chosen)
+    first = next(rows, None)  # what cannot be tagged is refused before anything is written
+    header = header_of(loaded, method or "combined", sources or ())
+    if first is None:
+        remark(f"no words to tag in {input_name(file)}", quiet)
+    lines = [header.model_dump_json()] if form == "jsonl" else [f"# {line}" for line in header.sentences()]
+    rows = rows if first is None else chain([first], rows)
+    for line in chain(lines, _FORMATS[form](rows)):
+        say(line)
+
+
+def _tsv(rows: Iterable[TaggedToken]) -> Iterator[str]:
+    yield "\t".join(COLUMNS)
+    for row in rows:
+        best = row.senses[0] if row.senses else None
+        own = ("", "", "") if best is None else (best.number, f"{best.probability:.4f}", " ".join(best.sememes))
+        every = "; ".join(f"{one.number} {one.probability:.4f} {' '.join(one.sememes)}" for one in row.senses)
+        nats = "" if row.nats is None else f"{row.nats:.4f}"
+        yield "\t".join(map(str, (row.sentence, row.position, row.token, nats, *own, every)))
+
+
+def _jsonl(rows: Iterable[TaggedToken]) -> Iterator[str]:
+    return (row.model_dump_json() for row in rows)
+
+
+def _conllu(rows: Iterable[TaggedToken]) -> Iterator[str]:
+    """A token of CoNLL-U a row; with --words the others are left out, and the numbers stay."""
+    for number, tokens in groupby(rows, key=lambda row: row.sentence):
+        yield f"# sent_id = {number}"
+        for row in tokens:
+            yield "\t".join([str(row.position), row.token, *["_"] * 7, _misc(row)])
+        yield ""
+
+
+def _misc(row: TaggedToken) -> str:
+    best = row.senses[0] if row.senses else None
+    parts = [] if row.nats is None else [f"Nats={row.nats:.4f}"]
+    if best is not None:
+        parts += [f"P={best.probability:.4f}", f"Sememes={','.join(best.sememes)}".replace("|", "\\p"), f"Sense={best.number}"]
+    return "|".join(parts) or "_"
+
+
+_FORMATS = {"tsv": _tsv, "jsonl": _jsonl, "conllu": _conllu}

@@ -1,0 +1,399 @@
+"""Sememes for words without annotation, ranked, with the evidence in words: by parts, by characters, by neighbours."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sememekit.config import Record
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import OVERLAY, SUGGESTIONS, check_output, write_output
+from sememekit.sememes import Side, open_lexicons
+from sememekit.sememes.graph import SememeGraph
+from sememekit.sememes.overlay import Change, write_overlay
+from sememekit.sememes.special_tokens import UNKNOWN
+from sememekit.text.vectors import WordVectors
+
+Scores = NDArray[np.float64]
+
+KINDS: Final = {"first": 1.0, "middle": 0.7, "last": 1.0, "any": 0.3, "pair": 1.0, "begins": 1.5, "ends": 2.5}
+"""Kinds of parts and their weights, chosen on held-out words of the list released by Jin et al. 2018."""
+_SEEN: Final = 1.0
+_WORD_PART: Final = 1.0
+_NEIGHBOURS: Final = 100
+_DECAY: Final = 0.8
+"""c of Eq. (1), Xie et al. 2017: the weight of a neighbour falls by this with each rank."""
+NEIGHBOURS_WEIGHT: Final = 0.1
+"""Of neighbours beside parts in the ensemble, chosen as the weights of parts with vectors of a small run."""
+KEPT: Final = 0.5
+"""A sememe is suggested whose score is at least this share of the best one."""
+_EXAMPLES: Final = 3
+
+
+class Suggestion(Record):
+    """A sememe for a word: its score as a share of the best one's, and what speaks for it."""
+
+    sememe: str
+    score: float
+    evidence: tuple[str, ...]
+
+
+class WordSuggestions(Record):
+    """A word and its suggested sememes, best first.
+
+    Attributes:
+        count: how often it occurs; None where no vocabulary says.
+        context: words around its first occurrence; empty where there is no text.
+    """
+
+    word: str
+    count: int | None
+    context: str
+    sememes: tuple[Suggestion, ...]
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The sememes that are written into files."""
+        return tuple(one.sememe for one in self.sememes if one.score >= KEPT)
+
+
+class SuggestReport(Record):
+    """What was suggested for each word, by the ``methods`` that were added up."""
+
+    sources: tuple[str, ...]
+    methods: tuple[str, ...]
+    words: tuple[WordSuggestions, ...]
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """The words that nothing speaks for."""
+        return tuple(one.word for one in self.words if not one.sememes)
+
+
+class SuggestingScore(Record):
+    """Mean average precision over the ranking of all sememes, and F1 of the suggested ones, over ``words`` held-out words."""
+
+    method: str
+    words: int
+    map: float
+    f1: float
+
+
+class HeldOutReport(Record):
+    """How well each method finds the sememes of words whose annotation is held out.
+
+    Attributes:
+        sources: the lexicon; ``num_words`` and ``num_sememes`` of it, sememes of fewer than five words left out.
+        scores: over all held-out words; ``by_length`` by the number of characters; ``by_rank``, with word vectors, by the place
+            in their order, which is by falling frequency in runs and in most files.
+    """
+
+    sources: tuple[str, ...]
+    num_words: int
+    num_sememes: int
+    seed: int
+    scores: tuple[SuggestingScore, ...]
+    by_length: dict[str, tuple[SuggestingScore, ...]]
+    by_rank: dict[str, tuple[SuggestingScore, ...]]
+
+
+@dataclass
+class _Part:
+    """Words that have a part: how many, some of them, and their sememes."""
+
+    words: int = 0
+    sememes: Counter[int] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+
+
+class Suggester:
+    """Scores of all sememes for some words, from lexicon words that are none of them.
+
+    >>> suggester = Suggester({"店员": {"人"}, "船员": {"人"}}, ["海员"])
+    >>> suggester.names[suggester.by_parts("海员").argmax()]
+    '人'
+
+    - by characters (SPWCF, Jin et al. 2018): P(s | w) ~ sum over characters c of P(s | c at its place: first, middle, last);
+    - by parts: the same with pairs, beginnings and ends of two and three characters, and words inside the word; a part of n
+      words counts n / (n + 1);
+    - by neighbours (SPWE, Xie et al. 2017): P(s | w) ~ sum over the nearest words w' of cos(w, w') 0.8^rank [s of w'].
+    """
+
+    def __init__(
+        self, sememes_of: Mapping[str, Iterable[str]], words: Sequence[str], vectors: WordVectors | None = None
+    ) -> None:
+        self.names = tuple(sorted({name for names in sememes_of.values() for name in names}))
+        number, asked = {name: place for place, name in enumerate(self.names)}, set(words)
+        self._sememes = {
+            word: [number[name] for name in names] for word, names in sememes_of.items() if word not in asked and names
+        }
+        wanted = {part for word in words for part in _parts(word)}
+        self._parts: defaultdict[tuple[str, str], _Part] = defaultdict(_Part)
+        for word, ids in self._sememes.items():
+            for part in set(_parts(word)) & wanted:
+                found = self._parts[part]
+                found.words += 1
+                found.sememes.update(ids)
+                if len(found.examples) < _EXAMPLES:
+                    found.examples.append(word)
+        self.vectors = vectors
+        if vectors is not None:
+            self._rows = np.array([vectors.row_of[word] for word in self._sememes if word in vectors.row_of], dtype=np.int64)
+            lengths = np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+            self._unit = vectors.matrix / np.maximum(lengths, 1e-12)
+
+    def by_characters(self, word: str) -> Scores:
+        scores = np.zeros(len(self.names))
+        for kind, part in _parts(word):
+            if kind in ("first", "middle", "last") and (found := self._parts.get((kind, part))) is not None:
+                _add(scores, found.sememes, 1.0 / found.sememes.total())
+        return scores
+
+    def by_parts(self, word: str) -> Scores:
+        scores = np.zeros(len(self.names))
+        for kind, part in _parts(word):
+            if (found := self._parts.get((kind, part))) is not None:
+                longer = 1.2 if len(part) > 2 else 1.0
+                _add(scores, found.sememes, KINDS[kind] * longer / (found.words + _SEEN))
+        for part, weight in self._inner_words(word):
+            scores[self._sememes[part]] += weight
+        return scores
+
+    def by_neighbours(self, word: str) -> Scores:
+        scores = np.zeros(len(self.names))
+        for rank, (other, similarity) in enumerate(self.neighbours(word)):
+            scores[self._sememes[other]] += similarity * _DECAY**rank
+        return scores
+
+    def neighbours(self, word: str) -> list[tuple[str, float]]:
+        """The nearest words with sememes, by the cosine; none of a word without a vector."""
+        if self.vectors is None or word not in self.vectors.row_of or not len(self._rows):
+            return []
+        cosines = self._unit[self._rows] @ self._unit[self.vectors.row_of[word]]
+        best = np.argsort(-cosines, kind="stable")[:_NEIGHBOURS]
+        return [(self.vectors.words[self._rows[place]], float(cosines[place])) for place in best if cosines[place] > 0.0]
+
+    def methods(self) -> tuple[str, ...]:
+        return ("parts", "neighbours") if self.vectors is not None else ("parts",)
+
+    def scores(self, word: str) -> Scores:
+        """The ensemble: a weighted sum of the methods, each as shares of its best score."""
+        every = [(1.0, self.by_parts(word)), (NEIGHBOURS_WEIGHT, self.by_neighbours(word))]
+        return sum((weight * one / one.max() for weight, one in every if one.max() > 0.0), np.zeros(len(self.names)))
+
+    def evidence(self, word: str, sememe: int) -> Iterator[str]:
+        """What speaks for a sememe, strongest first, in words."""
+        told = []
+        for kind, part in dict.fromkeys(_parts(word)):
+            found = self._parts.get((kind, part))
+            if found is None or not found.sememes[sememe] or kind == "any":
+                continue
+            having = [other for other in found.examples if sememe in self._sememes[other]]
+            like = f", as in {' '.join(having)}" if having else ""
+            share = KINDS[kind] * found.sememes[sememe] / (found.words + _SEEN)
+            told.append((share, f"{part} {_SAID[kind]}: {found.sememes[sememe]:,} of {found.words:,} words{like}"))
+        told += [(weight, f"{part} has it") for part, weight in self._inner_words(word) if sememe in self._sememes[part]]
+        near = [f"{other} ({cosine:.2f})" for other, cosine in self.neighbours(word) if sememe in self._sememes[other]]
+        told += [(1.0, f"near {' '.join(near[:_EXAMPLES])}")] if near else []
+        yield from (text for _, text in sorted(told, key=lambda one: -one[0])[:_EXAMPLES])
+
+    def _inner_words(self, word: str) -> Iterator[tuple[str, float]]:
+        """Words of two characters or more inside the word, with their weights: long ones, and one at the end, count more."""
+        for begin in range(len(word)):
+            for end in range(begin + 2, len(word) + 1):
+                if end - begin < len(word) and word[begin:end] in self._sememes:
+                    yield word[begin:end], _WORD_PART * (end - begin) / len(word) * (2.0 if end == len(word) else 1.0)
+
+
+_SAID: Final = {
+    "first": "at the beginning",
+    "middle": "inside",
+    "last": "at the end",
+    "pair": "in it",
+    "begins": "at the beginning",
+    "ends": "at the end",
+}
+
+
+def _add(scores: Scores, sememes: Counter[int], weight: float) -> None:
+    scores[np.fromiter(sememes.keys(), dtype=np.int64, count=len(sememes))] += weight * np.fromiter(
+        sememes.values(), dtype=np.float64, count=len(sememes)
+    )
+
+
+def _parts(word: str) -> Iterator[tuple[str, str]]:
+    """Characters with their places, and longer parts; a kind of ``KINDS`` each."""
+    yield "first", word[0]
+    yield "last", word[-1]
+    yield from (("middle", character) for character in word[1:-1])
+    yield from (("any", character) for character in word)
+    yield from (("pair", word[begin : begin + 2]) for begin in range(len(word) - 1) if len(word) > 2)
+    for size in (2, 3):
+        if len(word) > size:
+            yield "begins", word[:size]
+            yield "ends", word[-size:]
+
+
+def sememes_by_word(sources: Sequence[str], side: Side) -> dict[str, set[str]]:
+    """Every word of the lexicons with the sememes of all its senses; the first lexicon that has any gives them."""
+    found: dict[str, set[str]] = {}
+    for lexicon in open_lexicons(sources, side):
+        for word in lexicon.words:
+            names = {name for sense in lexicon.senses(word) for name in sense.sememes}
+            if names and word and not found.get(word):
+                found[word] = names
+    return found
+
+
+def suggest(
+    words: Sequence[str],
+    sources: Sequence[str] = ("open",),
+    *,
+    side: Side = "chinese",
+    vectors: WordVectors | None = None,
+    counts: Mapping[str, int] | None = None,
+    contexts: Mapping[str, str] | None = None,
+    top: int = 5,
+) -> SuggestReport:
+    """Suggest sememes for words; what the lexicons say of these words themselves is not looked at.
+
+    Args:
+        words: at least one.
+        sources: ``FORMAT:PATH`` of lexicons.
+        side: of a two-sided lexicon.
+        vectors: of words, for neighbours; None for parts alone.
+        counts, contexts: how often words occur, and an example of each.
+        top: sememes a word at most.
+
+    Raises ConfigError: no word. Raises ConfigError, DataError: as ``open_lexicon``."""
+    asked = list(dict.fromkeys(word.strip() for word in words if word.strip()))
+    if not asked:
+        raise ConfigError("give words to suggest sememes for: sememekit lookup --suggest WORD...")
+    suggester = Suggester(sememes_by_word(sources, side), asked, vectors)
+    found = []
+    for word in asked:
+        scores = suggester.scores(word)
+        best = [int(place) for place in np.argsort(-scores, kind="stable")[:top] if scores[place] > 0.0]
+        found.append(
+            WordSuggestions(
+                word=word,
+                count=None if counts is None else counts.get(word, 0),
+                context=(contexts or {}).get(word, ""),
+                sememes=tuple(
+                    Suggestion(
+                        sememe=suggester.names[place],
+                        score=float(scores[place] / scores[best[0]]),
+                        evidence=tuple(suggester.evidence(word, place)),
+                    )
+                    for place in best
+                ),
+            )
+        )
+    return SuggestReport(
+        sources=tuple(sources),
+        methods=suggester.methods(),
+        words=tuple(found),
+    )
+
+
+def write_suggestions(path: Path, report: SuggestReport) -> None:
+    """Write the suggested sememes as a table. Accept a row by leaving it, refuse it by deleting it.
+
+    ``table:FILE`` and ``extend --words FILE`` read it. Raises ConfigError and OSError as ``write_output``.
+    """
+    lines = ["\t".join(("word", "count", "sememes", "evidence", "context"))]
+    for one in report.words:
+        names = " ".join("_".join(name.split()) for name in one.kept)
+        evidence = "; ".join(one.sememes[0].evidence) if one.sememes else ""
+        lines.append("\t".join((one.word, "" if one.count is None else str(one.count), names, evidence, one.context)))
+    write_output(path, "".join(f"{line}\n" for line in lines).encode(), SUGGESTIONS)
+
+
+def write_changes(path: Path, report: SuggestReport, graph: SememeGraph) -> int:
+    """Write the suggestions as an overlay of a graph, for its words without annotation; how many words it changes.
+
+    Raises DataError: no suggested word is an unannotated word of the graph, or no sememe of it is known there."""
+    check_output(path, OVERLAY)
+    open_words = {entry.word for entry in graph.entries() if not entry.is_annotated}
+    known, changes = set(graph.sememes), []
+    for one in report.words:
+        names = tuple(name for name in one.kept if name in known)
+        if one.word in open_words and names:
+            changes.append(Change(one.word, names, (), UNKNOWN, str(path)))
+    if not changes:
+        raise DataError(
+            f"--overlay {path}: none of the words is in the graph without annotation and has a suggested sememe that the graph "
+            "knows; words outside of its vocabulary are added by: sememekit extend RUN --words FILE"
+        )
+    write_overlay(path, changes)
+    return len(changes)
+
+
+def measure_suggesting(
+    num_words: int,
+    sources: Sequence[str] = ("open",),
+    *,
+    side: Side = "chinese",
+    vectors: WordVectors | None = None,
+    seed: int = 1,
+) -> HeldOutReport:
+    """Hold words out of a lexicon, suggest their sememes, and compare with their annotation.
+
+    Words of Chinese characters are drawn; with ``vectors`` those that have one. A word's sememes are those of all its senses;
+    sememes of fewer than five words are left out, as in Jin et al. 2018. Raises ConfigError: fewer words than ``num_words``."""
+    every = sememes_by_word(sources, side)
+    times = Counter(name for names in every.values() for name in names)
+    kept = {word: {name for name in names if times[name] >= 5} for word, names in every.items()}
+    kept = {word: names for word, names in kept.items() if names}
+    pool = sorted(word for word in kept if all("\u4e00" <= character <= "\u9fff" for character in word))
+    pool = [word for word in pool if vectors is None or word in vectors.row_of]
+    if len(pool) < num_words:
+        raise ConfigError(f"--held-out {num_words:,}: the lexicon has {len(pool):,} such words; give fewer")
+    held = [pool[place] for place in np.random.default_rng(seed).choice(len(pool), num_words, replace=False).tolist()]
+    suggester = Suggester(kept, held, vectors)
+    ways = {"characters (SPWCF)": suggester.by_characters, "parts": suggester.by_parts}
+    if vectors is not None:
+        ways |= {"neighbours (SPWE)": suggester.by_neighbours, "ensemble": suggester.scores}
+    number = {name: place for place, name in enumerate(suggester.names)}
+    values = {
+        name: np.array([_precision_and_f1(way(word), [number[one] for one in kept[word]]) for word in held])
+        for name, way in ways.items()
+    }
+    lengths = np.array([min(4, len(word)) for word in held])
+    places = np.array([0 if vectors is None else vectors.row_of[word] for word in held])
+    bands = [] if vectors is None else [(0, 1000), (1000, 3000), (3000, len(vectors.words))]
+    chosen = {f"{first + 1:,} to {last:,}": (places >= first) & (places < last) for first, last in bands}
+
+    def rows(some: NDArray[np.bool_]) -> tuple[SuggestingScore, ...]:
+        means = ((name, value[some].mean(axis=0)) for name, value in values.items())
+        return tuple(
+            SuggestingScore(method=name, words=int(some.sum()), map=float(mean[0]), f1=float(mean[1])) for name, mean in means
+        )
+
+    return HeldOutReport(
+        sources=tuple(sources),
+        num_words=len(kept),
+        num_sememes=len(suggester.names),
+        seed=seed,
+        scores=rows(np.ones(len(held), dtype=np.bool_)),
+        by_length={f"{size}{'+' if size == 4 else ''}": rows(lengths == size) for size in sorted(set(lengths.tolist()))},
+        by_rank={name: rows(some) for name, some in chosen.items() if some.any()},
+    )
+
+
+def _precision_and_f1(scores: Scores, gold: Sequence[int]) -> tuple[float, float]:
+    """Average precision of the ranking of all sememes, and F1 of those that are suggested."""
+    order = np.argsort(-scores, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    places = np.sort(rank[list(gold)])
+    precision = float((np.arange(1, len(places) + 1) / places).mean())
+    chosen = np.flatnonzero(scores >= KEPT * scores.max()) if scores.max() > 0.0 else np.zeros(0, dtype=np.int64)
+    right = len(set(chosen.tolist()) & set(gold))
+    return precision, 2.0 * right / (len(chosen) + len(gold)) if right else 0.0

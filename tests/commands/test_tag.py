@@ -1,0 +1,117 @@
+"""The command tag, and run.tag in Python."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit import load_run
+from sememekit.analysis.senses.gold import read_gold
+from sememekit.analysis.senses.inventory import inventory_of
+from sememekit.analysis.senses.measured import FILE
+from sememekit.analysis.senses.tagger import LineReader, SenseTagger
+from sememekit.commands._program import app
+from sememekit.commands.train import train
+from sememekit.runs.run import Run
+from tests.small_run import Place
+
+runner = CliRunner()
+TEXT = "我 吃 苹果 。\n\n人 买 橘子\n"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its data were cut by the words of a lexicon."""
+    folder = tmp_path_factory.mktemp("tag")
+    (folder / "lex.txt").write_text("".join(f"{word}\n义\n" for word in ("苹果", "电脑", "无名")), encoding="utf-8")
+    place = Place(folder, segmenter="fmm", lexicon=f"list:{folder / 'lex.txt'}")
+    train(place.table("sdlm"), place.folder / "sdlm")
+    return place.folder / "sdlm"
+
+
+def tagged(run: Path, *options: str, text: str = TEXT) -> str:
+    found = runner.invoke(app, ["tag", str(run), *options], input=text)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def test_every_token_has_a_row_with_its_senses(run: Path) -> None:
+    lines = tagged(run).splitlines()
+    assert lines[1].startswith("# accuracy: not measured; sememekit eval ")
+    columns = lines[2].split("\t")
+    rows = [dict(zip(columns, line.split("\t"), strict=True)) for line in lines[3:]]
+    assert [(row["sentence"], row["token"]) for row in rows] == [
+        *(("1", word) for word in ["我", "吃", "苹果", "。"]),
+        *(("3", word) for word in ["人", "买", "橘子"]),
+    ]
+    opened = Run.open(run)
+    line = LineReader(opened).read(["我", "吃", "苹果", "。"])
+    [[word]] = SenseTagger(opened, inventory_of(opened)).tag([line.ids], [[2]])
+    logs = word.log_probabilities("combined")
+    apple = rows[2]
+    assert int(apple["sense"]) == int(logs.argmax()) + 1
+    assert sum(float(part.split()[1]) for part in apple["senses"].split("; ")) == pytest.approx(1.0, abs=1e-3)
+    assert (rows[0]["probability"], rows[0]["nats"]) == ("1.0000", ""), "one sense, and nothing before the word"
+    assert rows[6]["sense"] == "", "a word outside the vocabulary has no senses"
+    assert float(rows[6]["nats"]) > 0
+
+
+def test_raw_text_is_cut_and_words_choose(run: Path) -> None:
+    raw = tagged(run, "--words", "苹果,吃", text="我吃苹果。\n")
+    assert raw == tagged(run, "--words", "苹果,吃", text="我 吃 苹果 。\n")
+    assert [line.split("\t")[2] for line in raw.splitlines()[3:]] == ["吃", "苹果"]
+
+
+def test_raw_text_is_refused_where_blanks_cut_the_data(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    train(place.table("sdlm", schedule__epochs=1), tmp_path / "blanks")
+    found = runner.invoke(app, ["tag", str(tmp_path / "blanks")], input="我吃苹果。\n")
+    assert found.exit_code == 1
+    assert "cut it first: sememekit segment" in found.stderr
+
+
+def test_json_lines_begin_with_the_header(run: Path) -> None:
+    header, *rows = map(json.loads, tagged(run, "--format", "jsonl", "--method", "share").splitlines())
+    assert (header["method"], header["measured"], len(rows)) == ("share", [], 7)
+    assert [len(row["senses"]) for row in rows] == [1, 2, 3, 1, 1, 1, 0]
+
+
+def test_conllu_is_gold_that_can_be_read_again(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tagged.conllu"
+    file.write_text(tagged(run, "--format", "conllu"), encoding="utf-8")
+    found = {target.word: target for target in read_gold(file)}
+    rows = [json.loads(line) for line in tagged(run, "--format", "jsonl").splitlines()[1:]]
+    assert {row["token"]: frozenset(row["senses"][0]["sememes"]) for row in rows if row["senses"]} == {
+        word: target.sense for word, target in found.items()
+    }
+
+
+def test_the_header_has_the_accuracy_of_this_method_alone(run: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns(FILE)))
+    gold = tmp_path / "gold.tsv"
+    gold.write_text("sentence\tword\tposition\tsense\n我 吃 苹果\t苹果\t3\t1\n", encoding="utf-8")
+    assert runner.invoke(app, ["eval", str(copy), "--senses", str(gold)]).exit_code == 0
+    assert "% micro, " in tagged(copy).splitlines()[1]
+    assert "of 1 words in gold.tsv" in tagged(copy).splitlines()[1]
+    assert "not measured" in tagged(copy, "--method", "usual").splitlines()[1]
+
+
+@pytest.mark.parametrize(("options", "told"), [(["--source", "table:absent"], "absent"), (["--method", "x"], "x")])
+def test_nothing_is_written_where_it_cannot_tag(run: Path, options: list[str], told: str) -> None:
+    found = runner.invoke(app, ["tag", str(run), *options], input=TEXT)
+    assert found.exit_code in (1, 2)
+    assert told in found.stderr
+    assert found.stdout == ""
+
+
+def test_in_python(run: Path) -> None:
+    table = load_run(run).tag("我 吃 苹果 。", words=["苹果"])
+    assert table.column("word") == ["苹果"]
+    assert "not measured" in table.title
+    everything = load_run(run).tag(["我吃苹果。"])
+    assert everything.column("word") == ["我", "吃", "苹果", "。"]
+    assert all(0 < value <= 1 for value in everything.column("probability"))

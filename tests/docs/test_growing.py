@@ -1,0 +1,37 @@
+"""The figures of docs/results/growing.md are those of the reports beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+PAGE = (RESULTS / "growing.md").read_text(encoding="utf-8")
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")]
+
+
+def report(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / "growing" / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize(("name", "number"), [("suggest", "6,000"), ("suggest-vectors", "1,500")])
+def test_scores_of_suggestions(name: str, number: str) -> None:
+    found = report(name)
+    lengths = {f"{size} character{'s' if size != '1' else ''}": scores for size, scores in found["by_length"].items()}
+    ranks = {f"rank {band}": scores for band, scores in found["by_rank"].items()}
+    groups = {"all": found["scores"], **lengths, **ranks}
+    expected = {
+        (kind, one["method"], f"{one['words']:,}"): [f"{one['map']:.4f}", f"{one['f1']:.4f}"]
+        for kind, scores in groups.items()
+        for one in scores
+    }
+    begin = next(place for place, row in enumerate(ROWS) if row[0] == "all" and row[2] == number)
+    end = next((place for place, row in enumerate(ROWS) if place > begin and row[0] in ("words", "model")), len(ROWS))
+    shown = {tuple(row[:3]): row[3:] for row in ROWS[begin:end]}
+    assert len(shown) >= 10
+    assert shown == {key: expected[key] for key in shown}
+    assert f"{found['num_words']:,} words and {found['num_sememes']:,} sememes" in PAGE
