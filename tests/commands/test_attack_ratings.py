@@ -18,8 +18,7 @@ from sememekit.attack.ratings import ANSWERS, COLUMNS, items_of, sheet
 from sememekit.commands._program import app
 from sememekit.commands.attack import attack
 from sememekit.errors import CheckpointError, DataError
-from sememekit.reports.attack import rate_rows
-from sememekit.reports.attack_ratings import rate
+from sememekit.reports.attack import rate, rate_rows
 from tests.attack.toys import LABELS, predict
 from tests.commands.attacks import VICTIM, run, table_of
 from tests.pages import check_page
