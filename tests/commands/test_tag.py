@@ -94,6 +94,13 @@ def test_conllu_is_gold_that_can_be_read_again(run: Path, tmp_path: Path) -> Non
     }
 
 
+def test_conllu_keeps_sentences_whole(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tagged.conllu"
+    file.write_text(tagged(run, "--words", "苹果", "--format", "conllu"), encoding="utf-8")
+    [target] = read_gold(file)
+    assert (target.words, target.position, target.word) == (("我", "吃", "苹果", "。"), 2, "苹果")
+
+
 def test_the_header_has_the_accuracy_of_this_method_alone(run: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns(FILE)))
     gold = tmp_path / "gold.tsv"
