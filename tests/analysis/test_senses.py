@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.run import Run
 from sememekit.sememes import Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
+from sememekit.text.form import TextForm
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_run import Place
 
@@ -103,6 +105,13 @@ def test_the_rule_of_matching() -> None:
     assert matching_senses(frozenset("ef"), fine) == frozenset(), "a coarser one never does"
     assert matching_senses(2, fine) == {1}
     assert matching_senses(0, fine) == matching_senses(5, fine) == matching_senses(frozenset(), fine) == frozenset()
+
+
+def test_words_that_the_vocabulary_lacks_are_cut_or_left_out() -> None:
+    run = SimpleNamespace(form=TextForm, vocabulary=Vocabulary.from_counts({"天": 3, "今": 2, "好": 2}))
+    line = LineReader(run).read(["今天", "坏", "x", "好"])
+    assert [run.vocabulary.token(word) for word in line.ids] == ["今", "天", "好"]
+    assert (line.place, line.known) == ((0, 2, 2, 2), (False, False, False, True))
 
 
 def compounds() -> SenseInventory:

@@ -60,6 +60,8 @@ class ReadLine:
 class LineReader:
     """Turns words into ids: in the form of the data, and words that the vocabulary lacks cut into words that it has.
 
+    What is unknown then is ``<unk>``; a vocabulary without it leaves it out.
+
     >>> LineReader(run).read(["去年", "美国"]).ids
     """
 
@@ -68,14 +70,14 @@ class LineReader:
         self._matcher = MaximumMatcher(run.vocabulary.tokens)
 
     def read(self, words: Sequence[str]) -> ReadLine:
-        """One line. Raises DataError: a word that a vocabulary without ``<unk>`` lacks."""
+        """One line."""
         ids, place, known = list[int](), [], []
         for word in words:
             normal = self._form.word(word)
             place.append(len(ids))
             known.append(normal in self.vocabulary)
             cut = [normal] if known[-1] or not HAN.search(normal) else self._matcher.segment(normal)
-            ids += self.vocabulary.encode(cut).tolist()
+            ids += [self.vocabulary.id(one) for one in cut if self.vocabulary.unknown_id is not None or one in self.vocabulary]
         return ReadLine(tuple(ids), tuple(place), tuple(known))
 
 

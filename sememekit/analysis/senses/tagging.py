@@ -107,8 +107,7 @@ def tag(
 
     Raises:
         ConfigError: the task predicts no words, or words have no senses by this method.
-        DataError: Chinese without blanks where blanks cut the data of the run, a word that a vocabulary without ``<unk>``
-            lacks, or a lexicon that cannot be read.
+        DataError: Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read.
     """
     loaded = Run.open(run, which=which, device=device)
     if method not in METHODS:
@@ -147,7 +146,7 @@ def _tag(
                     position=at + 1,
                     token=token,
                     read_as=" ".join(map(run.vocabulary.token, line.ids[begin:end])),
-                    nats=None if None in nats else sum(one for one in nats if one is not None),
+                    nats=None if not nats or None in nats else sum(one for one in nats if one is not None),
                     senses=_senses(line.ids[begin], tagged[begin], inventory, method) if line.known[at] else (),
                 )
 
