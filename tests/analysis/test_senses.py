@@ -239,6 +239,8 @@ def test_a_run_without_senses_needs_a_source(place: Place, tmp_path: Path) -> No
     report = evaluate_senses(place.folder / "softmax", gold, sources=[f"table:{lexicon}"])
     assert [row.name for row in report.rows][:3] == ["combined", "substitution", "usual"]
     with pytest.raises(ConfigError, match="no share"):
+        evaluate_senses(place.folder / "softmax", gold, method="share", sources=[f"table:{lexicon}"])
+    with pytest.raises(ConfigError, match="no share"):
         SenseTagger(Run.open(place.folder / "softmax"), inventory_of(Run.open(place.folder / "sdlm")), ("share",))
 
 

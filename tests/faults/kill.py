@@ -167,7 +167,8 @@ def scenes(commands: Commands, folder: Path, only: Iterable[str] = ()) -> Iterat
 
 
 def _train(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:
-    world = make_world(commands, folder, "softmax", task__chunk_length=60, encoder__dropout=0.3, task__output_dropout=0.2)
+    noise = {"encoder__dropout": 0.3, "task__output_dropout": 0.2, "optimizer__name": "adam", "optimizer__learning_rate": 0.02}
+    world = make_world(commands, folder, "softmax", task__chunk_length=60, **noise)  # all that a snapshot has to keep
     out = folder / "work" / "run"
     command: list[object] = [*world.train, *settings(run__checkpoint_every=1), "--out", out]
     resume: list[object] = ["train", "--out", out, "--resume", "-q"]
