@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,3 +53,14 @@ def test_every_benchmark_is_named_in_the_docs() -> None:
     text = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `benchmarks/(\w+)\.py` \|", text, re.MULTILINE)
     assert sorted(rows) == [path.stem for path in SCRIPTS]
+
+
+def test_scores_of_suggested_sememes() -> None:
+    """The gold sememes 0 and 2 stand at ranks 1 and 3; of those suggested (0 and 1) one is right."""
+    spec = importlib.util.spec_from_file_location("benchmark_of_suggesting", ROOT / "benchmarks" / "suggesting.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    precision, f1 = module.precision_and_f1(np.array([1.0, 0.7, 0.3, 0.1]), [0, 2])
+    assert (precision, f1) == pytest.approx(((1 + 2 / 3) / 2, 0.5))

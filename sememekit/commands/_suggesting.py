@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sememekit.commands._printing import hint, print_json, print_table, remark, say
+from sememekit.commands._printing import hint, print_json, print_table, remark
 from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.sememes import Side as SideName
-    from sememekit.sememes.suggesting import HeldOutReport, SuggestReport
+    from sememekit.sememes.suggesting import SuggestReport
     from sememekit.text.vectors import WordVectors
 
 
 def print_suggestions(
     words: Sequence[str],
     data: Path | None,
-    held_out: int | None,
     sources: Sequence[str],
     side: SideName,
     vectors: Path | None,
@@ -29,13 +28,9 @@ def print_suggestions(
 ) -> None:
     """Suggest, write ``files`` (``table``, and ``overlay`` for ``graph``), and print."""
     from sememekit.sememes.graph import graph_at
-    from sememekit.sememes.suggesting import measure_suggesting, suggest, write_changes, write_suggestions
+    from sememekit.sememes.suggesting import suggest, write_changes, write_suggestions
 
     near = None if vectors is None else vectors_at(vectors)
-    if held_out is not None:
-        measured = measure_suggesting(held_out, sources, side=side, vectors=near)
-        print_json(measured) if json else _print_measured(measured)
-        return
     report = suggest_for(data, sources, side, near, top) if data else suggest(words, sources, side=side, vectors=near, top=top)
     if files["overlay"] is not None and files["graph"] is not None:
         write_changes(files["overlay"], report, graph_at(files["graph"]))
@@ -94,14 +89,3 @@ def _print_suggested(report: SuggestReport) -> None:
     ]
     title = f"Suggested by {' and '.join(report.methods)} out of {', '.join(report.sources)}"
     print_table(title, ("word", "sememe", "score", "evidence"), rows, numeric=4)
-
-
-def _print_measured(report: HeldOutReport) -> None:
-    first = report.scores[0]
-    rows = [("all", one.method, one.words, f"{one.map:.4f}", f"{one.f1:.4f}") for one in report.scores]
-    named = [(f"{size} characters", scores) for size, scores in report.by_length.items()]
-    for kind, scores in [*named, *((f"rank {band}", scores) for band, scores in report.by_rank.items())]:
-        rows += [(kind, one.method, one.words, f"{one.map:.4f}", f"{one.f1:.4f}") for one in scores]
-    title = f"{first.words:,} held-out words of {', '.join(report.sources)}"
-    print_table(title, ("words", "method", "number", "MAP", "F1"), rows, numeric=2)
-    say(f"{report.num_words:,} words, {report.num_sememes:,} sememes of five words or more; seed {report.seed}")

@@ -88,10 +88,6 @@ def command(
     vectors: Annotated[
         Path | None, option("--vectors", "With --suggest: a run, or a text file, whose word vectors say what is near.")
     ] = None,
-    held_out: Annotated[
-        int | None,
-        option("--held-out", "With --suggest: measure it on so many words of --source.", min=1),
-    ] = None,
     graph: Annotated[
         Path | None,
         option("--graph", "In place of --source: a sememe graph, or a run with one.", show_default=False),
@@ -132,8 +128,8 @@ def command(
         fail_usage(f"give one WORD, or two for their similarity, and not {len(words)}; --suggest takes any number")
     if similar and way != "--similar":
         fail_usage("--similar needs a WORD")
-    if suggest and (bool(words) + (unannotated_of is not None) + (held_out is not None)) != 1:
-        fail_usage("--suggest needs WORD..., or --unannotated-of DATA, or --held-out N")
+    if suggest and bool(words) == (unannotated_of is not None):
+        fail_usage("--suggest needs WORD..., or --unannotated-of DATA")
     typed = others_typed(context, ())
     for name, ways in _ONLY_WITH.items():
         if name in typed and way not in ways:
@@ -155,7 +151,7 @@ def command(
     elif suggest:
         limit = top if "--top" in typed else 5
         files = {"table": dump, "overlay": overlaid, "graph": graph}
-        print_suggestions(words, unannotated_of, held_out, given, side, vectors, limit, files, json, quiet)
+        print_suggestions(words, unannotated_of, given, side, vectors, limit, files, json, quiet)
     elif sememes:
         _print_found(words_with(sememes, given, side=side, top=top), json, quiet)
     elif dump is not None:
@@ -185,7 +181,6 @@ _ONLY_WITH = {
     "--overlay": ("--change", "--suggest", "WORD"),
     "--unannotated-of": ("--suggest",),
     "--vectors": ("--suggest",),
-    "--held-out": ("--suggest",),
 }
 """Option -> what it is read with."""
 

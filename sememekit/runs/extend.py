@@ -32,7 +32,8 @@ from sememekit.training.manifest import EXTENDED
 from sememekit.training.snapshots import step_of
 
 OF_UNKNOWN: Final = 0.5
-"""Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean of the predicted ones."""
+"""Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean of the predicted ones. Layers with senses
+have none of it, since ``<unk>`` is scored there through the gate of a sememe of its own."""
 NUM_CONTEXTS: Final = 2048
 """Contexts of the training text in which the mean probabilities of new words are measured."""
 _ROUNDS: Final = 6
@@ -88,9 +89,9 @@ def extend(
     """Write a run that has more words, without training, and exactly normalised.
 
     The numbers that the model has for a word (vectors, biases, clusters) are predicted from its sememes and characters by a
-    regression on the words of the run (``WordFit``). A new output vector is b + x(w) - mean of x, where b is half of the vector
-    of ``<unk>`` and half of that mean. Biases are then set so that, in the mean over contexts of the training text, a new word
-    has its share of what ``<unk>`` had, and ``<unk>`` the rest.
+    regression on the words of the run (``WordFit``). A new vector is b + x(w) - mean of x, where b is half of the vector of
+    ``<unk>`` and half of that mean; in a layer with senses it is x(w). Biases are then set so that, in the mean over contexts
+    of the training text, a new word has its share of what ``<unk>`` had, and ``<unk>`` the rest.
 
     Args:
         run: its folder.
@@ -131,8 +132,10 @@ def extend(
         {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **dict.fromkeys(added, 0)}
     )
     record = f"{len(added)} words of {words.name} added to {vocabulary.fingerprint}"
-    growth = _Growth(vocabulary, larger, larger_graph(known_graph, larger, new, record), counts)
     plan = _plan(loaded, settings)
+    through_senses = plan.decoder is not None and "graph" in type(task.decoder).needs(plan.decoder.settings)
+    graph = larger_graph(known_graph, larger, new, record)
+    growth = _Growth(vocabulary, larger, graph, counts, 0.0 if through_senses else OF_UNKNOWN)
     clusters = _clusters(growth, task.decoder, loaded.clusters, plan)
     kept_graph = growth.graph if loaded.stored_graph is not None else None
     made = build_task(plan, larger, kept_graph, clusters, loaded.labels, None, loaded.kept)
@@ -213,8 +216,10 @@ def _mean_probabilities(decoder: Decoder, contexts: Tensor) -> Tensor:
 class _Growth:
     """The tables of a model, from the V words of ``vocabulary`` to the V' of ``larger``; new words have ``counts``."""
 
-    def __init__(self, vocabulary: Vocabulary, larger: Vocabulary, graph: SememeGraph, counts: Mapping[str, int]) -> None:
-        self.num_words, self.larger, self.graph = len(vocabulary), larger, graph
+    def __init__(
+        self, vocabulary: Vocabulary, larger: Vocabulary, graph: SememeGraph, counts: Mapping[str, int], of_unknown: float
+    ) -> None:
+        self.num_words, self.larger, self.graph, self.of_unknown = len(vocabulary), larger, graph, of_unknown
         known = np.isin(np.arange(len(larger)), larger.encode(vocabulary.tokens))
         assumed = larger.counts.copy()
         assumed[~known] = [counts[larger.token(number)] for number in np.flatnonzero(~known).tolist()]
@@ -255,7 +260,7 @@ class _Growth:
             unknown = self.larger.unknown_id
             if old.ndim > 1 and unknown is not None and unknown in known:
                 base = result[unknown - first] - predicted.mean(dim=0)
-                predicted = predicted + OF_UNKNOWN * base
+                predicted = predicted + self.of_unknown * base
         result[torch.from_numpy(added - first)] = predicted.to(new.dtype)
         return result
 

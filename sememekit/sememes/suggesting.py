@@ -76,33 +76,6 @@ class SuggestReport(Record):
         return tuple(one.word for one in self.words if not one.sememes)
 
 
-class SuggestingScore(Record):
-    """Mean average precision over the ranking of all sememes, and F1 of the suggested ones, over ``words`` held-out words."""
-
-    method: str
-    words: int
-    map: float
-    f1: float
-
-
-class HeldOutReport(Record):
-    """How well each method finds the sememes of words whose annotation is held out.
-
-    Attributes:
-        sources: the lexicon; ``num_words`` and ``num_sememes`` of it, sememes of fewer than five words left out.
-        scores: over all held-out words; ``by_length`` by the number of characters; ``by_rank``, with word vectors, by the place
-            in their order, which is by falling frequency in runs and in most files.
-    """
-
-    sources: tuple[str, ...]
-    num_words: int
-    num_sememes: int
-    seed: int
-    scores: tuple[SuggestingScore, ...]
-    by_length: dict[str, tuple[SuggestingScore, ...]]
-    by_rank: dict[str, tuple[SuggestingScore, ...]]
-
-
 @dataclass
 class _Part:
     """Words that have a part: how many, some of them, and their sememes."""
@@ -333,67 +306,3 @@ def write_changes(path: Path, report: SuggestReport, graph: SememeGraph) -> int:
         )
     write_overlay(path, changes)
     return len(changes)
-
-
-def measure_suggesting(
-    num_words: int,
-    sources: Sequence[str] = ("open",),
-    *,
-    side: Side = "chinese",
-    vectors: WordVectors | None = None,
-    seed: int = 1,
-) -> HeldOutReport:
-    """Hold words out of a lexicon, suggest their sememes, and compare with their annotation.
-
-    Words of Chinese characters are drawn; with ``vectors`` those that have one. A word's sememes are those of all its senses;
-    sememes of fewer than five words are left out, as in Jin et al. 2018. Raises ConfigError: fewer words than ``num_words``."""
-    every = sememes_by_word(sources, side)
-    times = Counter(name for names in every.values() for name in names)
-    kept = {word: {name for name in names if times[name] >= 5} for word, names in every.items()}
-    kept = {word: names for word, names in kept.items() if names}
-    pool = sorted(word for word in kept if all("\u4e00" <= character <= "\u9fff" for character in word))
-    pool = [word for word in pool if vectors is None or word in vectors.row_of]
-    if len(pool) < num_words:
-        raise ConfigError(f"--held-out {num_words:,}: the lexicon has {len(pool):,} such words; give fewer")
-    held = [pool[place] for place in np.random.default_rng(seed).choice(len(pool), num_words, replace=False).tolist()]
-    suggester = Suggester(kept, held, vectors)
-    ways = {"characters (SPWCF)": suggester.by_characters, "parts": suggester.by_parts}
-    if vectors is not None:
-        ways |= {"neighbours (SPWE)": suggester.by_neighbours, "ensemble": suggester.scores}
-    number = {name: place for place, name in enumerate(suggester.names)}
-    values = {
-        name: np.array([_precision_and_f1(way(word), [number[one] for one in kept[word]]) for word in held])
-        for name, way in ways.items()
-    }
-    lengths = np.array([min(4, len(word)) for word in held])
-    places = np.array([0 if vectors is None else vectors.row_of[word] for word in held])
-    bands = [] if vectors is None else [(0, 1000), (1000, 3000), (3000, len(vectors.words))]
-    chosen = {f"{first + 1:,} to {last:,}": (places >= first) & (places < last) for first, last in bands}
-
-    def rows(some: NDArray[np.bool_]) -> tuple[SuggestingScore, ...]:
-        means = ((name, value[some].mean(axis=0)) for name, value in values.items())
-        return tuple(
-            SuggestingScore(method=name, words=int(some.sum()), map=float(mean[0]), f1=float(mean[1])) for name, mean in means
-        )
-
-    return HeldOutReport(
-        sources=tuple(sources),
-        num_words=len(kept),
-        num_sememes=len(suggester.names),
-        seed=seed,
-        scores=rows(np.ones(len(held), dtype=np.bool_)),
-        by_length={f"{size}{'+' if size == 4 else ''}": rows(lengths == size) for size in sorted(set(lengths.tolist()))},
-        by_rank={name: rows(some) for name, some in chosen.items() if some.any()},
-    )
-
-
-def _precision_and_f1(scores: Scores, gold: Sequence[int]) -> tuple[float, float]:
-    """Average precision of the ranking of all sememes, and F1 of those that are suggested."""
-    order = np.argsort(-scores, kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(1, len(order) + 1)
-    places = np.sort(rank[list(gold)])
-    precision = float((np.arange(1, len(places) + 1) / places).mean())
-    chosen = np.flatnonzero(scores >= KEPT * scores.max()) if scores.max() > 0.0 else np.zeros(0, dtype=np.int64)
-    right = len(set(chosen.tolist()) & set(gold))
-    return precision, 2.0 * right / (len(chosen) + len(gold)) if right else 0.0

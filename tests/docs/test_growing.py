@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +36,33 @@ def test_scores_of_suggestions(name: str, number: str) -> None:
     assert len(shown) >= 10
     assert shown == {key: expected[key] for key in shown}
     assert f"{found['num_words']:,} words and {found['num_sememes']:,} sememes" in PAGE
+
+
+WAYS = (
+    "equal shares",
+    "shares by counts",
+    "shares by characters",
+    "extended",
+    "extended, sememes exchanged",
+    "trained with the words",
+)
+"""What the rows of a report are, in their order."""
+RUNS = sorted(path.stem for path in (RESULTS / "growing").glob("*-[0-9].json"))
+
+
+def share_of_the_way(rows: list[dict[str, float]]) -> float:
+    """From equal shares to the model that was trained with the words, in the mean nats of the new words."""
+    nats = [math.log(row["new"]) for row in rows]
+    return (nats[0] - nats[3]) / (nats[0] - nats[5])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_perplexities_of_new_words(name: str) -> None:
+    found, (model, seed) = report(name), name.split("-")
+    assert len(found["rows"]) == len(WAYS)
+    for way, row in zip(WAYS, found["rows"], strict=True):
+        figures = [f"{row[key]:,.1f}" for key in ("new", "others", "perplexity")]
+        ranks = [f"{row[key]:.4f}" for key in ("reciprocal_rank", "reciprocal_rank_among_new")]
+        assert [model, seed, way, *figures, *ranks] in ROWS
+    assert f"{found['new_tokens']:,} of {found['tokens']:,} tokens" in PAGE
+    assert [f"{model}, seed {seed}", f"{share_of_the_way(found['rows']):.0%}".replace("%", " %")] in [row[:2] for row in ROWS]

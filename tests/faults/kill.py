@@ -265,7 +265,8 @@ def attack_state(out: Path) -> dict[str, Any]:
     report = without_times(json.loads((out / "report.json").read_bytes()))
     assert isinstance(report, dict)
     # Texts and calls of this call alone: a resumed attack asks fewer.
-    return {"examples": lines, "report": {key: value for key, value in report.items() if key not in {"texts_asked", "calls"}}}
+    left_out = {"texts_asked", "calls", "written"}
+    return {"examples": lines, "report": {key: value for key, value in report.items() if key not in left_out}}
 
 
 def _attack(commands: Commands, folder: Path, name: str) -> Iterator[Scene]:

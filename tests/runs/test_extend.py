@@ -18,11 +18,12 @@ from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
-from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.errors import CheckpointError, ConfigError, DataError, SememekitError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs import extend as extending
 from sememekit.runs.extend import extend, what_was_added
 from sememekit.runs.run import Run
+from sememekit.runs.start_from import table_of_run
 from sememekit.runs.word_fit import WordFit
 from sememekit.sememes.graph import SememeGraph, SenseEntry, WordEntry
 from sememekit.tasks.language_model import LanguageModel
@@ -244,3 +245,21 @@ def test_on_the_command_line(sdlm_run: Path, words: Path, tmp_path: Path) -> Non
     assert run(app, ["extend", str(sdlm_run)]).exit_code == 2
     wrong = run(app, ["extend", str(sdlm_run), "--against", out, "--prior", "0.3", "--data", "x"])
     assert "--prior: this is for --words FILE" in " ".join(wrong.output.split())
+
+
+@pytest.mark.parametrize("decoder", ["class_hsm", "adaptive"])
+def test_an_extended_run_is_trained_on_with_its_words(some: Place, words: Path, tmp_path: Path, decoder: str) -> None:
+    extend(trained(some, tmp_path / "run", decoder), words, tmp_path / "out")
+    text = tmp_path / "text"
+    text.mkdir()
+    for split in ("train", "valid", "test"):
+        (text / f"{split}.txt").write_text("我 吃 香蕉 。\n人 买 手机 。\n" * 20, encoding="utf-8")
+    preprocess("plain", text, tmp_path / "data", PreprocessSettings(vocabulary=tmp_path / "out"))
+    table = table_of_run(tmp_path / "out")
+    train({**table, "data": {"path": str(tmp_path / "data")}}, tmp_path / "on")
+    before, after = (evaluate_ppl(tmp_path / name, data=tmp_path / "data").perplexity for name in ("out", "on"))
+    assert after is not None
+    assert before is not None
+    assert after < before
+    with pytest.raises(SememekitError, match="begun with another train text"):
+        train({"data": {"path": str(tmp_path / "data")}}, tmp_path / "out", resume=True)

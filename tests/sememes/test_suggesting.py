@@ -14,7 +14,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.sememes import build_graph, open_lexicon
 from sememekit.sememes.overlay import apply_changes, read_overlay
 from sememekit.sememes.searching import read_pairs, similar_words, similarity
-from sememekit.sememes.suggesting import Suggester, measure_suggesting, suggest, write_changes, write_suggestions
+from sememekit.sememes.suggesting import Suggester, suggest, write_changes, write_suggestions
 from sememekit.text.vectors import WordVectors
 from sememekit.text.vocabulary import Vocabulary
 
@@ -37,16 +37,6 @@ def table(tmp_path: Path) -> str:
     rows = ["word\tsememes", *(f"{word}\t{' '.join(names)}" for word, names in WORDS.items())]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return f"table:{path}"
-
-
-@pytest.fixture
-def regular(tmp_path: Path) -> str:
-    """Words whose last character says their sememe."""
-    ends = {"员": "人", "船": "船", "树": "树"}
-    firsts = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏"
-    rows = [f"{first}{end}\t{name}" for first in firsts for end, name in ends.items()]
-    (tmp_path / "regular.tsv").write_text("word\tsememes\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    return f"table:{tmp_path / 'regular.tsv'}"
 
 
 def vectors() -> WordVectors:
@@ -115,16 +105,6 @@ def test_accepted_suggestions_are_a_table_and_an_overlay(table: str, tmp_path: P
         write_changes(overlay, suggest(["店员"], [table]), graph)
 
 
-def test_what_is_measured_on_held_out_words(regular: str) -> None:
-    """Ends of words say everything here, and no end is new."""
-    report = measure_suggesting(20, [regular])
-    assert {one.method: (one.map, one.f1) for one in report.scores}["parts"] == pytest.approx((1.0, 0.83), abs=0.01)
-    assert report.scores[0].map > 0.8
-    assert [one.words for one in report.by_length["2"]] == [20, 20]
-    with pytest.raises(ConfigError, match="give fewer"):
-        measure_suggesting(1000, [regular])
-
-
 def test_the_similarity_of_pairs(table: str, tmp_path: Path) -> None:
     pairs = [("苹果", "水果", 9.0), ("店员", "船员", 5.0), ("店员", "苹果", 1.0), ("店员", "无此", 4.0)]
     report = similarity(pairs, [table])
@@ -153,7 +133,7 @@ def test_ties_and_constants_in_the_rank_correlation(table: str) -> None:
     assert similarity([(a, b, 1.0) for a, b, _ in same], [table]).spearman is None
 
 
-def test_on_the_command_line(table: str, regular: str, tmp_path: Path) -> None:
+def test_on_the_command_line(table: str, tmp_path: Path) -> None:
     run = CliRunner().invoke
     shown = run(app, ["lookup", "--suggest", "海员", "--source", table, "--dump", str(tmp_path / "s.tsv")])
     assert shown.exit_code == 0, shown.output
@@ -161,8 +141,6 @@ def test_on_the_command_line(table: str, regular: str, tmp_path: Path) -> None:
     assert (tmp_path / "s.tsv").is_file()
     two = json.loads(run(app, ["lookup", "苹果", "水果", "--source", table, "--json"]).stdout)
     assert two["pairs"][0]["similarity"] == 1.0
-    measured = json.loads(run(app, ["lookup", "--suggest", "--held-out", "3", "--source", regular, "--json"]).stdout)
-    assert measured["scores"][0]["words"] == 3
     for arguments, told in (
         (["苹果", "水果", "店员"], "--suggest takes any number"),
         (["--suggest"], "--suggest needs WORD"),
