@@ -25,6 +25,8 @@ def write_files(folder: Path) -> None:
     for name in ("gold.txt", "GOLD.txt", "TRAIN.txt"):
         write_lines(folder / name, news[20:50])
     write_lines(folder / "MONTH.txt", [line for sentence in news for line in title_and_body(sentence)])
+    gold = [f"{line}\t看\t{line.split().index('看') + 1}\t1" for line in news if "看" in line]
+    write_lines(folder / "senses.tsv", ["sentence\tword\tposition\tsense", *gold[:20]])
     write_lines(folder / "articles.txt", [line.replace(" ", "") for line in news[:3]])
     english = [f"The {word} is sleeping in {number} large parks ." for word in ("dog", "animal") for number in range(150)]
     draw.shuffle(english)

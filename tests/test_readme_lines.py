@@ -155,6 +155,10 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/training.md", "sememekit train --decoder sdlm --data data/own --graph own.graph --out runs/three"): Adapted(
         f"{SMALL} {RATE}", put={"--seeds 1,2,3": "--seeds 1,2"}
     ),
+    ("docs/senses.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/senses.md", "sememekit tag runs/sdlm text.txt"): Adapted(put={"text.txt": "text/test.txt"}),
+    ("docs/senses.md", "sememekit eval"): Adapted(put={"GOLD": "senses.tsv"}),
+    ("docs/senses.md", "sememekit explain"): Adapted(put={"他": "今天", "打": "看", "电话 给 我": "电影 。"}),
     **{
         (f"docs/tutorials/{page}.md", f"sememekit {beginning}"): change
         for page in ("raw-text", "raw-text-zh")

@@ -104,7 +104,7 @@ class Side(Record):
 
 
 class RunsComparison(Record):
-    """What ``compare`` found of language models or classifiers.
+    """Report of ``compare`` on language models or classifiers.
 
     Attributes:
         figure: "perplexity" or "accuracy", a share of 0 to 1.
@@ -287,7 +287,7 @@ _OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_ever
 
 
 def _remarks(sides: Sequence[Side], folders: Sequence[Sequence[RunFolder]]) -> Iterator[str]:
-    """What a reader should know of the runs, a sentence each."""
+    """Yield cautions for the reader, a sentence each."""
     for side, own in zip(sides, folders, strict=True):
         plans = [_flat(folder.plan) for folder in own]
         keys = sorted({key for plan in plans for key in plan if any(other.get(key) != plan[key] for other in plans)})

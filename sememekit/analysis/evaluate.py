@@ -56,7 +56,7 @@ class Scores(Record):
 
 
 class MetricsReport(OfRun):
-    """What ``eval`` found; as JSON one flat object, each metric under its usual name.
+    """Report of ``eval``; as JSON one flat object, each metric under its usual name.
 
     Attributes:
         metrics: name -> value, as the task calls them.
@@ -74,7 +74,7 @@ class MetricsReport(OfRun):
 
 
 class LabelMetrics(Accuracy, MetricsReport):
-    """What ``eval`` found of a classifier.
+    """Report of ``eval`` on a classifier.
 
     Attributes:
         nats: of the right labels, summed.
@@ -90,7 +90,7 @@ class LabelMetrics(Accuracy, MetricsReport):
 
 
 class WrittenMetrics(MetricsReport):
-    """What ``eval`` found of a model that writes texts; ``metrics`` are the first of the ``scores``.
+    """Report of ``eval`` on a model that writes texts; ``metrics`` are the first of the ``scores``.
 
     Attributes:
         perplexity: per word of the targets, ends included; ``nats`` and ``tokens`` are what it was made of.

@@ -34,7 +34,7 @@ class GroupPerplexity(Record):
 
 
 class PerplexityReport(OfRun, Perplexity):
-    """What ``evaluate-ppl`` found; see docs/perplexity.md.
+    """Report of ``evaluate-ppl``; see docs/perplexity.md.
 
     Attributes:
         size_of: which text ``per_character`` and ``bits_per_byte`` divide by: ``source`` is the text before normalisation,
@@ -101,8 +101,8 @@ def evaluate_ppl(
 
 
 def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKind] = ()) -> PerplexityReport:
-    """The report of one scored text, with a table for each grouping of the ``kinds``; characters and bytes are those of the
-    whole split, but for pairs, of whose targets alone they are not known."""
+    """Return the report of one scored text, with a table for each grouping of the ``kinds``. Perplexities by character and byte
+    divide by the whole split; pairs have none, since the size of their targets alone is unknown."""
     loaded, data, scoring, sums = scored.run, scored.data, scored.scoring, scored.sums
     split, total, lengths = scored.text.split, sums.total, scoring.source_lengths
     size = data.signature.splits[split]

@@ -33,7 +33,7 @@ class OfSeeds(Record):
 
 
 class SeedsPerplexity(OfSeeds):
-    """What ``evaluate-ppl`` found of such a folder.
+    """Report of ``evaluate-ppl`` on such a folder.
 
     Attributes:
         mean, sd: geometric mean of the perplexities, and their standard deviation (with n - 1; None of one seed).
@@ -56,7 +56,7 @@ class SeedsFigure(Record):
 
 
 class SeedsMetrics(OfSeeds):
-    """What ``eval`` found of such a folder.
+    """Report of ``eval`` on such a folder.
 
     Attributes:
         figures: by the name of the metric: accuracy and macro F1 of a classifier, ROUGE or BLEU and perplexity of a model that
@@ -103,7 +103,7 @@ def evaluate_metrics_of_seeds(folder: Path, read: Callable[[Path], MetricsReport
 
 
 def _read(folder: Path, read: Callable[[Path], R], signature: Callable[[R], str]) -> tuple[dict[str, Any], list[R]]:
-    """What both reports have, and the report of each run, all by one signature; an empty one is not compared."""
+    """Read each run, and refuse unlike signatures; return the fields of both reports, and the report of each run."""
     if not (runs := seed_runs(folder)):
         raise CheckpointError(f"{folder} is no folder of runs seed-1, seed-2, ...; give one that 'train --seeds' wrote")
     reports: list[R] = []
@@ -126,7 +126,7 @@ def _signature(report: MetricsReport) -> str:
 
 
 def _figures(report: MetricsReport) -> dict[str, float]:
-    """What a mean over seeds is of; counts are the same for all."""
+    """Return the metrics that have a mean over seeds; counts are the same for all."""
     if isinstance(report, LabelMetrics):
         return {"accuracy": report.accuracy, "macro_f1": report.macro_f1}
     found = {name: value for name, value in report.metrics.items() if isinstance(value, float) and name != "nats"}

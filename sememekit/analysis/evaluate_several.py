@@ -63,7 +63,7 @@ class ComparedWords(Record):
 
 
 class PerplexityComparison(Record):
-    """What ``evaluate-ppl`` found of several runs.
+    """Report of ``evaluate-ppl`` on several runs.
 
     Attributes:
         reports: what it finds of each run by itself, in the order given.
@@ -84,7 +84,7 @@ class PerplexityComparison(Record):
 
 
 class OverlayComparison(PerplexityComparison):
-    """What ``evaluate-ppl --overlay`` found: the run as it was trained, then with the changes.
+    """Report of ``evaluate-ppl --overlay``: the run as it was trained, then with the changes.
 
     Attributes:
         changes: the senses that differ.

@@ -1,4 +1,4 @@
-"""What words are grouped by: the values of ``--by`` in ``evaluate-ppl``, in a file that its help page can import."""
+"""Groupings of words: the values of ``--by`` in ``evaluate-ppl``, in a file that its help page can import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Grouping(StrEnum):
-    """What words are grouped by; all but the count in the vocabulary need a sememe graph."""
+    """A property that words are grouped by; all but the training count need a sememe graph."""
 
     senses = "senses"
     sememes = "sememes"

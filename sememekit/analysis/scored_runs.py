@@ -1,4 +1,4 @@
-"""What runs make of a text, unit by unit: the one engine of ``evaluate-ppl``, its overlays, and ``compare``."""
+"""Scores of runs on a text, unit by unit: the one engine of ``evaluate-ppl``, its overlays, and ``compare``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class TextSums:
 
 
 class RunText:
-    """A text as one run reads it and, after ``score``, what the run makes of it.
+    """A text as one run reads it and, after ``score``, its sums under that run.
 
     Attributes:
         scoring: how the task reads it; with a cache or dynamic evaluation, how these do.

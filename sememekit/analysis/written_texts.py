@@ -31,7 +31,7 @@ class TextsDifference(Record):
 
 
 class ComparisonReport(Record):
-    """What ``compare`` found: by metric, the first minus the second.
+    """Report of ``compare`` on two files of texts: by metric, the first minus the second.
 
     Attributes:
         by: how texts were scored.
@@ -47,7 +47,7 @@ class ComparisonReport(Record):
 
 
 class Texts(NamedTuple):
-    """What one system wrote: a source, its texts with the best first, and its references in each place."""
+    """Texts of one system: a source, its texts with the best first, and its references in each place."""
 
     sources: list[str]
     texts: list[list[str]]

@@ -165,10 +165,7 @@ class AttackFolder:
     @property
     def query_budget(self) -> int:
         """Of each example; 0 for no limit."""
-        try:
-            return int(self.identity["plan"]["attack"]["query_budget"])
-        except (KeyError, TypeError, ValueError):
-            raise CheckpointError(f"{self.path}/attack.json has no query budget; it was changed after writing") from None
+        return int(self.identity["plan"]["attack"]["query_budget"])
 
     def results(self) -> dict[int, ExampleResult]:
         """Every finished example by its number. Raises DataError: a line in the middle is no result. Raises CheckpointError:
@@ -259,6 +256,7 @@ def _check_shape(path: Path, identity: Mapping[str, Any]) -> None:
         all(isinstance(identity.get(key), Mapping) for key in ("plan", "victim", "data", "candidates", "language_model"))
         and isinstance(plan, Mapping)
         and all(isinstance(table, Mapping) for table in plan.values())
+        and isinstance(plan.get("attack", {}).get("query_budget"), int)
         and all(isinstance(identity["victim"].get(key), str) for key in ("kind", "name"))
         and isinstance(identity["victim"].get("labels"), list)
         and all(isinstance(identity["data"].get(key), str) for key in ("path", "sha256"))

@@ -26,7 +26,7 @@ class AttackReport(Record):
         queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
         stopped: whether a signal ended it; ``resume_command`` goes on with it.
         refused_by_standard: successes that the preset ``standard`` would refuse, by each of its constraints that was not in
-            force, and by ``any``; empty under ``standard``.
+            force; ``refused_by_any`` by one or more of them, None under ``standard``.
         validity: what raters said of the successes (``--ratings``); None without.
         signature: of all but the victim: data, examples, settings and the files behind them. Rates compare where it is equal.
     """
@@ -61,6 +61,7 @@ class AttackReport(Record):
     texts_cut: int = 0
     words_cut: int = 0
     refused_by_standard: dict[str, int] = Field(default_factory=dict)
+    refused_by_any: int | None = None
     validity: Validity | None = None
 
 

@@ -36,7 +36,7 @@ def print_words(explanation: Explanation) -> None:
     from rich.markup import escape
 
     from sememekit.analysis.explanations.words import OverlayExplanation
-    from sememekit.reports.explanation import compared, remarks
+    from sememekit.reports.explanation import asked_tables, compared, remarks
 
     console = result_console()
     context = " ".join(escape(word.word) if word.known else f"[red]{escape(word.word)}[/]" for word in explanation.context)
@@ -46,7 +46,7 @@ def print_words(explanation: Explanation) -> None:
     if isinstance(explanation, OverlayExplanation):
         print_compared(compared(explanation))
         console.print(f"with {escape(explanation.overlay)}:", soft_wrap=True)
-    _print_asked(explanation)
+    print_compared(asked_tables(explanation))
     if explanation.no_senses is not None:
         words = [(word.word, percent(word.probability), share_bar(word.probability)) for word in explanation.words]
         print_table("", ("next word", "probability", ""), words, numeric={1})
@@ -109,24 +109,6 @@ def sememe_shares(sememes: tuple[ContextSememe, ...]) -> str:
     return "  ".join(
         f"{item.name} {item.gate:.2f}" if item.mass is None else f"{item.name} {percent(item.mass)}" for item in sememes
     )
-
-
-def _print_asked(explanation: Explanation) -> None:
-    """The word that was named, with its senses in the whole sentence."""
-    asked = explanation.asked
-    if asked is None:
-        return
-    rank = f"{asked.rank:,} of the words that may come next, {percent(asked.word.probability, 2)}"
-    say(f"{asked.word.word} {' '.join(asked.right)}: rank {rank}")
-    if asked.tags:
-        shares = {frozenset(item.name for item in sense.sememes): sense.share for sense in asked.word.senses}
-        rows = [
-            (one.number, " ".join(one.sememes), percent(one.probability), percent(shares[frozenset(one.sememes)]))
-            for one in asked.tags
-        ]
-        print_table(f"Senses of {asked.word.word} here", ("sense", "sememes", "whole sentence", "share before it"), rows)
-        for line in asked.accuracy:
-            say(line)
 
 
 def share_bar(share: float, tick: float | None = None) -> str:

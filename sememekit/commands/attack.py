@@ -162,7 +162,7 @@ def command(
     if ratings:
         if others := others_typed(context, {"out", "ratings", "json", "quiet"}):
             fail_usage(f"--ratings takes --out, the folder of a finished attack, and no {' or '.join(others)}; leave it out")
-        from sememekit.reports.attack_ratings import rate
+        from sememekit.reports.attack import rate
 
         _print_report(rate(out, ratings), out, json=json, quiet=quiet)
         return
@@ -293,8 +293,7 @@ def attack(
     """
     from sememekit.attack.folder import AttackFolder, code_names
     from sememekit.engines.base import engine_of
-    from sememekit.reports.attack import report_page
-    from sememekit.reports.attack_ratings import write_sheets
+    from sememekit.reports.attack import report_page, write_sheets
     from sememekit.runs.attacks.on_engine import gather, run_on_engine
     from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors
 

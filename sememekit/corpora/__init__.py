@@ -3,12 +3,12 @@
 from sememekit.corpora.base import Corpus
 
 DATASETS = {
-    "billion-word": "sememekit.corpora.billion_word:BillionWord",
+    "billion-word": "sememekit.corpora.benchmarks:BillionWord",
     "peoples-daily": "sememekit.corpora.peoples_daily:PeoplesDaily",
     "plain": "sememekit.corpora.plain:Plain",
-    "ptb": "sememekit.corpora.ptb:PennTreebank",
-    "text8": "sememekit.corpora.text8:Text8",
-    "wikitext": "sememekit.corpora.ptb:WikiText",
+    "ptb": "sememekit.corpora.benchmarks:PennTreebank",
+    "text8": "sememekit.corpora.benchmarks:Text8",
+    "wikitext": "sememekit.corpora.benchmarks:WikiText",
 }
 
 __all__ = ["DATASETS", "Corpus"]

@@ -97,7 +97,7 @@ def texts_of_parquet(path: Path, name: str, column: str | None) -> Iterator[byte
                         raise DataError(f"{name}: the column {column!r} holds no texts; name another with --column")
                     if text:
                         yield _as_lines(text)
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, OSError) as error:  # it raises OSError for a damaged end
         raise DataError(f"{name}: no Parquet file, or a damaged one: {str(error).splitlines()[0]:.120}") from None
 
 

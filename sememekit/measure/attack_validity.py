@@ -42,7 +42,8 @@ class Validity(Record):
     """The validity of the successes of an attack.
 
     Attributes:
-        rated, ratings: successes that were rated, and rows of all raters on them.
+        rated, successes: successes that were rated, and all.
+        ratings: rows of all raters on them.
         meaning, label, fluent, valid: of these, texts that keep the meaning, keep the label, are fluent, and all three.
         originals: of these, originals that raters give their true label: how well raters and data agree.
         valid_success: success rate times validity.
@@ -50,6 +51,7 @@ class Validity(Record):
     """
 
     rated: int
+    successes: int
     ratings: int
     meaning: Interval
     label: Interval
@@ -89,6 +91,7 @@ def validity_of(
 
     return Validity(
         rated=len(verdicts),
+        successes=int(won.sum()),
         ratings=ratings,
         **{name: rate(said[name], rated) for name in ("meaning", "label", "fluent", "valid")},
         originals=rate(said["original"], rated),

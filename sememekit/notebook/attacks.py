@@ -21,8 +21,7 @@ from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import ConfigError, DataError
 from sememekit.notebook.shown import Table, framed
 from sememekit.progress import Progress, silent
-from sememekit.reports.attack import rate_rows, report_page
-from sememekit.reports.attack_ratings import write_sheets
+from sememekit.reports.attack import rate_rows, report_page, write_sheets
 from sememekit.runs.attacks.adapters import adapted
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_only_errors

@@ -34,7 +34,7 @@ def form_of_lines(lines: Sequence[str], name: str) -> str:
 def _table(lines: Sequence[str], name: str) -> tuple[str, str] | None:
     if not unpacked_name(name).lower().endswith(".csv"):
         return None
-    header, *rows = csv.reader(lines)
+    header, *rows = csv.reader(line.replace("\r", " ") for line in lines)
     column = header[_longest([row for row in rows if len(row) == len(header)])]
     script = f"import csv, sys; [print(row[{column!r}]) for row in csv.DictReader(sys.stdin)]"
     what = f"a table with commas between, which begins with {lines[0].strip()[:40]!r}"

@@ -27,8 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.corpora.base import Corpus
-from sememekit.corpora.line_sizes import line_sizes
-from sememekit.corpora.units import ShardResult
+from sememekit.corpora.units import ShardResult, line_sizes
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError
 from sememekit.files import sync_to_disk, write_bytes

@@ -166,7 +166,7 @@ def make_scorer(
 
 
 def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: int, progress: Progress) -> AdaptiveScorer:
-    """The scorer with the best settings on the validation split: first those of dynamic evaluation, then those of the cache."""
+    """Return the scorer with the best settings on the validation split: dynamic evaluation is tuned first, then the cache."""
     tokens = data.tokens("valid")
     limit = tuning.tokens or (DYNAMIC_TUNING_TOKENS if reader.dynamic is not None else len(tokens))
     tokens = tokens[:limit]

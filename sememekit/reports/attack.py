@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from sememekit.attack import ExampleResult
+from sememekit.attack.folder import AttackFolder
+from sememekit.attack.ratings import ANSWERS, items_of, read_ratings, sheet
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.figures import percent, percent_interval
+from sememekit.files import replace_file
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK
+from sememekit.measure.attack_validity import validity_of
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
@@ -67,12 +72,12 @@ def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
         rows.append(("words changed, of successes", percent(rates.words_changed)))
     if report.perplexity_before is not None and report.perplexity_after is not None:
         rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
-    if report.refused_by_standard:
-        costs = ", ".join(f"{name} {number:,}" for name, number in report.refused_by_standard.items() if name != "any")
-        rows.append(("successes that standard would refuse", f"{report.refused_by_standard['any']:,} ({costs})"))
+    if report.refused_by_any is not None:
+        costs = ", ".join(f"{name} {number:,}" for name, number in report.refused_by_standard.items())
+        rows.append(("successes that standard would refuse", f"{report.refused_by_any:,} ({costs})"))
     if (rated := report.validity) is not None:
         shown = [
-            (f"successes rated, of {rates.outcomes['success']:,}", f"{rated.rated:,} ({rated.ratings:,} rows of raters)"),
+            ("successes rated", f"{rated.rated:,} of {rated.successes:,} ({rated.ratings:,} rows of raters)"),
             ("originals that raters give their label", shown_rate(rated.originals)),
             *((f"adversarial texts: {name}", shown_rate(getattr(rated, key))) for name, key in _CRITERIA.items()),
             ("success rate times validity", shown_rate(rated.valid_success)),
@@ -114,6 +119,30 @@ def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
     groups = [(outcome, title, found[:MOST_SHOWN], len(found)) for outcome, title, found in of_outcome if found]
     shown = {"how": _how(report), "rows": rate_rows(report), "groups": groups, "marked": marked}
     return pages.render("attack", report=report, charts=[chart(one) for one in charts({"success rate": results})], **shown)
+
+
+def write_sheets(folder: AttackFolder, results: Sequence[ExampleResult]) -> None:
+    """Write ``ratings.csv`` and ``ratings.html``, which works offline, into a folder that has none: they may be filled in."""
+    items, path = items_of(results), folder.path / "ratings.csv"
+    if items and not path.exists():
+        key, labels = "-".join(item.name for item in items[:2]), folder.identity["victim"]["labels"]
+        page = pages.render("ratings", items=items, answers=ANSWERS, labels=labels, key=key)
+        replace_file(path, sheet(items))
+        replace_file(path.with_suffix(".html"), page.encode())
+
+
+def rate(out: Path, ratings: Sequence[Path]) -> AttackReport:
+    """The report of a finished attack with what raters said of its successes, written into its folder. Raises CheckpointError:
+    no finished attack. Raises DataError: sheets that are none of it."""
+    folder = AttackFolder.open(out)
+    report, found = folder.report(), folder.results()
+    results = [found[index] for index in sorted(found)]
+    verdicts, rows = read_ratings(ratings, items_of(results), folder.identity["victim"]["labels"])
+    by_place = {place: verdicts[one.index] for place, one in enumerate(results) if one.index in verdicts}
+    validity = validity_of(results, by_place, rows, query_budget=folder.query_budget)
+    report = report.model_copy(update={"validity": validity})
+    folder.write_report(report, report_page(report, results))
+    return report
 
 
 def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:

@@ -16,7 +16,7 @@ SHOWN: Final = 12
 
 def explanation_page(explanation: Explanation) -> str:
     """A whole page for one explanation."""
-    tables = compared(explanation) if isinstance(explanation, OverlayExplanation) else []
+    tables = compared(explanation) if isinstance(explanation, OverlayExplanation) else asked_tables(explanation)
     return pages.render("explanation", explanation=explanation, remarks=remarks(explanation), tables=tables)
 
 
@@ -66,6 +66,21 @@ def compared(explanation: OverlayExplanation) -> list[Compared]:
         for title, columns, rows, numbers in found
         if rows
     ]
+
+
+def asked_tables(explanation: Explanation) -> list[Compared]:
+    """The senses of the word that was named, in the whole sentence and before it; none where no word was."""
+    asked = explanation.asked
+    if asked is None:
+        return []
+    shares = {frozenset(item.name for item in sense.sememes): sense.share for sense in asked.word.senses}
+    rows = [
+        (str(one.number), " ".join(one.sememes), percent(one.probability), percent(shares[frozenset(one.sememes)]))
+        for one in asked.tags
+    ]
+    place = f"rank {asked.rank:,} of the next words, {probability(asked.word.probability)}"
+    title = "; ".join((f"Senses of {asked.word.word}, {place}", *asked.accuracy))
+    return [Compared(title, ("sense", "sememes", "whole sentence", "share before it"), rows, 2, 0)]
 
 
 def probability(value: float) -> str:

@@ -16,7 +16,7 @@ from sememekit.measure.sides import SCALES
 from sememekit.reports.charts import Curves, Line
 
 _UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}
-"""What the draws behind an interval are of."""
+"""Units that the draws behind an interval take."""
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
 LATEX: Final = Kind("a LaTeX table that compare wrote", lambda head: head.startswith(b"% sememekit compare"))
 
@@ -58,7 +58,7 @@ def rows(report: RunsComparison) -> list[tuple[str, ...]]:
 
 
 def title_of(report: RunsComparison, number: int) -> str:
-    """What a measure is, with its budget."""
+    """Return the title of a measure, with its budget."""
     measure = report.sides[0].measures[number]
     if measure.budget is None:
         return f"{report.split} {measure.measure}"
@@ -131,7 +131,7 @@ def latex_text(report: RunsComparison) -> str:
 
 
 def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences", "seeds", "both"]]:
-    """What the interval of a measure is over, in words and as the attribute of a difference."""
+    """Return the source of variation of a measure's interval, in words and as the attribute of a difference."""
     differences = [side.measures[number].difference for side in report.sides[1:]]
     if all(len(side.runs) == 1 for side in report.sides) and all(found and found.sentences for found in differences):
         return f"{_UNITS[report.figure]}; no side has two seeds", "sentences"

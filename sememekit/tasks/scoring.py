@@ -60,7 +60,7 @@ class Scoring:
         unit: a unit in words; ``num_units`` is how many there are.
         figure: the mean of the values is an accuracy, or the logarithm of a perplexity.
         columns: that a running text is read in.
-        reading: parts of the signature that are other than those of a model that reads a running text and does not change.
+        reading: parts of the signature in which it differs from a fixed model that reads a running text.
         how: how the split is read, where it is not as a running text: "reads pairs, not a running text".
         without: options that do not apply to this reading: "by", "overlay", "cache", "dynamic", "batch_size".
         counted: what progress counts.
@@ -90,7 +90,7 @@ def score_targets(
 
 
 def unit_scores(scored: Scored, units: NDArray[np.int64]) -> UnitScores:
-    """A segment as ``UnitScores``; ``units`` (N,) are those of its N predictions that count, in rows of the mask."""
+    """Return a segment as ``UnitScores``; ``units`` (N,) belong to its N predictions that count, in rows of the mask."""
     values = scored.nats[scored.mask].double().cpu().numpy()
     words = scored.targets[scored.mask].cpu().numpy().astype(np.int64)
     parts = {name: float(part[scored.mask].double().sum()) for name, part in scored.parts.items()}

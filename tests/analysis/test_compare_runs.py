@@ -242,6 +242,18 @@ def test_the_table_as_csv_and_latex(report: RunsComparison) -> None:
     assert shown[1][5] == f"{100 * second.difference.seeds.value:+.2f}"  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0312, "0.031 s"), (2.0, "2 s"), (9.87, "9.9 s"), (12.3, "12 s"), (1234.5, "1,234 s")]
+)
+def test_the_time_of_short_runs_is_shown(report: RunsComparison, seconds: float, shown: str) -> None:
+    first = report.sides[0]
+    timed = first.measures[2].model_copy(update={"budget": seconds})
+    side = first.model_copy(update={"measures": (*first.measures[:2], timed)})
+    brief = report.model_copy(update={"sides": (side, *report.sides[1:])})
+    assert [row[0] for row in rows(brief)][4] == f"validation, equal CPU time ({shown})"
+    assert f"validation, equal CPU time ({shown})" in latex_text(brief)
+
+
 def test_the_curves_are_means_over_seeds_by_updates_and_by_time(report: RunsComparison) -> None:
     by_updates, by_time = curves(report)
     assert (by_updates.x, by_time.x) == ("training step", "seconds of training, CPU")

@@ -279,6 +279,7 @@ def test_a_named_word_is_told_by_the_whole_sentence(place: Path, capsys: pytest.
     assert found.asked.rank == 1 + ranks.index("苹果")
     print_words(found)
     assert "whole sentence" in capsys.readouterr().out
+    assert f"rank {found.asked.rank} of the next words" in explanation_page(found)
     assert explain(place / "softmax", "我 吃", word="苹果").asked.tags == ()
     with pytest.raises(DataError, match="does not know this word"):
         explain(place / "sdlm", "我 吃", word="橘子")

@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.runs.run import Run
 from sememekit.sememes import Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder
+from sememekit.text.form import TextForm
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_run import Place
 
@@ -103,6 +105,13 @@ def test_the_rule_of_matching() -> None:
     assert matching_senses(frozenset("ef"), fine) == frozenset(), "a coarser one never does"
     assert matching_senses(2, fine) == {1}
     assert matching_senses(0, fine) == matching_senses(5, fine) == matching_senses(frozenset(), fine) == frozenset()
+
+
+def test_words_that_the_vocabulary_lacks_are_cut_or_left_out() -> None:
+    run = SimpleNamespace(form=TextForm, vocabulary=Vocabulary.from_counts({"天": 3, "今": 2, "好": 2}))
+    line = LineReader(run).read(["今天", "坏", "x", "好"])
+    assert [run.vocabulary.token(word) for word in line.ids] == ["今", "天", "好"]
+    assert (line.place, line.known) == ((0, 2, 2, 2), (False, False, False, True))
 
 
 def compounds() -> SenseInventory:
@@ -238,6 +247,8 @@ def test_a_run_without_senses_needs_a_source(place: Place, tmp_path: Path) -> No
     lexicon.write_text("word\tsememes\n苹果\t水果 植物\n苹果\t品牌 电脑\n梨\t水果 植物\n", encoding="utf-8")
     report = evaluate_senses(place.folder / "softmax", gold, sources=[f"table:{lexicon}"])
     assert [row.name for row in report.rows][:3] == ["combined", "substitution", "usual"]
+    with pytest.raises(ConfigError, match="no share"):
+        evaluate_senses(place.folder / "softmax", gold, method="share", sources=[f"table:{lexicon}"])
     with pytest.raises(ConfigError, match="no share"):
         SenseTagger(Run.open(place.folder / "softmax"), inventory_of(Run.open(place.folder / "sdlm")), ("share",))
 

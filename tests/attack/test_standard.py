@@ -102,9 +102,9 @@ def test_a_loose_attack_says_what_standard_would_refuse(tmp_path: Path) -> None:
         return attack(VICTIM, tmp_path / "d.tsv", tmp_path / preset, table=table, labels=toys.LABELS)
 
     loose, standard = run("loose"), run("standard")
-    assert standard.refused_by_standard == {}
-    assert set(loose.refused_by_standard) == {"names", "first_senses", "common_words", "length", "any"}
+    assert (standard.refused_by_standard, standard.refused_by_any) == ({}, None)
+    assert set(loose.refused_by_standard) == {"names", "first_senses", "common_words", "length"}
     results = [line for line in (tmp_path / "loose" / "examples.jsonl").read_text().splitlines() if '"success"' in line]
     broken = sum(any(f'"new":"{word}"' in line for word in ("fine", "weak")) for line in results)
-    assert loose.refused_by_standard["first_senses"] == loose.refused_by_standard["any"] == broken > 0
-    assert set(run("none").refused_by_standard) >= {"stop_words", "protected", "opposites", "first_senses", "any"}
+    assert loose.refused_by_standard["first_senses"] == loose.refused_by_any == broken > 0
+    assert set(run("none").refused_by_standard) >= {"stop_words", "protected", "opposites", "first_senses"}

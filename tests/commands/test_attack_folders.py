@@ -166,7 +166,7 @@ def test_a_folder_cannot_name_code_to_run(files: dict[str, Path], tmp_path: Path
         ("victim", {"victim": {"kind": "run", "name": "subprocess:getoutput", "labels": ["a", "b"]}}),
         ("search.name", {"plan": {**identity["plan"], "search": {"name": "subprocess:getoutput"}}}),
         ("constraints.os:system", {"plan": {**identity["plan"], "constraints": {"os:system": {}}}}),
-        ("attack.segmenter", {"plan": {**identity["plan"], "attack": {"segmenter": "os:getcwd"}}}),
+        ("attack.segmenter", {"plan": {**identity["plan"], "attack": {"segmenter": "os:getcwd", "query_budget": 0}}}),
     )
     for place, change in places:
         path.write_text(json.dumps({**identity, "data": {"path": str(tmp_path / "d.tsv"), "sha256": ""}, **change}))
@@ -226,7 +226,8 @@ def test_damaged_folders_are_refused_in_words(files: dict[str, Path]) -> None:
         (files["out"] / "attack.json").write_text(content)
         with pytest.raises(CheckpointError, match=r"attack\.json"):
             attack(VICTIM, out=files["out"], resume=True)
-    (files["out"] / "attack.json").write_text(json.dumps({**good, "plan": {**good["plan"], "attack": {}}}))
+    less = {**good["plan"], "attack": {**good["plan"]["attack"], "query_budget": 5}}
+    (files["out"] / "attack.json").write_text(json.dumps({**good, "plan": less}))
     with pytest.raises(CheckpointError, match=r"attack\.json is not what report\.json beside it was made of"):
         compare(files["out"], files["out"])
     (files["out"] / "attack.json").write_bytes(whole["attack.json"])

@@ -36,7 +36,7 @@ def write_splits(folder: Path, pattern: str, train: bytes, valid: bytes = b"a b\
 
 def test_the_table_and_the_folder_agree() -> None:
     folder = Path(next(iter(corpora_package.__path__)))
-    others = {"__init__", "base", "columns", "division", "line_sizes", "opening", "places", "sources", "units"}
+    others = {"__init__", "base", "columns", "division", "opening", "places", "sources", "units"}
     modules = {path.stem for path in folder.glob("*.py")} - others
     assert {target.partition(":")[0].rpartition(".")[2] for target in DATASETS.values()} == modules
     for name in DATASETS:

@@ -130,7 +130,11 @@ def test_the_month_is_divided_in_its_order(tmp_path: Path) -> None:
 def test_the_real_part_iii(shared_data: Path, tmp_path: Path) -> None:
     if not (shared_data / "lcsts" / "PART_III.txt").is_file():
         pytest.skip("PART_III.txt of LCSTS is not here")
-    preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "words", PreprocessSettings(segmenter="none"))
+    (tmp_path / "in").mkdir()
+    for split in ("train", "valid"):
+        rows = "".join(f"{split}今天的天气很好，人们都在第{number}个公园\t天气很好\n" for number in range(9))
+        (tmp_path / "in" / f"{split}.tsv").write_text(rows, encoding="utf-8")
+    preprocess("gigaword", tmp_path / "in", tmp_path / "words", PreprocessSettings(segmenter="characters"))
     report = preprocess(
         "lcsts", shared_data / "lcsts" / "PART_III.txt", tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "words")
     )

@@ -28,13 +28,8 @@ CAUSES = {
 }
 LONGEST = 32
 """Words of a sentence."""
-EXCUSED = {
-    "docs/clusters.md": 1,  # "That was not tried here."
-    "docs/attacks.md": 10,
-    "docs/explaining.md": 14,
-    "docs/growing-a-lexicon.md": 4,
-}
-LEFT = {"docstrings": 380, "long sentences of guides": 156}
+EXCUSED = {"docs/clusters.md": 1}  # "That was not tried here."
+LEFT = {"docstrings": 385, "long sentences of guides": 156}
 GUIDES = [
     path
     for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")

@@ -9,6 +9,8 @@ import lzma
 import os
 import shutil
 import zlib
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
@@ -17,7 +19,7 @@ import pytest
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import CutArchiveError, DamagedArchiveError, replace_file, sole_writer, unpack_blocks
-from sememekit.training.manifest import FIXED, MANIFEST, check_manifest, hashes, write_manifest
+from sememekit.training.manifest import FIXED, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 from sememekit.training.snapshots import read_pointer, write_pointer
 from tests.faults.child import Commands
 from tests.faults.fitted import fit
@@ -86,6 +88,29 @@ def test_every_fixed_file_of_a_run_is_compared_with_its_manifest(tmp_path: Path,
     write_manifest(tmp_path, {})
     with pytest.raises(CheckpointError, match=f"{name} is no file of this run"):
         check_manifest(tmp_path)
+    (tmp_path / MANIFEST).unlink()
+    with pytest.raises(CheckpointError, match=r"manifest\.json is missing, and the run was written with one"):
+        check_manifest(tmp_path)
+
+
+def test_a_fixed_file_and_its_manifest_are_replaced_in_step(tmp_path: Path) -> None:
+    """Killed before any of the renames, the folder is as before or as after."""
+    real, states = os.replace, set[bytes]()
+    for last in range(4):
+        (tmp_path / "plan.json").write_bytes(b"old")
+        write_manifest(tmp_path, hashes({"plan.json": b"old"}))
+        ends = iter([False] * last + [True])
+
+        def replace(source: Path, target: Path, ends: Iterator[bool] = ends) -> None:
+            if next(ends, False):
+                raise KeyboardInterrupt
+            real(source, target)
+
+        with mock.patch("os.replace", replace), suppress(KeyboardInterrupt):
+            replace_listed(tmp_path, "plan.json", b"new")
+        check_manifest(tmp_path)
+        states.add((tmp_path / "plan.json").read_bytes())
+    assert states == {b"old", b"new"}
 
 
 def test_a_pointer_whose_names_were_exchanged_is_refused(tmp_path: Path) -> None:
@@ -122,6 +147,15 @@ def test_a_snapshot_of_another_run_is_refused(commands: Commands, run: Path) -> 
     assert "is a snapshot of another run" in commands("evaluate-ppl", run).err
 
 
+def test_chunks_are_those_of_the_data_of_a_run(commands: Commands, run: Path) -> None:
+    path = run / "chunks.tsv"
+    head, first, *rest = path.read_text(encoding="utf-8").split("\n")
+    count, _, words = first.partition("\t")
+    path.write_text("\n".join([head, f"{int(count) + 1}\t{words}", *rest]), encoding="utf-8")
+    fit(run)
+    assert "has the fingerprint" in commands("evaluate-ppl", run).err
+
+
 def test_a_run_with_odd_files_is_refused(commands: Commands, run: Path) -> None:
     os.mkfifo(run / "augment.jsonl")
     assert "augment.jsonl is no regular file" in commands("evaluate-ppl", run).err
@@ -135,6 +169,13 @@ def test_push_copies_no_file_that_a_link_points_to(commands: Commands, run: Path
     fit(run)
     assert "lexicon.txt is no regular file" in commands("push", run, tmp_path / "pushed").err
     assert not (tmp_path / "pushed").exists()
+
+
+def test_a_pushed_file_that_was_changed_is_not_pulled(commands: Commands, stage: Stage, tmp_path: Path) -> None:
+    pushed = shutil.copytree(stage.sdlm.folder / "pushed", tmp_path / "pushed")
+    lines = (pushed / "metrics.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (pushed / "metrics.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
+    assert "metrics.jsonl does not match its checksum" in commands("pull", pushed, "--out", tmp_path / "run").err
 
 
 def test_a_run_has_one_writer(commands: Commands, run: Path) -> None:

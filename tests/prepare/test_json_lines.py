@@ -68,9 +68,7 @@ def test_columns_in_another_encoding_are_no_single_bytes_to_mend(others: int, re
 def test_bad_bytes_in_columns_follow_the_policy(tmp_path: Path) -> None:
     good = b'{"text": "a good line"}\n' * 30
     (tmp_path / "x.jsonl").write_bytes(good + b'{"text": "caf\xe9 broken"}\n' + good)
-    with pytest.raises(
-        DataError, match=r"x\.jsonl:31: .*not UTF-8 at byte 13 of the line; .*--errors replace or --errors skip"
-    ):
+    with pytest.raises(DataError, match=r"x\.jsonl:31: .*not UTF-8 at byte 13 of it; .*--errors replace or --errors skip"):
         preprocess("plain", tmp_path / "x.jsonl", tmp_path / "out")
     for policy, sentences, skipped in (("replace", 61, 0), ("skip", 60, 1)):
         report = preprocess("plain", tmp_path / "x.jsonl", tmp_path / policy, PreprocessSettings(errors=policy))

@@ -98,14 +98,14 @@ def test_120_steps_are_the_same_with_a_stop_among_them(
 
 def test_words_drawn_in_training_are_drawn_again(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = place.table("sampled", schedule__epochs=1)
-    table["decoder"]["num_samples"] = 3
+    table["decoder"]["samples"] = 3
     train(table, tmp_path / "straight")
     with monkeypatch.context() as patch:
         stop_after(patch, 13)
         assert train(table, tmp_path / "stopped").stopped
     train({}, tmp_path / "stopped", resume=True)
     assert_same_bits(last(tmp_path / "straight").weights, last(tmp_path / "stopped").weights)
-    train({**table, "decoder": {**table["decoder"], "num_samples": 4}}, tmp_path / "other")
+    train({**table, "decoder": {**table["decoder"], "samples": 4}}, tmp_path / "other")
     key = "embedding.weight"
     assert not torch.equal(last(tmp_path / "straight").weights[key], last(tmp_path / "other").weights[key])
 

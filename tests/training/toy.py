@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import torch
@@ -82,7 +83,7 @@ def trainer_of(task: Toy, folder: Path, **changes: Any) -> Trainer:
         slot, _, key = path.partition("__")
         tables[slot][key] = value
     run = RunFolder.create(folder, {}, {}, {})
-    data: Any = None
+    data: Any = SimpleNamespace(num_added=lambda split: 0)
     schedule, settings = ScheduleSettings(**tables["schedule"]), RunSettings(**{"stall_epochs": 0, **tables["run"]})
     return Trainer(task, data, run, OptimizerSettings(**tables["optimizer"]), schedule, settings)
 

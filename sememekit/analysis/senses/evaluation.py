@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sememekit.analysis.senses.gold import (
     NO_SENSE,
     NOT_ANNOTATED,
     ONE_SENSE,
     UNKNOWN_WORD,
-    Causes,
     GoldTarget,
     LeftOut,
+    left_out,
     matching_senses,
     misplaced,
     read_gold,
@@ -115,92 +115,106 @@ def evaluate_senses(
         ConfigError: the task predicts no words, or words have no senses.
     """
     loaded = Run.open(run, which=which, device=device)
-    inventory, reader = inventory_of(loaded, sources), LineReader(loaded)
-    causes = Causes(str(gold))
-    targets, read, right = _scorable(read_gold(gold), inventory, reader, causes)
-    if not targets:
-        told = "; ".join(f"{one.count:,} {one.cause} ({one.first})" for one in causes.found())
+    inventory, causes = inventory_of(loaded, sources), dict[str, list[GoldTarget]]()
+    scored = list(_scorable(read_gold(gold), inventory, LineReader(loaded), causes))
+    without = left_out(str(gold), causes)
+    if not scored:
+        told = "; ".join(f"{one.count:,} {one.cause} ({one.first})" for one in without)
         raise DataError(
             f"--senses {gold}: no target can be scored with {loaded}: {told}; build the graph of the run from the lexicon of "
             "the gold senses, or name it with --source FORMAT:PATH"
         )
-    tagger = SenseTagger(loaded, inventory)
-    names = [method, *(name for name in get_args(Method) if name != method)]
-    names = [name for name in names if set(METHODS[name]) & set(tagger.parts)]
-    correct: dict[str, list[float]] = {name: [] for name in (*names, RANDOM, FIRST)}
-    if "lift" in tagger.parts:
-        correct[PRIOR] = []
-    places = [[line.place[target.position]] for target, line in zip(targets, read, strict=True)]
-    for done, ((word,), own) in enumerate(zip(tagger.tag([line.ids for line in read], places), right, strict=True), start=1):
-        logs = {name: word.log_probabilities(name) for name in names}
-        if PRIOR in correct:
-            logs[PRIOR] = word.parts["share"] - word.parts["lift"] if "lift" in word.parts else np.zeros(1)
-        for name, values in logs.items():
-            correct[name].append(float(int(values.argmax()) in own))
-        correct[RANDOM].append(len(own) / len(logs[method]))
-        correct[FIRST].append(float(0 in own))
-        progress("senses", done, len(targets))
-    correct[ORACLE] = _commonest(targets, right)
+    SenseTagger(loaded, inventory, METHODS[method])  # refuses a method that the model has not
+    correct = _correct(SenseTagger(loaded, inventory), method, scored, progress)
+    words = [one.target.word for one in scored]
     scores = SenseScores(
         run=str(loaded),
         checkpoint=loaded.snapshot,
         gold=str(gold),
         method=method,
         sources=tuple(sources),
-        targets=len(targets),
-        left_out=causes.found(),
-        rows=tuple(_row(name, correct, targets) for name in correct),
-        words=_by_word(targets, inventory, loaded, correct),
+        targets=len(scored),
+        left_out=without,
+        rows=tuple(_row(name, correct, words) for name in correct),
+        words=_by_word(scored, correct),
         stored=False,
     )
-    measured = Measurement.of(loaded, gold, method, tuple(sources), len(targets), scores.rows[0].micro, scores.rows[0].macro)
+    measured = Measurement(
+        weights=loaded.weights_sha256,
+        gold=gold.name,
+        gold_sha256=hashlib.sha256(gold.read_bytes()).hexdigest(),
+        micro=scores.rows[0].micro,
+        macro=scores.rows[0].macro,
+        **scores.model_dump(include={"method", "sources", "targets"}),
+    )
     return scores.model_copy(update={"stored": remember(loaded.path, measured)})
 
 
+class _Scored(NamedTuple):
+    """A target that can be scored: the ids of its line, its place there, its senses, and which of them are right."""
+
+    target: GoldTarget
+    ids: tuple[int, ...]
+    place: int
+    senses: int
+    right: frozenset[int]
+
+
 def _scorable(
-    gold: Sequence[GoldTarget], inventory: SenseInventory, reader: LineReader, causes: Causes
-) -> tuple[list[GoldTarget], list[ReadLine], list[frozenset[int]]]:
-    """Targets that can be scored, their lines, and the places of the right senses; the others are counted by cause."""
-    targets, read, right = [], [], []
+    gold: Iterable[GoldTarget], inventory: SenseInventory, reader: LineReader, causes: dict[str, list[GoldTarget]]
+) -> Iterator[_Scored]:
+    """Targets that can be scored; the others go to ``causes``."""
     for target in gold:
-        cause, line, own = misplaced(target), ReadLine((), (), ()), frozenset[int]()
+        cause = misplaced(target)
+        line = ReadLine((), (), ()) if cause else reader.read(target.words)
         if cause is None:
-            line = reader.read(target.words)
-            cause, own = _cause(target, line, inventory)
+            place = line.place[target.position]
+            word = line.ids[place]
+            names = inventory.names(word)
+            right = matching_senses(target.sense, names)
+            if not line.known[target.position]:
+                cause = UNKNOWN_WORD
+            elif not inventory.graph.entry(word).is_from_lexicon:
+                cause = NOT_ANNOTATED
+            elif len(names) < 2 or not right:
+                cause = NO_SENSE if len(names) > 1 else ONE_SENSE
+            else:
+                yield _Scored(target, line.ids, place, len(names), right)
         if cause is not None:
-            causes.add(cause, target)
-            continue
-        targets.append(target)
-        read.append(line)
-        right.append(own)
-    return targets, read, right
+            causes.setdefault(cause, []).append(target)
 
 
-def _cause(target: GoldTarget, line: ReadLine, inventory: SenseInventory) -> tuple[str | None, frozenset[int]]:
-    if not line.known[target.position]:
-        return UNKNOWN_WORD, frozenset()
-    word = line.ids[line.place[target.position]]
-    if not inventory.graph.entry(word).is_from_lexicon:
-        return NOT_ANNOTATED, frozenset()
-    names = inventory.names(word)
-    if len(names) < 2:
-        return ONE_SENSE, frozenset()
-    own = matching_senses(target.sense, names)
-    return (None if own else NO_SENSE), own
+def _correct(tagger: SenseTagger, method: Method, scored: Sequence[_Scored], progress: Progress) -> dict[str, list[float]]:
+    """How far each method and baseline is right about each target, 0 to 1, the ``method`` first."""
+    names = sorted(
+        (name for name in get_args(Method) if set(METHODS[name]) & set(tagger.parts)), key=lambda name: name != method
+    )
+    found: dict[str, list[float]] = {name: [] for name in (*names, RANDOM, FIRST)}
+    tagged = tagger.tag([one.ids for one in scored], [[one.place] for one in scored])
+    for done, ([word], one) in enumerate(zip(tagged, scored, strict=True), start=1):
+        logs = {name: word.log_probabilities(name) for name in names}
+        if "lift" in tagger.parts:
+            logs[PRIOR] = word.parts["share"] - word.parts["lift"] if "lift" in word.parts else np.zeros(one.senses)
+        for name, values in logs.items():
+            found.setdefault(name, []).append(float(int(values.argmax()) in one.right))
+        found[RANDOM].append(len(one.right) / one.senses)
+        found[FIRST].append(float(0 in one.right))
+        progress("senses", done, len(scored))
+    return found | {ORACLE: _commonest(scored)}
 
 
-def _commonest(targets: Sequence[GoldTarget], right: Sequence[frozenset[int]]) -> list[float]:
+def _commonest(scored: Sequence[_Scored]) -> list[float]:
     counts: dict[str, Counter[int]] = {}
-    for target, own in zip(targets, right, strict=True):
-        counts.setdefault(target.word, Counter()).update(own)
+    for one in scored:
+        counts.setdefault(one.target.word, Counter()).update(one.right)
     best = {word: max(found, key=lambda sense: (found[sense], -sense)) for word, found in counts.items()}
-    return [float(best[target.word] in own) for target, own in zip(targets, right, strict=True)]
+    return [float(best[one.target.word] in one.right) for one in scored]
 
 
-def _row(name: str, correct: dict[str, list[float]], targets: Sequence[GoldTarget]) -> SenseAccuracy:
-    here = np.array(correct[name])
-    ones = np.ones(len(here))
-    of_words = _means(here, targets)
+def _row(name: str, correct: dict[str, list[float]], words: Sequence[str]) -> SenseAccuracy:
+    here, ones = np.array(correct[name]), np.ones(len(words))
+    number = np.unique(words, return_inverse=True)[1]
+    of_words = np.bincount(number, here) / np.bincount(number)
     return SenseAccuracy(
         name=name,
         micro=interval(ratio_interval(here, ones)),
@@ -209,20 +223,11 @@ def _row(name: str, correct: dict[str, list[float]], targets: Sequence[GoldTarge
     )
 
 
-def _means(correct: NDArray[np.float64], targets: Sequence[GoldTarget]) -> NDArray[np.float64]:
-    """(W,) the mean over the targets of each word."""
-    number = np.unique([target.word for target in targets], return_inverse=True)[1]
-    return np.bincount(number, correct) / np.bincount(number)
-
-
-def _by_word(
-    targets: Sequence[GoldTarget], inventory: SenseInventory, run: Run, correct: dict[str, list[float]]
-) -> tuple[WordAccuracy, ...]:
-    words = np.array([target.word for target in targets])
-    form, rows = run.form(), []
+def _by_word(scored: Sequence[_Scored], correct: dict[str, list[float]]) -> tuple[WordAccuracy, ...]:
+    words, rows = np.array([one.target.word for one in scored]), []
     for word, count in Counter(words.tolist()).most_common():
         here = words == word
         accuracy = {name: float(np.array(values)[here].mean()) for name, values in correct.items()}
-        senses = len(inventory.senses(run.vocabulary.id(form.word(word))))
+        senses = scored[int(here.argmax())].senses
         rows.append(WordAccuracy(word=word, senses=senses, targets=count, accuracy=accuracy))
     return tuple(rows)

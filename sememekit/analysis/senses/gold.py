@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +33,7 @@ class GoldTarget:
     Attributes:
         line: of the file, from 1.
         words: of the sentence.
-        position: of the word, from 0; any number until ``LeftOut`` has been asked.
+        position: of the word, from 0; any number until ``misplaced`` has been asked.
         sense: the sememes of the sense, or its number in the lexicon, from 1.
     """
 
@@ -53,26 +52,13 @@ class LeftOut(Record):
     first: str
 
 
-class Causes:
-    """Counts what is left out by cause and remembers the first of each.
-
-    >>> causes = Causes("gold.txt")
-    >>> causes.add(UNKNOWN_WORD, target)
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._counts: Counter[str] = Counter()
-        self._first: dict[str, str] = {}
-
-    def add(self, cause: str, target: GoldTarget) -> None:
-        """Count one target."""
-        self._counts[cause] += 1
-        self._first.setdefault(cause, f"{self._name}, line {target.line}: {target.word}{_shown(target.sense)}")
-
-    def found(self) -> tuple[LeftOut, ...]:
-        """The causes, the most frequent first."""
-        return tuple(LeftOut(cause=cause, count=n, first=self._first[cause]) for cause, n in self._counts.most_common())
+def left_out(name: str, causes: Mapping[str, Sequence[GoldTarget]]) -> tuple[LeftOut, ...]:
+    """Say of each cause how many targets it has and which is the first, the most frequent cause first."""
+    found = [
+        LeftOut(cause=cause, count=len(own), first=f"{name}, line {own[0].line}: {own[0].word}{_shown(own[0].sense)}")
+        for cause, own in causes.items()
+    ]
+    return tuple(sorted(found, key=lambda one: -one.count))
 
 
 def misplaced(target: GoldTarget) -> str | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from sememekit.config import Record
 from sememekit.errors import CheckpointError
@@ -37,36 +36,16 @@ class Measurement(Record):
     micro: Interval
     macro: Interval
 
-    @classmethod
-    def of(
-        cls, run: Run, gold: Path, method: str, sources: tuple[str, ...], targets: int, micro: Interval, macro: Interval
-    ) -> Self:
-        """A measurement of a run on a file."""
-        return cls(
-            weights=run.weights_sha256,
-            method=method,
-            sources=sources,
-            gold=gold.name,
-            gold_sha256=hashlib.sha256(gold.read_bytes()).hexdigest(),
-            targets=targets,
-            micro=micro,
-            macro=macro,
-        )
-
     @property
-    def key(self) -> tuple[object, ...]:
-        """What a later measurement replaces."""
-        return self.weights, self.method, self.sources, self.gold_sha256
-
     def sentence(self) -> str:
         """What a person reads of it."""
-        of_words = f"{percent(self.macro.value)} macro" if self.macro.value is not None else ""
-        return f"{percent(self.micro.value)} micro, {of_words} of {self.targets:,} words in {self.gold}"
+        return f"{percent(self.micro.value)} micro, {percent(self.macro.value)} macro of {self.targets:,} words in {self.gold}"
 
 
 def remember(run: Path, measured: Measurement) -> bool:
-    """Store a measurement beside a run; whether it could be, as a folder may be read-only."""
-    kept = [one for one in _read(run) if one.key != measured.key and one.weights == measured.weights]
+    """Store a measurement beside a run, in place of the same one; whether it could be, as a folder may be read-only."""
+    same = {"weights", "method", "sources", "gold_sha256"}
+    kept = [one for one in _read(run) if one.model_dump(include=same) != measured.model_dump(include=same)]
     try:
         replace_file(run / FILE, to_json({"measured": [one.model_dump() for one in (*kept, measured)]}))
     except OSError:
@@ -85,10 +64,9 @@ def recall(run: Run, method: str, sources: tuple[str, ...]) -> list[Measurement]
 
 
 def _read(run: Path) -> list[Measurement]:
-    file = run / FILE
+    file, remedy = run / FILE, "remove it, and measure again: sememekit eval RUN --senses GOLD"
     if not file.is_file():
         return []
-    remedy = "remove it, and measure again: sememekit eval RUN --senses GOLD"
     found = read_object(file, lambda why: CheckpointError(f"{why}; {remedy}"))
     try:
         return [Measurement(**one) for one in found["measured"]]

@@ -60,6 +60,8 @@ class ReadLine:
 class LineReader:
     """Turns words into ids: in the form of the data, and words that the vocabulary lacks cut into words that it has.
 
+    What is unknown then is ``<unk>``; a vocabulary without it leaves it out.
+
     >>> LineReader(run).read(["去年", "美国"]).ids
     """
 
@@ -68,14 +70,14 @@ class LineReader:
         self._matcher = MaximumMatcher(run.vocabulary.tokens)
 
     def read(self, words: Sequence[str]) -> ReadLine:
-        """One line. Raises DataError: a word that a vocabulary without ``<unk>`` lacks."""
+        """One line."""
         ids, place, known = list[int](), [], []
         for word in words:
             normal = self._form.word(word)
             place.append(len(ids))
             known.append(normal in self.vocabulary)
             cut = [normal] if known[-1] or not HAN.search(normal) else self._matcher.segment(normal)
-            ids += self.vocabulary.encode(cut).tolist()
+            ids += [self.vocabulary.id(one) for one in cut if self.vocabulary.unknown_id is not None or one in self.vocabulary]
         return ReadLine(tuple(ids), tuple(place), tuple(known))
 
 
@@ -160,15 +162,19 @@ class SenseTagger:
         contexts, states = self._read(lines, wanted)
         targets = [(line, place) for line, places in enumerate(wanted) for place in places]
         parts = self._parts(lines, targets, contexts, states)
+        losses = self._losses(lines, contexts) if nats else [[None] * len(ids) for ids in lines]
         for line, ids in enumerate(lines):
-            losses: list[float | None] = [None] * len(ids)
-            if nats and ids:
-                target = torch.tensor(ids, device=self._task.device)
-                losses = [*self._task.decoder.nll(contexts[line], target).tolist()]
-                losses[0] = losses[0] if self._end is not None else None
             places = range(len(ids)) if nats else wanted[line]
             senses = [len(self._inventory.senses(word)) for word in ids]
-            yield [TaggedWord(senses[place], parts.get((line, place), {}), losses[place]) for place in places]
+            yield [TaggedWord(senses[place], parts.get((line, place), {}), losses[line][place]) for place in places]
+
+    def _losses(self, lines: list[list[int]], contexts: list[Tensor]) -> list[list[float | None]]:
+        """Nats of all words of the lines at once: output layers are slow on few tokens."""
+        target = torch.tensor([word for ids in lines for word in ids], dtype=torch.long, device=self._task.device)
+        hidden = torch.cat([context[: len(ids)] for context, ids in zip(contexts, lines, strict=True)])
+        nats = iter(self._task.decoder.nll(hidden, target).tolist() if len(target) else [])
+        found: list[list[float | None]] = [[next(nats) for _ in ids] for ids in lines]
+        return found if self._end is not None else [[None, *own[1:]] if own else own for own in found]
 
     def _read(self, lines: list[list[int]], wanted: list[list[int]]) -> tuple[list[Tensor], dict[tuple[int, int], State]]:
         """Contexts (n, H) before the n words of each line, and where words that follow are scored the states there."""
@@ -187,7 +193,8 @@ class SenseTagger:
                     after.setdefault(place + ahead, []).append((line, place))
             steps = []
             for step in range(rows):
-                self._keep(after.get(step, ()), state, states)
+                for line, place in after.get(step, ()):
+                    states[line, place] = tuple(part[line : line + 1].clone() for part in state)
                 hidden, state = task.contexts(tokens[step : step + 1], state)
                 steps.append(hidden)
             hidden_TBH = torch.cat(steps)
@@ -198,10 +205,6 @@ class SenseTagger:
             for column, ids in enumerate(lines)
         ]
         return contexts, states
-
-    def _keep(self, targets: Sequence[tuple[int, int]], state: State, states: dict[tuple[int, int], State]) -> None:
-        for line, place in targets:
-            states[line, place] = tuple(part[line : line + 1].clone() for part in state)
 
     def _parts(
         self,

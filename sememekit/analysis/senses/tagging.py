@@ -11,7 +11,7 @@ import numpy as np
 
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
 from sememekit.analysis.senses.measured import Measurement, recall
-from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, ReadLine, SenseTagger, TaggedWord
+from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, SenseTagger, TaggedWord
 from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.files import typed
@@ -70,7 +70,7 @@ class TagHeader(OfRun):
         of_lexicons = f", with {', '.join(self.sources)}" if self.sources else ""
         first = f"run {self.run}, {self.checkpoint}; method {self.method}{of_lexicons}"
         unknown = f"accuracy: not measured; {typed('sememekit', 'eval', self.run, '--senses', 'GOLD')} measures it"
-        return [first, *([f"accuracy: {one.sentence()}" for one in self.measured] or [unknown])]
+        return [first, *([f"accuracy: {one.sentence}" for one in self.measured] or [unknown])]
 
 
 def header_of(run: Run, method: Method, sources: Sequence[str]) -> TagHeader:
@@ -107,26 +107,24 @@ def tag(
 
     Raises:
         ConfigError: the task predicts no words, or words have no senses by this method.
-        DataError: Chinese without blanks where blanks cut the data of the run, a word that a vocabulary without ``<unk>``
-            lacks, or a lexicon that cannot be read.
+        DataError: Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read.
     """
     loaded = Run.open(run, which=which, device=device)
     if method not in METHODS:
         raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
     inventory = inventory_of(loaded, sources)
-    tagger, reader = SenseTagger(loaded, inventory, METHODS[method]), LineReader(loaded)
-    return _tag(loaded, enumerate(lines, start=1), tagger, reader, inventory, method, frozenset(words))
+    return _tag(loaded, enumerate(lines, start=1), SenseTagger(loaded, inventory, METHODS[method]), inventory, method, words)
 
 
 def _tag(
     run: Run,
     lines: Iterator[tuple[int, str]],
     tagger: SenseTagger,
-    reader: LineReader,
     inventory: SenseInventory,
     method: Method,
-    words: frozenset[str],
+    words: Collection[str],
 ) -> Iterator[TaggedToken]:
+    reader, chosen = LineReader(run), frozenset(words)
     while group := list(islice(lines, _LINES_AT_ONCE)):
         cut = [(number, line.split()) for number, line in group if line.strip()]
         if segmenter := segmenter_of_raw(run, [tokens for _, tokens in cut], "tag"):
@@ -134,36 +132,23 @@ def _tag(
         read = [reader.read(tokens) for _, tokens in cut]
         wanted = []
         for (_, tokens), line in zip(cut, read, strict=True):
-            known = [at for at, token in enumerate(tokens) if line.known[at] and (not words or token in words)]
+            known = [at for at, token in enumerate(tokens) if line.known[at] and (not chosen or token in chosen)]
             wanted.append([line.place[at] for at in known if inventory.is_ambiguous(line.ids[line.place[at]])])
         rows = tagger.tag([line.ids for line in read], wanted, nats=True)
         for (number, tokens), line, tagged in zip(cut, read, rows, strict=True):
             for at, token in enumerate(tokens):
-                if not words or token in words:
-                    yield _row(run, number, at, token, line, tagged, inventory, method)
-
-
-def _row(
-    run: Run,
-    number: int,
-    at: int,
-    token: str,
-    line: ReadLine,
-    tagged: list[TaggedWord],
-    inventory: SenseInventory,
-    method: Method,
-) -> TaggedToken:
-    """The word ``at`` of a line, from 0, of which the model may have read several words."""
-    begin, end = (*line.place, len(line.ids))[at : at + 2]
-    nats = [word.nats for word in tagged[begin:end]]
-    return TaggedToken(
-        sentence=number,
-        position=at + 1,
-        token=token,
-        read_as=" ".join(map(run.vocabulary.token, line.ids[begin:end])),
-        nats=None if None in nats else sum(one for one in nats if one is not None),
-        senses=_senses(line.ids[begin], tagged[begin], inventory, method) if line.known[at] else (),
-    )
+                if chosen and token not in chosen:
+                    continue
+                begin, end = (*line.place, len(line.ids))[at : at + 2]  # the model may have read several words for one
+                nats = [word.nats for word in tagged[begin:end]]
+                yield TaggedToken(
+                    sentence=number,
+                    position=at + 1,
+                    token=token,
+                    read_as=" ".join(map(run.vocabulary.token, line.ids[begin:end])),
+                    nats=None if not nats or None in nats else sum(one for one in nats if one is not None),
+                    senses=_senses(line.ids[begin], tagged[begin], inventory, method) if line.known[at] else (),
+                )
 
 
 def _senses(word: int, tagged: TaggedWord, inventory: SenseInventory, method: Method) -> tuple[SenseTag, ...]:

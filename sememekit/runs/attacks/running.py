@@ -230,6 +230,7 @@ class OpenAttack:
             )
         if not stopped:  # what the victim has wrong is done first
             doubts += doubtful_accuracy(named, results, rates.accuracy)
+        refused = self._refused(results)
         report = AttackReport(
             folder=str(self.folder.path),
             victim=named.victim.name,
@@ -257,7 +258,8 @@ class OpenAttack:
             stopped=stopped,
             resume_command=self.folder.resume_command,
             signature=self.folder.signature,
-            refused_by_standard=self._refused(results),
+            refused_by_any=refused.pop("any", None),
+            refused_by_standard=refused,
             targeted=any(result.target is not None for result in results),
         )
         return report, results

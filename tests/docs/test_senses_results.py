@@ -1,0 +1,61 @@
+"""Every figure of the tables in docs/results/senses.md is in the JSON that eval --senses wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+PAGE = (RESULTS / "senses.md").read_text(encoding="utf-8")
+RUNS = ("sdlm-1-list", "sdlm-2-list", "sdlm-1-own", "sdlm-2-own")
+FOUND: dict[str, dict[str, Any]] = {
+    name: json.loads((RESULTS / "senses" / f"{name}.json").read_text(encoding="utf-8")) for name in RUNS
+}
+
+
+def micro(run: str, method: str) -> str:
+    return f"{100 * row(run, method)['micro']['value']:.1f}"
+
+
+def row(run: str, method: str) -> dict[str, Any]:
+    return next(one for one in FOUND[run]["rows"] if one["name"] == method)
+
+
+def table(columns: str) -> dict[str, list[str]]:
+    """Rows of the table whose head begins so, by their first cell."""
+    lines = PAGE[PAGE.index(f"| {columns}") :].split("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines]
+    return {name: cells for name, *cells in rows}
+
+
+def interval(found: dict[str, float]) -> str:
+    value, low, high = (f"{100 * found[name]:.1f}" for name in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]"
+
+
+def test_the_first_table_is_that_of_seed_1() -> None:
+    rows = FOUND["sdlm-1-list"]["rows"]
+    assert table("method | micro") == {one["name"]: [interval(one["micro"]), interval(one["macro"])] for one in rows}
+
+
+def test_the_second_table_has_both_seeds_and_lexicons() -> None:
+    found = table("method | seed 1")
+    assert len(found) == 6
+    assert found == {method: [micro(run, method) for run in RUNS] for method in found}
+
+
+def test_the_sentences_have_the_same_figures() -> None:
+    first = PAGE[PAGE.index("1. The default") : PAGE.index("Per cent, with")]
+    runs = RUNS[:2]
+    named = [micro(run, method) for method in ("combined", "share") for run in runs]
+    named += [micro(runs[0], method) for method in ("at random", "usual")]
+    assert re.findall(r"\d+\.\d", first) == named
+
+
+def test_the_counts_are_those_of_the_json() -> None:
+    for found in FOUND.values():
+        assert f"{found['targets']:,} targets" in PAGE
+        assert [one["count"] for one in found["left_out"]] == [245, 55]
+    assert "245 targets have a sense that the lexicon lacks, 55 a word outside the vocabulary" in PAGE
