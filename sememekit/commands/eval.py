@@ -108,7 +108,7 @@ def command(
 
     if not (run / "plan.json").is_file() and (seeds := seed_runs(run)):
         only = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words, "lexicon": lexicon}
-        only |= {"senses": senses, "source": sources}
+        only |= {"senses": senses, "source": sources, "method": method}
         refuse(only | {"marks": marks, "decode": decode}, f"eval takes it with one run, such as {seeds[0]}")
         _seeds(run, json, quiet, which=which, device=device, **given(split=split, data=data, dtype=dtype))
         return

@@ -49,7 +49,9 @@ def command(
 
     loaded = LoadedRun.open(run, which=which, device=device)
     chosen = [word for word in (words or "").split(",") if word]
-    rows = tag(loaded, lines_of(file, errors), method=method or "combined", sources=sources or (), words=chosen)
+    rows = tag(
+        loaded, lines_of(file, errors), method=method or "combined", sources=sources or (), words=chosen, whole=form == "conllu"
+    )
     first = next(rows, None)  # what cannot be tagged is refused before anything is written
     header = header_of(loaded, method or "combined", sources or ())
     if first is None:
@@ -75,7 +77,7 @@ def _jsonl(rows: Iterable[TaggedToken]) -> Iterator[str]:
 
 
 def _conllu(rows: Iterable[TaggedToken]) -> Iterator[str]:
-    """A token of CoNLL-U a row; with --words the others are left out, and the numbers stay."""
+    """A token of CoNLL-U a row, with --words the others, too: a sentence is whole."""
     for number, tokens in groupby(rows, key=lambda row: row.sentence):
         yield f"# sent_id = {number}"
         for row in tokens:

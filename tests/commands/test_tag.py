@@ -10,12 +10,16 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit import load_run
+from sememekit.analysis.senses.evaluation import evaluate_senses
 from sememekit.analysis.senses.gold import read_gold
 from sememekit.analysis.senses.inventory import inventory_of
 from sememekit.analysis.senses.measured import FILE
 from sememekit.analysis.senses.tagger import LineReader, SenseTagger
 from sememekit.commands._program import app
+from sememekit.commands.build_sememe_graph import build_sememe_graph
+from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
+from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.run import Run
 from tests.small_run import Place
 
@@ -90,6 +94,13 @@ def test_conllu_is_gold_that_can_be_read_again(run: Path, tmp_path: Path) -> Non
     }
 
 
+def test_conllu_keeps_sentences_whole(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tagged.conllu"
+    file.write_text(tagged(run, "--words", "苹果", "--format", "conllu"), encoding="utf-8")
+    [target] = read_gold(file)
+    assert (target.words, target.position, target.word) == (("我", "吃", "苹果", "。"), 2, "苹果")
+
+
 def test_the_header_has_the_accuracy_of_this_method_alone(run: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns(FILE)))
     gold = tmp_path / "gold.tsv"
@@ -115,3 +126,25 @@ def test_in_python(run: Path) -> None:
     everything = load_run(run).tag(["我吃苹果。"])
     assert everything.column("word") == ["我", "吃", "苹果", "。"]
     assert all(0 < value <= 1 for value in everything.column("probability"))
+
+
+def test_english_with_names_of_two_languages(tmp_path: Path) -> None:
+    """Names such as ``money|钱`` hold the mark that parts entries of MISC."""
+    lines = ["the bank lends money .", "I sat on the bank of the river ."]
+    (tmp_path / "text.txt").write_text("\n".join(lines * 40) + "\n", encoding="utf-8")
+    senses = ["bank\tn\tinstitution|机构 money|钱", "bank\tn\tland|地 side|边", "river\tn\tland|地 water|水"]
+    (tmp_path / "lexicon.tsv").write_text("\n".join(["word\tpos\tsememes", *senses, ""]), encoding="utf-8")
+    preprocess("plain", tmp_path / "text.txt", tmp_path / "data", PreprocessSettings(segmenter="none"))
+    build_sememe_graph([f"table:{tmp_path / 'lexicon.tsv'}"], tmp_path / "data", tmp_path / "graph")
+    plan = {"data": {"path": str(tmp_path / "data")}, "graph": {"path": str(tmp_path / "graph")}, "decoder": {"name": "sdlm"}}
+    small = {"task": {"embedding_size": 6, "batch_size": 4}, "encoder": {"hidden_size": 6}, "optimizer": {"learning_rate": 1.0}}
+    train({**plan, **small, "run": {"threads": 1, "stall_epochs": 0}, "schedule": {"epochs": 1}}, tmp_path / "run")
+    gold = tmp_path / "gold.conllu"
+    gold.write_text(tagged(tmp_path / "run", "--words", "bank", "--format", "conllu", text="\n".join(lines)), encoding="utf-8")
+    assert "Sememes=" in gold.read_text(encoding="utf-8")
+    names = {frozenset({"institution|机构", "money|钱"}), frozenset({"land|地", "side|边"})}
+    assert {target.sense for target in read_gold(gold)} <= names
+    rows = "".join(f"{line}\tbank\t{line.split().index('bank') + 1}\t1\n" for line in lines)
+    gold.write_text("sentence\tword\tposition\tsense\n" + rows, encoding="utf-8")
+    report = evaluate_senses(tmp_path / "run", gold)
+    assert (report.targets, report.left_out) == (2, ())

@@ -86,6 +86,7 @@ def tag(
     method: Method = "combined",
     sources: Sequence[str] = (),
     words: Collection[str] = (),
+    whole: bool = False,
     device: str = "auto",
     which: Which = "best",
 ) -> Iterator[TaggedToken]:
@@ -101,6 +102,7 @@ def tag(
         method: how senses are told apart.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
         words: only these are tagged; all where there are none.
+        whole: give the other words, too, without senses.
 
     >>> for token in tag(Path("runs/sdlm"), ["我 吃 苹果 。"], words=["苹果"]):
     ...     print(token.senses[0].sememes, token.senses[0].probability)
@@ -113,7 +115,9 @@ def tag(
     if method not in METHODS:
         raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
     inventory = inventory_of(loaded, sources)
-    return _tag(loaded, enumerate(lines, start=1), SenseTagger(loaded, inventory, METHODS[method]), inventory, method, words)
+    return _tag(
+        loaded, enumerate(lines, start=1), SenseTagger(loaded, inventory, METHODS[method]), inventory, method, words, whole
+    )
 
 
 def _tag(
@@ -123,6 +127,7 @@ def _tag(
     inventory: SenseInventory,
     method: Method,
     words: Collection[str],
+    whole: bool,
 ) -> Iterator[TaggedToken]:
     reader, chosen = LineReader(run), frozenset(words)
     while group := list(islice(lines, _LINES_AT_ONCE)):
@@ -137,7 +142,8 @@ def _tag(
         rows = tagger.tag([line.ids for line in read], wanted, nats=True)
         for (number, tokens), line, tagged in zip(cut, read, rows, strict=True):
             for at, token in enumerate(tokens):
-                if chosen and token not in chosen:
+                asked = not chosen or token in chosen
+                if not asked and not whole:
                     continue
                 begin, end = (*line.place, len(line.ids))[at : at + 2]  # the model may have read several words for one
                 nats = [word.nats for word in tagged[begin:end]]
@@ -147,7 +153,7 @@ def _tag(
                     token=token,
                     read_as=" ".join(map(run.vocabulary.token, line.ids[begin:end])),
                     nats=None if not nats or None in nats else sum(one for one in nats if one is not None),
-                    senses=_senses(line.ids[begin], tagged[begin], inventory, method) if line.known[at] else (),
+                    senses=_senses(line.ids[begin], tagged[begin], inventory, method) if asked and line.known[at] else (),
                 )
 
 
