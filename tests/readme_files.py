@@ -22,7 +22,7 @@ def write_files(folder: Path) -> None:
     write_splits(folder / "RELEASED_FOLDER", "{}.txt", news)
     write_splits(folder / "NEWS_FOLDER", "{}.txt", [line.replace(" ", "") for line in news] + ["上海市体育局召开会议"] * 9)
     write_lines(folder / "raw.txt", [line.replace(" ", "") for line in news[:20]])
-    for name in ("gold.txt", "GOLD.txt", "TRAIN.txt"):
+    for name in ("gold.txt", "GOLD.txt", "TRAIN.txt", "sentences.txt"):
         write_lines(folder / name, news[20:50])
     write_lines(folder / "MONTH.txt", [line for sentence in news for line in title_and_body(sentence)])
     gold = [f"{line}\t看\t{line.split().index('看') + 1}\t1" for line in news if "看" in line]

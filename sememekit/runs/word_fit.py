@@ -15,7 +15,7 @@ from sememekit.sememes import SememeGraph
 from sememekit.sememes.graph import WordEntry
 
 RIDGE: Final = 0.3
-"""Penalty of the regression, chosen on the validation text of docs/results/new-words.md."""
+"""Penalty of the regression, chosen on the validation text of docs/results/growing.md."""
 _CHARACTERS: Final = 0.7
 _CONSTANT: Final = 10.0
 _SEEN: Final = 10.0

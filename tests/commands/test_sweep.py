@@ -283,18 +283,15 @@ def test_a_damaged_study_is_refused_by_name(place: Place, tmp_path: Path) -> Non
 
 
 def test_a_figure_that_was_typed_into_the_study_is_refused(place: Place, tmp_path: Path) -> None:
-    out, table = tmp_path / "sweep", place.table(schedule__epochs=1)
-    swept = sweep(table, out, ["encoder.hidden_size=4,6"], trials=1, jobs=1)
-    with sqlite3.connect(out / "study.db") as study:
-        assert study.execute("UPDATE trial_intermediate_values SET intermediate_value = 1.5").rowcount == 1
-    study.close()
-    told = rf"study\.db: says perplexity 1\.5 of epoch 1 of trial 1, and .*metrics\.jsonl {swept.trials[0].valid:g}"
-    with pytest.raises(DataError, match=told):
-        sweep(table, out, ["encoder.hidden_size=4,6"], trials=2, jobs=1)
-    (out / "trial-0001" / "metrics.jsonl").unlink()
-    os.mkfifo(out / "trial-0001" / "metrics.jsonl")
+    out, table, over = tmp_path / "sweep", place.table(schedule__epochs=1), ["encoder.hidden_size=4,6"]
+    swept, metrics = sweep(table, out, over, trials=1, jobs=1), out / "trial-0001" / "metrics.jsonl"
+    change = "UPDATE trial_intermediate_values SET intermediate_value = 1.5"
+    assert sqlite3.connect(out / "study.db", isolation_level=None).execute(change).rowcount == 1
+    with pytest.raises(DataError, match=rf"says perplexity 1\.5 of epoch 1 of trial 1, .*jsonl {swept.trials[0].valid:g}"):
+        sweep(table, out, over, trials=2, jobs=1)
+    os.mkfifo(metrics.rename(out / "moved").with_name("trial-0001") / "metrics.jsonl")
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl is no regular file"):
-        sweep(table, out, ["encoder.hidden_size=4,6"], trials=2, jobs=1)
+        sweep(table, out, over, trials=2, jobs=1)
 
 
 def test_a_wrong_key_or_value_is_found_before_anything_is_trained(place: Place, tmp_path: Path) -> None:

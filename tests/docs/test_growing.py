@@ -66,3 +66,9 @@ def test_perplexities_of_new_words(name: str) -> None:
         assert [model, seed, way, *figures, *ranks] in ROWS
     assert f"{found['new_tokens']:,} of {found['tokens']:,} tokens" in PAGE
     assert [f"{model}, seed {seed}", f"{share_of_the_way(found['rows']):.0%}".replace("%", " %")] in [row[:2] for row in ROWS]
+
+
+def test_random_labels() -> None:
+    rows, trained = report("softmax-random")["rows"], report("softmax-1")["rows"][5]
+    way = share_of_the_way([*rows, rows[3], trained])
+    assert f"{rows[3]['new']:,.1f}, which is {way:.0%} of the way".replace("%", " %") in PAGE

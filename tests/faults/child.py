@@ -260,7 +260,7 @@ def _note_syncs(log: str) -> None:
         real(handle)
         os.write(notes, f"{os.fstat(handle).st_ino}\n".encode())
 
-    os.fsync = fsync
+    os.fsync = fsync  # type: ignore[assignment]
 
 
 def _hook(watch: str, kill: int, shared: mmap.mmap) -> Any:

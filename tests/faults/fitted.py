@@ -109,6 +109,6 @@ def with_value(tree: Any, place: Place, value: Any) -> Any:
     """A copy of a tree with another value at a place."""
     if not place:
         return value
-    copy = dict(tree) if isinstance(tree, dict) else list(tree)
+    copy: Any = dict(tree) if isinstance(tree, dict) else list(tree)
     copy[place[0]] = with_value(tree[place[0]], place[1:], value)
     return copy

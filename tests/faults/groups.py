@@ -89,8 +89,8 @@ def trials(commands: Commands, folder: Path, kind: str, number: int) -> Iterator
 
 def _begin(command: list[str]) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen([sys.executable, "-m", "sememekit", *command], env=environment, start_new_session=True, **silent)
+    words, none = [sys.executable, "-m", "sememekit", *command], subprocess.DEVNULL
+    return subprocess.Popen(words, env=environment, start_new_session=True, stdin=none, stdout=none, stderr=none)
 
 
 def _go_on(group: Group) -> str | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.faults.child import Commands
 from tests.faults.fitted import fit, places_in, shape_of, value_at, with_value
 from tests.faults.hostile import NAME, Trial, verdict_of
+from tests.faults.kill import write_attack
 from tests.faults.runs import World, put
 
 Edit = tuple[str, bytes]
@@ -52,6 +53,8 @@ def commands_on(world: World, part: str) -> dict[str, list[str]]:
         run = str(world.run)
         found["--resume"] = ["train", "--out", run, "--resume", "--set", "schedule.epochs=3", "-q"]
         found["--from"] = ["train", "--from", run, "--out", out, "--set", "schedule.epochs=1", "-q"]
+        if world.kind == "nli":
+            found["attack"] = [*map(str, write_attack(world)), "--out", out]
         dataset = json.loads((world.run / "data.json").read_bytes())["dataset"]
         found["--vocabulary"] = ["preprocess", dataset, str(world.folder / "text"), "--vocabulary", run, "--out", out, "-q"]
     if part in ("data", "graph"):

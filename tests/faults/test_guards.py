@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import json
 import lzma
@@ -49,7 +50,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("old", encoding="utf-8")
-    with mock.patch("os.fsync", side_effect=OSError("the disk is full")), pytest.raises(OSError, match="full"):
+    with mock.patch("os.fsync", side_effect=OSError(errno.ENOSPC, "full")), pytest.raises(OSError, match="full"):
         replace_file(tmp_path / "plan.json", b"new")
     assert (tmp_path / "plan.json").read_text(encoding="utf-8") == "old"
 

@@ -129,7 +129,7 @@ def drawn() -> dict[str, tuple[Any, str]]:
     """Name of a template -> the records that it is given, and the page."""
     source = tuple(WORDS * 4)
     shares = (0.7, *(0.3 / 23,) * 23)
-    explained = filled(Explanation, no_senses=None, min_count=2_000_000)
+    explained = filled(Explanation, no_senses=None, min_count=2_000_000, asked=None)
     rankings = tuple(filled(RankingScore, ranking=name, top=5) for name in ("rise", "gates", FREQUENCY, RANDOM))
     bands = tuple(filled(BandScores, scores=rankings) for _ in range(4))
     recalls = tuple(filled(SememeRecall, ranking=one.ranking, top=one.top) for one in rankings)
