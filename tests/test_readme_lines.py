@@ -92,6 +92,7 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/clusters.md", "sememekit train"): Adapted(CLUSTERS),
     ("docs/clusters.md", "sememekit clusters runs/words --words"): Adapted(put={"dog parks": "上海 工人"}),
     ("docs/data.md", "sememekit preprocess peoples-daily --out"): Adapted(put={"peoples-daily": "peoples-daily MONTH.txt"}),
+    ("docs/evaluation.md", "sememekit generate runs/sdlm the"): Adapted(put={"the": "The"}),
     ("docs/evaluation.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
     ("docs/evaluation.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
     ("docs/explaining.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
