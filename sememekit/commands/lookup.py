@@ -133,6 +133,8 @@ def command(
     typed = others_typed(context, ())
     for name, ways in _ONLY_WITH.items():
         if name in typed and way not in ways:
+            if check and name in ("--source", "--side"):
+                fail_usage(f"--check is of the open lexicon alone; leave {name} out")
             fail_usage(f"{name} needs {', '.join(ways[:-1])}{' or ' if ways[1:] else ''}{ways[-1]}; leave it out")
     if graph is not None and sources and not suggest:
         fail_usage("give --graph or --source, not both")

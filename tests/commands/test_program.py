@@ -153,10 +153,10 @@ def test_an_interrupt_is_said() -> None:
             ["lookup", "词", "--graph", ".", "--side", "english"],
             "--side is of lexicons, and a graph has its words; leave it out",
         ),
-        (["lookup", "词", "--top", "3"], "--top needs --sememe, --similar or --diff"),
+        (["lookup", "词", "--top", "3"], "--top needs --sememe, --similar, --suggest or --diff"),
         (
             ["lookup", "词", "--overlay", "o.txt"],
-            "--overlay needs --change, or WORD with --graph; a trained run reads an overlay with: ",
+            "--overlay needs --change, or WORD or --suggest with --graph; a trained run reads an overlay with: ",
         ),
         (["attack", "--compare", "a", "b", "--source", "open", "--search", "pso"], "and no --search or --source; leave it out"),
         (["attack", "run", "--compare", "a", "b"], "and no VICTIM"),

@@ -12,6 +12,7 @@ from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.score import score
 from sememekit.commands.preprocess import preprocess
 from sememekit.commands.train import train
+from sememekit.errors import DataError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.generation import generate
@@ -52,8 +53,11 @@ def test_score_and_explain(run: Path) -> None:
 
 def test_text_without_blanks(run: Path) -> None:
     bare = APART.replace(" ", "")
-    assert [word.read_as for word in explain(run, bare, device="cpu").context] == READ
-    if Run.open(run).signature.options["segmenter"] == "fmm":  # the other cuts at blanks alone
+    if Run.open(run).signature.options["segmenter"] == "none":  # blanks cut its data, and nothing here cuts as they did
+        with pytest.raises(DataError, match=r"explain: Chinese without blanks, such as .* cut it first: sememekit segment"):
+            explain(run, bare, device="cpu")
+    else:
+        assert [word.read_as for word in explain(run, bare, device="cpu").context] == READ
         assert [row.read_as for row in score(run, [bare], segment=True, device="cpu")] == READ
 
 
