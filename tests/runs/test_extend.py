@@ -263,3 +263,21 @@ def test_an_extended_run_is_trained_on_with_its_words(some: Place, words: Path, 
     assert after < before
     with pytest.raises(SememekitError, match="begun with another train text"):
         train({"data": {"path": str(tmp_path / "data")}}, tmp_path / "out", resume=True)
+
+
+def test_new_words_have_no_training_count(words: Path, tmp_path: Path) -> None:
+    """The vocabulary is that of a larger text, so the run keeps the counts of its own."""
+    whole = Place(tmp_path / "whole", max_vocabulary=8)
+    part = tmp_path / "part.txt"
+    part.write_text("".join((whole.text / "train.txt").read_text("utf-8").splitlines(True)[:40]), encoding="utf-8")
+    files: dict[str, list[Path | str]] = {split: [part] for split in ("train", "valid", "test")}
+    settings = PreprocessSettings(end_of_sentence=False, vocabulary=whole.folder / "data")
+    preprocess("plain", None, tmp_path / "data", settings, files=files)
+    run = Run.open(trained(whole, tmp_path / "run", "softmax", data__path=str(tmp_path / "data")))
+    extend(run, words, tmp_path / "more")
+    more = Run.open(tmp_path / "more")
+    assert len(more.train_counts) == len(more.vocabulary) == len(run.vocabulary) + 2
+    added = more.vocabulary.encode(["香蕉", "手机"])
+    assert more.train_counts[added].tolist() == [0, 0]
+    assert more.train_counts[more.vocabulary.encode(run.vocabulary.tokens)].tolist() == run.train_counts.tolist()
+    assert run.train_counts.sum() < run.vocabulary.counts.sum()
