@@ -137,7 +137,7 @@ def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) ->
     assert "holds: 1" in out
     assert "not run: 1" in out
     written = Path("ledger.md").read_text(encoding="utf-8")
-    assert "| wide-below-narrow | holds |" in written
+    assert "`wide-below-narrow` | **holds** |" in written
     assert "too large for a test" in written
     assert "wide-below-narrow" in Path("ledger.html").read_text(encoding="utf-8")
 
