@@ -31,7 +31,7 @@ def test_scores_of_suggestions(name: str, number: str) -> None:
         for one in scores
     }
     begin = next(place for place, row in enumerate(ROWS) if row[0] == "all" and row[2] == number)
-    end = next((place for place, row in enumerate(ROWS) if place > begin and row[0] in ("words", "model")), len(ROWS))
+    end = next((place for place, row in enumerate(ROWS) if place > begin and row[0] in ("words", "model", "tokens")), len(ROWS))
     shown = {tuple(row[:3]): row[3:] for row in ROWS[begin:end]}
     assert len(shown) >= 10
     assert shown == {key: expected[key] for key in shown}
@@ -72,3 +72,22 @@ def test_random_labels() -> None:
     rows, trained = report("softmax-random")["rows"], report("softmax-1")["rows"][5]
     way = share_of_the_way([*rows, rows[3], trained])
     assert f"{rows[3]['new']:,.1f}, which is {way:.0%} of the way".replace("%", " %") in PAGE
+
+
+def test_perplexities_by_the_size_of_the_text() -> None:
+    found, models = report("curve"), ("softmax", "sdlm-hownet", "sdlm-random")
+    expected = []
+    for size in sorted({int(cell.split()[0]) for cell in found}):
+        cells = [found[f"{size} {model}"] for model in models]
+        first = next(iter(cells[0].values()))
+        for band in ("any", *first["bands"]):
+
+            def perplexity(run: dict[str, Any], band: str = band) -> float:
+                return float((run if band == "any" else run["bands"][band])["perplexity"])
+
+            means = [math.exp(sum(math.log(perplexity(run)) for run in cell.values()) / len(cell)) for cell in cells]
+            share = 1.0 if band == "any" else first["bands"][band]["tokens"] / first["tokens"]
+            row = [f"{size:,}", str(len(cells[0])), band, "100 %" if band == "any" else f"{share:.1%}".replace("%", " %")]
+            expected.append([*row, *(f"{mean:,.1f}" for mean in means), f"{means[1] / means[0] - 1:+.1%}".replace("%", " %")])
+    begin = next(place for place, row in enumerate(ROWS) if row[0] == "tokens")
+    assert ROWS[begin + 1 :] == expected
