@@ -1,4 +1,4 @@
-"""Where meaning helps: a softmax, SDLM with HowNet and SDLM with random labels, by the size of the training text.
+"""Perplexity of a softmax, of SDLM with HowNet and of SDLM with random labels, by the size of the training text.
 
     python benchmarks/sememe_curve.py --corpora CORPORA --out OUT [--results FILE] [--sizes N ...] [--seeds N ...]
 

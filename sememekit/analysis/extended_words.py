@@ -1,4 +1,4 @@
-"""What new words of an extended run are worth: the run before with shares of ``<unk>`` against the run after, on one text."""
+"""Compare an extended run with the run before it, where new words share the probability of ``<unk>``, on one text."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class OverlaySums:
 
 
 def _how_to_cut(run: Run) -> str:
-    """What to do about lines without blanks."""
+    """Return the advice for lines without blanks."""
     return f"{'add --segment, or ' * cuts(run)}cut the lines with: sememekit segment FILE"
 
 

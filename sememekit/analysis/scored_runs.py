@@ -27,7 +27,7 @@ Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class TextReading:
-    """Which text is scored, and how it is read; see ``evaluate_ppl``."""
+    """The text to score and the way to read it; see ``evaluate_ppl``."""
 
     split: str = "test"
     data: Path | None = None
@@ -109,7 +109,7 @@ class RunText:
 
     @property
     def side(self) -> tuple[str, str]:
-        """As ``check_comparable`` takes it."""
+        """Return the name of the run and its signature, a side of ``check_comparable``."""
         return str(self.run), f"{of_text(self.signature)}|dtype:{self.run.settings.dtype}"
 
     def score(self, kinds: Sequence[WordKind], progress: Progress) -> None:

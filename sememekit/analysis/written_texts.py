@@ -17,7 +17,7 @@ from sememekit.measure.intervals import Interval, interval, ratio_difference_int
 from sememekit.measure.rouge import PRESETS, RougeReport, rouge
 
 SCORED_BY: Final = (*PRESETS, "bleu")
-"""How texts are scored for a comparison."""
+"""Settings by which texts are scored for a comparison."""
 
 
 class TextsDifference(Record):

@@ -112,7 +112,7 @@ class AttackFolder:
                 )
 
     def _report(self) -> dict[str, Any] | None:
-        """What ``report.json`` holds, where there is one. Raises CheckpointError: it is no report of an attack."""
+        """Return the content of ``report.json``, or None without one. Raises CheckpointError: it is no report of an attack."""
         path = self.path / "report.json"
         if not path.exists():
             return None

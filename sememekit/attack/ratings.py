@@ -57,7 +57,7 @@ def sheet(items: Sequence[Item]) -> bytes:
 
 
 def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[str]) -> tuple[dict[int, Verdict], int]:
-    """What most raters say of each rated example, by its number, and the rows that were filled in. A tie is a no.
+    """Return the majority of the raters for each rated example, by its number, and the number of filled rows. A tie is a no.
 
     ``paths`` are filled sheets, one or several raters; rows without answers are passed over. Raises DataError: a row of another
     attack, an answer that is none, or no answers at all.

@@ -16,7 +16,7 @@ Answer = NDArray[np.float64] | str
 DECIMALS: Final = 9
 """Digits of a probability that decide and are stored: the last bits depend on what else is in the batch."""
 SAME: Final = 1e-4
-"""How far a probability of the same victim may move between two calls: with other texts in the batch, on another machine."""
+"""Largest difference of a probability between two calls of one victim: with other texts in the batch, on another machine."""
 LENGTH: Final = 600
 """Characters of a text up to which ``batch_size`` of them are asked together; of longer ones fewer, which bounds memory."""
 _TOLERANCE: Final = 1e-3

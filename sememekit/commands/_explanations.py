@@ -1,4 +1,4 @@
-"""What ``explain`` prints: of models that predict words, of lattice models, of classifiers, and of headlines or dialogue."""
+"""Tables of ``explain`` for word models, lattice models, classifiers, and headlines or dialogue."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def print_words(explanation: Explanation) -> None:
 
 
 def print_compared(tables: Sequence[Compared]) -> None:
-    """What an overlay changes, a table each."""
+    """Print the changes of an overlay, one table each."""
     for title, columns, rows, numbers, left in tables:
         print_table(title, columns, rows, numeric=len(columns) - numbers)
         if left:

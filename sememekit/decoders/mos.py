@@ -32,7 +32,7 @@ class MixtureSettings(config.Settings):
     word_bias: bool = True
     """One bias for each word, the same for all components: in the public code, not in the paper."""
     bias_start: BiasStart = "log_frequency"
-    """Where the bias of a word starts: "log_frequency", or "zero" as in the public code. From zero all frequencies have to be
+    """Start of the bias of a word: "log_frequency", or "zero" as in the public code. From zero all frequencies have to be
     learned through the tanh of the contexts; under Adam it saturates, and the mixture stays a unigram model."""
     tied: bool = True
     """Share the word vectors with the input embedding. The contexts take its size, so no width has to fit."""

@@ -82,7 +82,7 @@ def sealed(table: Mapping[str, Any]) -> bytes:
 
 
 def fits_seal(table: dict[str, Any]) -> bool:
-    """Whether the SHA-256 in a table is that of the rest; it is taken out. A table without one, of an earlier version, fits."""
+    """Take the SHA-256 out of a table and return whether it fits the rest. A table without one fits."""
     stated = table.pop("sha256", None)
     try:
         return stated is None or stated == hashlib.sha256(to_json(table)).hexdigest()

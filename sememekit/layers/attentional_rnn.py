@@ -13,7 +13,7 @@ Score = Literal["general", "additive"]
 
 
 class Memory(NamedTuple):
-    """What is attended to: the part that does not change from step to step, batch first, so that rows can be selected.
+    """The attended source: the part that does not change from step to step, batch first, so that rows can be selected.
 
     Attributes:
         keys_BSA: projected once; A is H for the score "general".

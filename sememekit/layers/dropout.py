@@ -38,7 +38,7 @@ class WeightDropped:
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """As of ``nn.LSTM``, with the thinned matrix."""
+        """Run ``nn.LSTM`` with the thinned matrix."""
         return [self._weights]
 
     def __call__(self, x: Tensor | PackedSequence, state: LSTMState) -> tuple[Tensor | PackedSequence, LSTMState]:
@@ -57,7 +57,7 @@ class WeightDropped:
 
 
 def one_segment(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The same tensors as views of one piece of memory in their order, differentiable.
+    """Return the tensors as views of one piece of memory in their order, differentiable.
 
     cuDNN wants the weights of a layer (input matrix, hidden matrix, two biases) in one piece, warns where they are not, and
     copies them at each call. This copies them once, by an operation that knows its gradient.

@@ -1,4 +1,4 @@
-"""What is asked of all modules of a model: its buffers that count the training, and evaluation mode for a while."""
+"""Questions to all modules of a model: its buffers that count the training, and evaluation mode for a while."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many successes of an attack people accept: the validity of its texts, and success times validity.
+"""Share of the successes of an attack that people accept: validity, and success times validity.
 
 An adversarial text is valid where it means what the original says, has its true label, and is fluent. Of S successes among N
 examples n are rated, a random sample; with p = S / N and v = valid / n the rate of valid successes is p v. Its interval puts
@@ -25,7 +25,7 @@ from sememekit.measure.rates import rate
 
 
 class Verdict(NamedTuple):
-    """What most raters say of a success: same meaning; the adversarial text has the true label and is fluent; so has the
+    """Majority of the raters of a success: same meaning; the adversarial text has the true label and is fluent; so has the
     ``original``, the label."""
 
     meaning: bool

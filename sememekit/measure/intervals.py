@@ -47,7 +47,7 @@ class Interval(Record):
 
     @property
     def leaves_zero_out(self) -> bool | None:
-        """Whether zero is outside of it; None without limits."""
+        """Return whether zero is outside the interval; None without limits."""
         return None if self.low is None or self.high is None else self.low > 0 or self.high < 0
 
 

@@ -13,7 +13,7 @@ from sememekit.measure.intervals import Estimate, Interval, interval
 
 @dataclass(frozen=True)
 class Scale:
-    """How the values of a figure are averaged and told apart.
+    """Scale on which the values of a figure are averaged and compared.
 
     ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
     """

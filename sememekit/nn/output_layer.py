@@ -1,4 +1,4 @@
-"""What all output layers of ``sememekit.nn`` share: shapes, ignored targets, ids in any order, the loss, and in layers whose
+"""Base of all output layers of ``sememekit.nn``: shapes, ignored targets, ids in any order, the loss, and in layers whose
 weights mean something only with their senses, classes or tree, a fingerprint of that structure."""
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _CUT_AT_BLANKS: Final = ("none", "english", "english-cased", "gigaword")
 _CUTTING: Final = ("jieba", "characters", "sentencepiece", "fmm")
 """Segmenters that cut Chinese, the one to begin with first."""
 _PARTS: Final = re.compile(r"\t|<\w+>")
-"""What stands between the texts of a line of examples, and the turns of a dialogue."""
+"""Separators of the texts in a line of examples, and of the turns of a dialogue."""
 _TRAINING_SENTENCES: Final = 500_000
 """A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
 

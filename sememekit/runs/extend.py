@@ -41,7 +41,7 @@ _AT_ONCE: Final = 256
 
 
 class ExtendReport(OfRun):
-    """What was added to a run, and how.
+    """Report of ``extend``: the words that were added to a run, and how.
 
     Attributes:
         written: the new run folder.
@@ -177,7 +177,7 @@ def what_was_added(run: Run) -> ExtendReport:
 def _shares(
     of_unknown: int, added: Sequence[str], counts: Mapping[str, int], prior: float
 ) -> tuple[list[float], dict[str, int]]:
-    """What each new word has of the probability of ``<unk>``, and the count that this stands for."""
+    """Return the share of each new word in the probability of ``<unk>``, and the count that the share stands for."""
     stated = [counts[word] for word in added if word in counts]
     if not stated:
         each = prior / len(added)

@@ -278,7 +278,7 @@ class Run:
         return prepared
 
     def segmenter(self) -> Segmenter:
-        """What cut the text of its data into words; errors as ``recorded_segmenter``."""
+        """Return the segmenter of its data; errors as ``recorded_segmenter``."""
         return recorded_segmenter(self.signature, self.folder.file(SIGNATURE))
 
     def form(self) -> TextForm:

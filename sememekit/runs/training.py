@@ -283,7 +283,7 @@ def _restore(trainer: Trainer, out: Path) -> None:
 
 
 class Sources(NamedTuple):
-    """What a run is trained from; ``kept`` is what ``Encoder.keep`` gave."""
+    """Data, words and graph that a run is trained from; ``kept`` is the value of ``Encoder.keep``."""
 
     data: PreparedData
     vocabulary: Vocabulary
@@ -294,13 +294,13 @@ class Sources(NamedTuple):
 
 
 def fresh_sources(plan: Plan) -> Sources:
-    """What a plan names."""
+    """Open the sources that a plan names."""
     graph, data = graph_of(plan), data_of(plan)
     return Sources(data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks(), kept_of(plan, data))
 
 
 def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> Sources:
-    """What the run in ``folder`` was begun with, out of its folder but for the data; ``table`` is what was given to resume it.
+    """Open the sources of a run: the data where they lie, the rest out of ``folder``; ``table`` is given to resume it.
     Raises DataError: the data are not there. Raises CheckpointError and ConfigError: other data, graph or clusters."""
     where = Path(plan.data.path)
     if "path" not in table.get("data", {}) and not where.is_dir():

@@ -23,7 +23,7 @@ _SENTENCE: Final = 4
 
 
 def cuts(run: Run) -> bool:
-    """Whether a segmenter cut the data of a run; else words came with blanks between."""
+    """Return whether a segmenter cut the data of a run; otherwise its words had blanks between them."""
     return run.signature.segmenter != WhiteSpace.description
 
 

@@ -22,7 +22,7 @@ NO_SEMEME: Final = "no sememe that the graph knows"
 
 @dataclass(frozen=True)
 class NewWords:
-    """What a file of words gives to a run.
+    """The new words of a file, as a run takes them.
 
     Attributes:
         entries: the words that can be added, each once, by spelling; one without annotation has the one sense {``<unk>``}.
@@ -93,7 +93,7 @@ def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), 
 
 
 def _spellings(sememes: Sequence[str]) -> dict[str, str]:
-    """What a sememe may be called -> the sememe: its name, and of ``english|中文`` a side that no other sememe has."""
+    """Return name -> sememe: the full name, and each side of ``english|中文`` that no other sememe has."""
     sides = [(side, name) for name in sememes for side in name.split("|")]
     times = Counter(side for side, _ in sides)
     return {side: name for side, name in sides if times[side] == 1} | {name: name for name in sememes}

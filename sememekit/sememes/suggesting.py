@@ -30,7 +30,7 @@ _NEIGHBOURS: Final = 100
 _DECAY: Final = 0.8
 """c of Eq. (1), Xie et al. 2017: the weight of a neighbour falls by this with each rank."""
 NEIGHBOURS_WEIGHT: Final = 0.1
-"""Of neighbours beside parts in the ensemble, chosen as the weights of parts with vectors of a small run."""
+"""Weight of neighbours beside parts in the ensemble, chosen as the weights of parts with vectors of a small run."""
 KEPT: Final = 0.5
 """A sememe is suggested whose score is at least this share of the best one."""
 _EXAMPLES: Final = 3
@@ -64,7 +64,7 @@ class WordSuggestions(Record):
 
 
 class SuggestReport(Record):
-    """What was suggested for each word, by the ``methods`` that were added up."""
+    """Suggestions for each word, by the sum of ``methods``."""
 
     sources: tuple[str, ...]
     methods: tuple[str, ...]
@@ -161,7 +161,7 @@ class Suggester:
         return sum((weight * one / one.max() for weight, one in every if one.max() > 0.0), np.zeros(len(self.names)))
 
     def evidence(self, word: str, sememe: int) -> Iterator[str]:
-        """What speaks for a sememe, strongest first, in words."""
+        """Return the evidence for a sememe in words, strongest first."""
         told = []
         for kind, part in dict.fromkeys(_parts(word)):
             found = self._parts.get((kind, part))

@@ -224,7 +224,7 @@ class Task(nn.Module, ABC):
         """The primary metric of a model that has learned nothing but frequencies: a run that stays near it is stuck."""
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring | None:
-        """How a split is scored unit by unit; None for a task whose metrics are no sums over units.
+        """Return the scoring of a split unit by unit; None if the metrics of the task are no sums over units.
 
         Args:
             data: of the model's vocabulary.
@@ -307,7 +307,7 @@ class SentencePredictor(Task):
 
     @abstractmethod
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
-        """As ``Task.scored``: each value of ``UnitScores`` is of a sentence, end mark included; see ``sentence_scoring``."""
+        """Return the scoring of a split by sentences, each with its end mark; see ``sentence_scoring``."""
 
 
 class LabelPredictor(Task):

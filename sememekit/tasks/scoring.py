@@ -50,7 +50,7 @@ class UnitScores:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How a task scores a split: all that ``evaluate-ppl`` and ``compare`` know of a model.
+    """Scoring of a split by a task: all that ``evaluate-ppl`` and ``compare`` know of a model.
 
     >>> scoring = task.scored(data, "test")
     >>> nats = sum(part.values.sum() for part in scoring.chunks(silent))

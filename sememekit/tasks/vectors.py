@@ -1,4 +1,4 @@
-"""Where word vectors start: at random, or in a model of labels with those of a file."""
+"""Start of word vectors: at random, or from a file in a model of labels."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class StartSettings(config.Settings):
     """Optimiser -> root mean square length of a vector at the start, as measured in docs/training.md."""
 
     unit_lengths: ClassVar[dict[str, float]] = {}
-    """The same where the encoder normalises its contexts and the output layer reads them; else as without."""
+    """As ``start_lengths``, for an encoder that normalises the contexts of the output layer; absent means as there."""
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
         if self.spread is not None:

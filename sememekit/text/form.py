@@ -21,7 +21,7 @@ CLOSING: Final = ("</s>", "<eos>")
 
 
 def has_ends(text: str) -> bool:
-    """Whether marks of the ends of a sentence stand at the ends of a line."""
+    """Return whether marks of the ends of a sentence stand at the ends of a line."""
     return "<" in text and (text.lstrip().startswith(OPENING) or text.rstrip().endswith(CLOSING))
 
 

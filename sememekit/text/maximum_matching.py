@@ -179,7 +179,7 @@ _IS_LATIN: Final = _latin_table()
 
 
 def cuts_latin(description: str) -> bool:
-    """Whether a description is of forward maximum matching that cut Latin words (the rule of some corpora)."""
+    """Return whether a description is of forward maximum matching that cut Latin words (the rule of some corpora)."""
     return description.startswith("forward maximum matching") and _WHOLE not in description
 
 

@@ -24,7 +24,7 @@ EAST_ASIAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020
 
 
 def traditional_hint(words: Iterable[str]) -> str:
-    """What to do where most words with Chinese in them are in traditional characters, as the end of a message; else ""."""
+    """Return the advice, as the end of a message, if most Chinese words are in traditional characters; else ""."""
     chinese = [word for word in words if HAN.search(word)]
     found = [word for word in chinese if any(map(_is_traditional, word))]
     if not chinese or 2 * len(found) <= len(chinese):
@@ -33,5 +33,5 @@ def traditional_hint(words: Iterable[str]) -> str:
 
 
 def _is_traditional(character: str) -> bool:
-    """Whether Big5 has a character and GB2312 does not."""
+    """Return whether Big5 has a character and GB2312 does not."""
     return bool(character.encode("big5", "ignore")) and not character.encode("gb2312", "ignore")

@@ -16,7 +16,7 @@ from sememekit.files import has_sha256, opening, read_object, replace_file, to_j
 
 MANIFEST: Final = "manifest.json"
 EXTENDED: Final = "extended.json"
-"""What was added to the words of a run without training, where anything was."""
+"""File with the words that were added to a run without training."""
 KEPT: Final = (
     *("vocabulary.tsv", "train-counts.txt", "graph.json", "clusters.json", "chunks.tsv"),
     *("sentencepiece.model", "pieces.json", "encoder.json", "lexicon.txt", "augment.jsonl", "data.json", EXTENDED),

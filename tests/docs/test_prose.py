@@ -29,7 +29,7 @@ CAUSES = {
 LONGEST = 32
 """Words of a sentence."""
 EXCUSED = {"docs/clusters.md": 1}  # "That was not tried here."
-LEFT = {"docstrings": 385, "long sentences of guides": 156}
+LEFT = {"docstrings": 326, "long sentences of guides": 156}
 GUIDES = [
     path
     for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")

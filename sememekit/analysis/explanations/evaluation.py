@@ -43,7 +43,7 @@ class LeftOut(Record):
 
 
 class ExplanationScores(OfRun):
-    """What ``eval --explanations`` found; see docs/explaining.md.
+    """Report of ``eval --explanations``; see docs/explaining.md.
 
     Attributes:
         mean: what the mean masses were taken over.

@@ -33,7 +33,7 @@ class PredictedWord(Record):
 
     @property
     def is_told_apart(self) -> bool:
-        """Whether the context moves the shares of several senses by ``LEAST_MOVED`` at least from those without any."""
+        """Return whether the context moves the shares of senses from the empty context by at least ``LEAST_MOVED``."""
         moved = sum(abs(sense.share - sense.prior) for sense in self.senses if sense.prior is not None) / 2
         return len(self.senses) < 2 or moved >= LEAST_MOVED
 

@@ -1,4 +1,4 @@
-"""How well rankings of sememes fit the words that came: the arithmetic of ``eval --explanations``, without a model."""
+"""Scores of rankings of sememes against the next words: the arithmetic of ``eval --explanations``, without a model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BandScores(Record):
 
 
 class SememeRecall(Record):
-    """Of the gold sememes of a band of training counts, the share that a ranking has among its first k."""
+    """Recall of a ranking at k over the gold sememes of one band of training counts."""
 
     ranking: str
     top: int

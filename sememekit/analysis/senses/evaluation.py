@@ -38,7 +38,7 @@ ORACLE: Final = "commonest sense of each word (oracle)"
 
 
 class SenseAccuracy(Record):
-    """How often a method or a baseline names the sense that is meant.
+    """Accuracy of a method or a baseline.
 
     Attributes:
         micro: share of the targets, with a bootstrap over targets.
@@ -62,7 +62,7 @@ class WordAccuracy(Record):
 
 
 class SenseScores(OfRun):
-    """What ``evaluate_senses`` found.
+    """Report of ``evaluate_senses``.
 
     Attributes:
         gold, method, sources: as they were given.
@@ -185,7 +185,7 @@ def _scorable(
 
 
 def _correct(tagger: SenseTagger, method: Method, scored: Sequence[_Scored], progress: Progress) -> dict[str, list[float]]:
-    """How far each method and baseline is right about each target, 0 to 1, the ``method`` first."""
+    """Return the correctness of each method and baseline on each target, 0 to 1; ``method`` comes first."""
     names = sorted(
         (name for name in get_args(Method) if set(METHODS[name]) & set(tagger.parts)), key=lambda name: name != method
     )

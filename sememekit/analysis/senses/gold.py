@@ -62,7 +62,7 @@ def left_out(name: str, causes: Mapping[str, Sequence[GoldTarget]]) -> tuple[Lef
 
 
 def misplaced(target: GoldTarget) -> str | None:
-    """Why the sentence does not have the word at the position; None where it has."""
+    """Return the cause if the sentence does not have the word at the position, else None."""
     if not 0 <= target.position < len(target.words):
         return OUTSIDE
     return None if target.words[target.position] == target.word else OTHER_WORD

@@ -85,7 +85,7 @@ class SenseInventory:
         return [frozenset(sense.sememes) for sense in self.graph.entry(word).senses]
 
     def is_ambiguous(self, word: int) -> bool:
-        """Whether a lexicon gives the word several senses."""
+        """Return whether a lexicon gives the word several senses."""
         return len(self.senses(word)) > 1 and self.graph.entry(word).is_from_lexicon
 
     def substitutes(self, sense: int) -> Substitutes:

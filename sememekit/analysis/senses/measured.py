@@ -18,7 +18,7 @@ FILE: Final = "senses.json"
 
 
 class Measurement(Record):
-    """How often a method named the right sense on a gold set.
+    """Measured accuracy of a method on a gold set.
 
     Attributes:
         weights: SHA-256 of the weights that tagged.
@@ -38,7 +38,7 @@ class Measurement(Record):
 
     @property
     def sentence(self) -> str:
-        """What a person reads of it."""
+        """Return the measurement as a line of text."""
         return f"{percent(self.micro.value)} micro, {percent(self.macro.value)} macro of {self.targets:,} words in {self.gold}"
 
 

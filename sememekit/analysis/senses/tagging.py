@@ -54,7 +54,7 @@ class TaggedToken(Record):
 
 
 class TagHeader(OfRun):
-    """What tagged, and how often it was right where that was measured.
+    """The model and method that tagged, with their measured accuracy.
 
     Attributes:
         method, sources: as they were given.
@@ -66,7 +66,7 @@ class TagHeader(OfRun):
     measured: tuple[Measurement, ...]
 
     def sentences(self) -> list[str]:
-        """What a person reads of it, a line each."""
+        """Return the header as lines of text."""
         of_lexicons = f", with {', '.join(self.sources)}" if self.sources else ""
         first = f"run {self.run}, {self.checkpoint}; method {self.method}{of_lexicons}"
         unknown = f"accuracy: not measured; {typed('sememekit', 'eval', self.run, '--senses', 'GOLD')} measures it"

@@ -41,7 +41,7 @@ class LexicalConstraint(Constraint):
 
     @abstractmethod
     def facts(self, senses: Sequence[Sense]) -> frozenset[Any]:
-        """What must be shared; empty where nothing is known."""
+        """Return the parts that must be shared; empty if nothing is known."""
 
     def narrow(self, space: Space) -> Space:
         return space.filtered(self._may_stand) if self._lexicons else space

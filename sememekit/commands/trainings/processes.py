@@ -64,7 +64,7 @@ class Trainings:
     """
 
     stopping: bool = False
-    """Whether a signal came."""
+    """A signal came."""
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("spawn")  # a fork would copy the threads of torch
@@ -131,7 +131,7 @@ class Trainings:
     def messages(
         self, begin_more: Callable[[], None], asked_to_stop: Callable[[], bool], death: Callable[[str, int], TrainingError]
     ) -> Iterator[tuple[str, Message]]:
-        """What all of them send home, until none runs.
+        """Yield the messages of all processes, until none runs.
 
         Args:
             begin_more: begins further ones where there is room; not called any more after a signal.

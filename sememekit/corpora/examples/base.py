@@ -90,7 +90,7 @@ class ExampleSet:
         return [start + rest for start in self.beside]
 
     def reads_folder(self, path: Path) -> bool:
-        """Whether a path is a folder with a folder of texts for each label, as in ``aclImdb/train``."""
+        """Return whether a path is a folder with a folder of texts for each label, as in ``aclImdb/train``."""
         return len(self.texts) == 1 and bool(self.label_headers) and path.is_dir() and any(map(Path.is_dir, path.iterdir()))
 
     def is_beside(self, name: str) -> bool:

@@ -248,7 +248,7 @@ class ExampleCorpus(Corpus):
             yield row._replace(label=label)
 
     def _allowed(self) -> str:
-        """What to say of a label that is none of those of the set, or of train."""
+        """Return the message for a label that the data set, or its training split, does not have."""
         names = [*sorted(self._label_ids), *sorted(self.kind.left_out)]
         if self._labels is None and names[_SHOWN:]:
             some = ", ".join(f"{name:.40}" for name in names[:3])

@@ -145,7 +145,7 @@ def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tupl
 
 
 def _without_labels(name: str, choices: str) -> str:
-    """What else to do with a file without labels, as of a test whose labels are secret; ``choices`` are those of preprocess."""
+    """Return the advice for a file without labels, such as a test set with secret labels; ``choices`` of preprocess."""
     leave_out = ", or leave this file out: name the others with --train FILE and --valid FILE in place of the folder"
     return f"{leave_out if choices else ''}; a model labels it by: {typed('sememekit', 'predict', 'RUN', name)}"
 

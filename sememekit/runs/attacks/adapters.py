@@ -188,7 +188,7 @@ def _longest(model: Any, tokenizer: Any) -> int:
 
 
 def _reads(tokenizer: Any, longest: int) -> Reads | None:
-    """How much of each text a model reads whose tokenizer keeps ``longest`` pieces; None for a tokenizer without offsets."""
+    """Return a function for the part of each text within ``longest`` pieces; None for a tokenizer without offsets."""
     if not tokenizer.is_fast:
         return None
 

@@ -206,7 +206,7 @@ def training_batches(data: PreparedData, lengths: Numbers, settings: LatticeSett
 
 
 def length_remarks(lengths: Numbers, limit: int) -> list[str]:
-    """Which training sentences ``max_length`` leaves out, or which take much memory without it."""
+    """Return the remark on training sentences that ``max_length`` leaves out, or that take much memory without it."""
     long = lengths[lengths > (limit or LONG) + 1]
     if not len(long):
         return []

@@ -329,7 +329,7 @@ class Lattice(SentencePredictor):
 
 
 NOISE: Final = 0.1
-"""What is added to each start is uniform in +- this share of the spread, so that words of the same sememes can part."""
+"""Share of the spread within which uniform noise is added to each start, so that words of the same sememes can part."""
 
 
 def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:
