@@ -34,7 +34,6 @@ from sememekit.files import (
     remove_leftovers,
     sync_to_disk,
     to_json,
-    typed,
     write_folder,
 )
 from sememekit.runs.build import build_task
@@ -42,7 +41,7 @@ from sememekit.runs.run import Run, Which, load_weights
 from sememekit.text.huggingface import needed
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import PUSHED
-from sememekit.training.manifest import KEPT, MANIFEST
+from sememekit.training.manifest import KEPT
 from sememekit.training.snapshots import NAME, split_shared, step_of
 
 HUB: Final = "hf://"
@@ -131,17 +130,12 @@ def pull_run(source: str, out: Path) -> ShareReport:
 
 def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
     """The files but for the card, and the name of the snapshot."""
-    if not (run.path / MANIFEST).is_file():
-        raise CheckpointError(
-            f"{run.path} has no manifest, so that nobody knows which files are its own; write one first: "
-            f"{typed('sememekit', 'train', '--out', run.path, '--resume')}"
-        )
     snapshot = run.folder.load(which, with_trainer=False)
     weights, aliases = split_shared(snapshot.weights)
     about = {"format": FORMAT, "snapshot": snapshot.name, "which": which, "aliases": aliases}
     run.folder.check_metrics()
     lines = [record for record in run.metrics() if record["kind"] != "StepReport"]
-    versions = {key: value for key, value in run.folder.versions.items() if key not in ("format", "manifest")}
+    versions = {key: value for key, value in run.folder.versions.items() if key != "format"}
     return {
         **run.folder.kept(),
         "plan.json": to_json(without_folders(run.folder.plan)),

@@ -54,8 +54,6 @@ from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, Trainer
-from sememekit.training.checkpoint import write_run_manifest
-from sememekit.training.manifest import MANIFEST
 from sememekit.training.metrics import warn_of_lost_epochs
 from sememekit.word_classes.file import read_clusters, write_clusters
 
@@ -163,7 +161,7 @@ def open_training(
             trainer.keep_initial_weights()
         if ranks.leads:
             if resume:
-                _renew(folder, plan)
+                folder.replace_plan(plan.table())
             warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step, done), done)
             if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
                 folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
@@ -200,13 +198,6 @@ def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -
             part.initialise()
     task.initialise()
     task.begin_training(data)
-
-
-def _renew(folder: RunFolder, plan: Plan) -> None:
-    """Record what a resumed run changes, and its manifest where that was removed."""
-    folder.replace_plan(plan.table())
-    if not (folder.path / MANIFEST).exists():
-        write_run_manifest(folder)  # its files were found to fit
 
 
 def saved_parts(vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None) -> dict[str, bytes]:

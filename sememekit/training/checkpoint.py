@@ -22,7 +22,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,7 +31,7 @@ from torch import nn
 
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, refuse_odd_files, replace_file, sole_writer, to_json, typed, write_bytes
+from sememekit.files import refuse_odd_files, replace_file, sole_writer, to_json, typed, write_bytes
 from sememekit.ranks import ALONE, Ranks
 from sememekit.training import metrics as metrics_file
 from sememekit.training.manifest import (
@@ -40,8 +39,6 @@ from sememekit.training.manifest import (
     MANIFEST,
     check_manifest,
     hashes,
-    present,
-    read_manifest,
     replace_listed,
     write_manifest,
 )
@@ -104,7 +101,7 @@ class RunFolder:
         path.mkdir(parents=True, exist_ok=True)
         fixed = hashes({**files, "plan.json": to_json(plan)})
         own = hashlib.sha256(to_json(fixed)).hexdigest()  # of a copy it is that of the run that was copied
-        stamped = {"run": own, **versions, "format": FORMAT, "manifest": 1}
+        stamped = {"run": own, **versions, "format": FORMAT}
         with sole_writer(path / _LOCK, lambda holder: _is_busy(path, holder)):
             if (path / "plan.json").exists():
                 raise CheckpointError(taken)
@@ -122,8 +119,7 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """Open the folder of a run and check its fixed files against its manifest.
 
-        A run that was written without a manifest opens with a ``RunWarning``. Raises CheckpointError when it is not one, when a
-        newer sememekit wrote it, or when a file of it was changed.
+        Raises CheckpointError when it is not one, when a newer sememekit wrote it, or when a file of it was changed.
         """
         path = Path(path)
         if os.path.lexists(path / "plan.json"):
@@ -155,15 +151,7 @@ class RunFolder:
                 f"{path} has format {written!r:.60} and this sememekit reads format {FORMAT}; open it with the version that "
                 f"wrote it ({versions.get('sememekit', 'unknown')!s:.60})"
             )
-        if "manifest" in versions or (path / MANIFEST).exists():
-            check_manifest(path)
-        else:
-            warnings.warn(
-                f"{path} was written without a manifest, so a change of its files is not noticed; "
-                f"type: {typed('sememekit', 'train', '--out', path, '--resume')}, which writes one",
-                RunWarning,
-                stacklevel=2,
-            )
+        check_manifest(path)
         return cls(path, read_json(path / "plan.json"), versions)
 
     @contextmanager
@@ -202,11 +190,8 @@ class RunFolder:
             self.plan = dict(plan)
 
     def replace_fixed_file(self, name: str, content: bytes) -> None:
-        """Replace one of the fixed files together with its line of the manifest, if there is one."""
-        if (self.path / MANIFEST).exists():
-            replace_listed(self.path, name, content)
-        else:
-            replace_file(self.path / name, content)
+        """Replace one of the fixed files together with its line of the manifest."""
+        replace_listed(self.path, name, content)
 
     @property
     def _checkpoints(self) -> Path:
@@ -222,12 +207,10 @@ class RunFolder:
         if not path.exists():
             if self._checkpoints.is_dir() and snapshots_in(self._checkpoints):
                 raise CheckpointError(f"{path} is missing; {self._offer()}")
-            if "manifest" in self.versions:
-                raise CheckpointError(
-                    f"{path} is missing, and no snapshot is beside it: the checkpoints of the run are lost; copy {self.path} "
-                    "again from where it came from, or begin anew with another --out"
-                )
-            return {}, []
+            raise CheckpointError(
+                f"{path} is missing, and no snapshot is beside it: the checkpoints of the run are lost; copy {self.path} "
+                "again from where it came from, or begin anew with another --out"
+            )
         return read_pointer(path, self._offer)
 
     def _offer(self) -> str:
@@ -370,31 +353,6 @@ def seed_runs(path: Path) -> list[Path]:
     """The runs in a folder that ``train --seeds`` wrote, by seed; none where it is no such folder."""
     numbered = {int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdigit()}
     return [numbered[seed] for seed in sorted(numbered)]
-
-
-def write_run_manifest(run: RunFolder | Path | str) -> None:
-    """Write the manifest of a run from its folder: for one without, or one that was changed on purpose. Raises CheckpointError:
-    it is no run folder."""
-    folder = run.path if isinstance(run, RunFolder) else Path(run)
-    if not (folder / "plan.json").is_file():
-        raise CheckpointError(f"{folder} is no run folder (it has no plan.json); give one that 'sememekit train --out' wrote")
-    versions = read_json(folder / "versions.json")
-    listed = present(folder)
-    if "manifest" not in versions:
-        # A folder with a manifest always says so in its versions, and a kill in between leaves one that agrees.
-        write_manifest(folder, listed)
-        versions = {**versions, "manifest": 1}
-        replace_listed(folder, "versions.json", to_json(versions))
-        pointer = folder / "checkpoints" / "pointer.json"
-        if not pointer.exists() and not any((folder / "checkpoints").glob("step-*")):
-            (folder / "checkpoints").mkdir(exist_ok=True)
-            replace_file(pointer, to_json({}))
-    else:
-        known = {name for name in read_manifest(folder) if (folder / name).is_file()} if (folder / MANIFEST).exists() else set()
-        extra = hashes({name: (folder / name).read_bytes() for name in known})
-        write_manifest(folder, {**listed, **extra})
-    if isinstance(run, RunFolder):
-        run.versions = versions
 
 
 def _is_busy(path: Path, holder: str) -> CheckpointError:

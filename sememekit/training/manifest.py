@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from sememekit.errors import CheckpointError
 from sememekit.files import has_sha256, opening, read_object, replace_file, to_json
@@ -50,7 +50,7 @@ def check_manifest(folder: Path) -> None:
     """Compare every fixed file of a run with the manifest. Raises CheckpointError: a file is missing, was changed, or was not
     there when the run was written."""
     if not (folder / MANIFEST).is_file():
-        raise CheckpointError(f"{folder / MANIFEST} is missing, and the run was written with one; {remedy(folder)}")
+        raise CheckpointError(f"{folder / MANIFEST} is missing; {remedy(folder)}")
     listed = read_manifest(folder)
     for name, expected in listed.items():
         path = folder / name
@@ -83,14 +83,19 @@ def replace_listed(folder: Path, name: str, content: bytes) -> None:
     write_manifest(folder, {**listed, name: new})
 
 
+def write_run_manifest(folder: Path | str) -> None:
+    """Write the manifest of a run from its files, after one of them was changed on purpose. Raises CheckpointError: ``folder``
+    is no run folder, or its manifest is torn."""
+    folder = Path(folder)
+    if not (folder / "plan.json").is_file():
+        raise CheckpointError(f"{folder} is no run folder (it has no plan.json); give one that 'sememekit train --out' wrote")
+    names = {*FIXED, *(read_manifest(folder) if (folder / MANIFEST).exists() else ())}
+    write_manifest(folder, hashes({name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}))
+
+
 def remedy(folder: Path) -> str:
     """What to do about a run folder whose files do not belong together."""
     return (
         "copy the folder again from where it came from; or, if you changed it on purpose, write the manifest anew: "
-        f"python -c \"from sememekit.training.checkpoint import write_run_manifest as w; w('{folder}')\""
+        f"python -c \"from sememekit.training.manifest import write_run_manifest as w; w('{folder}')\""
     )
-
-
-def present(folder: Path) -> dict[str, Any]:
-    """name -> SHA-256 of the fixed files in a run folder."""
-    return hashes({name: (folder / name).read_bytes() for name in FIXED if (folder / name).is_file()})

@@ -32,7 +32,7 @@ from sememekit.sememes import SememeGraph
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.tasks.scoring import UnitScores
 from sememekit.training import RunFolder
-from sememekit.training.checkpoint import write_run_manifest
+from sememekit.training.manifest import write_run_manifest
 from tests.small import small_graph
 from tests.small_pairs import PairPlace
 from tests.small_run import Place

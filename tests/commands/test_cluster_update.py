@@ -19,7 +19,7 @@ from sememekit.reports.run import report
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.run import Run
 from sememekit.training import EpochReport, RunFolder
-from sememekit.training.checkpoint import write_run_manifest
+from sememekit.training.manifest import write_run_manifest
 from sememekit.training.snapshots import step_of
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -184,14 +185,17 @@ def test_too_little_memory_and_disk_are_told_with_a_remedy(error: Exception, fra
     assert "bug" not in result.stderr
 
 
-def test_a_remark_about_a_folder_is_one_line_unless_quiet(run: Path) -> None:
-    for name in ("manifest.json", ".lock"):
-        (run / name).unlink()
-    versions = run / "versions.json"
-    versions.write_text(versions.read_text().replace('"manifest": 1,', ""))
+def test_a_remark_about_a_folder_is_one_line_unless_quiet(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = RunFolder.open
+
+    def remarking(path: Path) -> RunFolder:
+        warnings.warn(f"{path} is old", RunWarning, stacklevel=2)
+        return opened(path)
+
+    monkeypatch.setattr(RunFolder, "open", remarking)
     result = runner.invoke(app, ["evaluate-ppl", str(run), "--json"])
     assert result.exit_code == 0
-    assert result.stderr.startswith("sememekit: remark: ")
+    assert result.stderr == f"sememekit: remark: {run} is old\n"
     assert result.stderr.count("\n") == 1
     assert runner.invoke(app, ["evaluate-ppl", str(run), "--json", "--quiet"]).stderr == ""
     assert issubclass(RunWarning, UserWarning)

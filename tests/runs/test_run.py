@@ -16,8 +16,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import replace_file
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder, manifest
-from sememekit.training.checkpoint import write_run_manifest
-from sememekit.training.manifest import FIXED, KEPT
+from sememekit.training.manifest import FIXED, KEPT, write_run_manifest
 from tests.small_run import Place
 
 

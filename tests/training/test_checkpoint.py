@@ -17,7 +17,8 @@ from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder
-from sememekit.training.checkpoint import FORMAT, write_run_manifest
+from sememekit.training.checkpoint import FORMAT
+from sememekit.training.manifest import write_run_manifest
 from tests.small_run import Place
 
 

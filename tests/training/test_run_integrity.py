@@ -25,8 +25,7 @@ from sememekit.reports.run import report
 from sememekit.runs.run import Run
 from sememekit.runs.start_from import table_of_run
 from sememekit.training import RunFolder, Snapshot, checkpoint
-from sememekit.training.checkpoint import write_run_manifest
-from sememekit.training.manifest import FIXED, MANIFEST
+from sememekit.training.manifest import FIXED, MANIFEST, write_run_manifest
 from sememekit.training.snapshots import write_pointer
 from tests.small_run import Place
 from tests.training.test_checkpoint import Tied, trainer_state
@@ -49,19 +48,6 @@ def folder(tmp_path: Path) -> RunFolder:
     run = RunFolder.create(tmp_path / "run", {"task": {"name": "x"}}, {"sememekit": "0"}, {"vocabulary.tsv": b"a\t1\n"})
     run.save(1, Tied(1.0), trainer_state(1), best=True)
     run.save(2, Tied(2.0), trainer_state(2), best=False)
-    return run
-
-
-def as_before_manifests(run: Path) -> Path:
-    """The folder as a version without manifests, locks and checksums of pointers left it."""
-    (run / MANIFEST).unlink()
-    (run / ".lock").unlink()
-    versions = json.loads((run / "versions.json").read_text())
-    del versions["manifest"]
-    (run / "versions.json").write_text(json.dumps(versions))
-    pointer = json.loads((run / "checkpoints" / "pointer.json").read_text())
-    del pointer["sha256"]
-    (run / "checkpoints" / "pointer.json").write_text(json.dumps(pointer))
     return run
 
 
@@ -101,24 +87,11 @@ def test_a_lost_manifest_does_not_pass_and_can_be_written_anew(copy: Path, place
         Run.open(copy).load()
 
 
-def test_a_run_of_before_opens_with_a_remark_and_resuming_gives_it_a_manifest(copy: Path, place: Place) -> None:
-    right = evaluate_ppl(copy, device="cpu").perplexity
-    as_before_manifests(copy)
-    with pytest.warns(RunWarning, match="without a manifest"):
-        assert evaluate_ppl(copy, device="cpu").perplexity == right
-    with pytest.warns(RunWarning, match="without a manifest"):
-        train({"schedule": {"epochs": 3}}, copy, resume=True)
-    assert RunFolder.open(copy).plan["schedule"]["epochs"] == 3
-    (copy / "graph.json").write_bytes((copy / "graph.json").read_bytes() + b" ")
-    with pytest.raises(CheckpointError, match=r"graph\.json does not match"):
-        RunFolder.open(copy)
-
-
-def test_a_vocabulary_of_another_run_is_found_without_a_manifest(copy: Path) -> None:
-    as_before_manifests(copy)
+def test_a_vocabulary_of_another_run_is_found_though_the_manifest_fits(copy: Path) -> None:
     words = (copy / "vocabulary.tsv").read_text(encoding="utf-8")
     (copy / "vocabulary.tsv").write_text(words.replace("苹果", "橘子"), encoding="utf-8")
-    with pytest.warns(RunWarning), pytest.raises(CheckpointError, match=r"vocabulary\.tsv has the fingerprint.*data\.json"):
+    write_run_manifest(copy)
+    with pytest.raises(CheckpointError, match=r"vocabulary\.tsv has the fingerprint.*data\.json"):
         list(score(copy, ["我 吃 苹果"]))
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from sememekit.errors import CheckpointError
-from sememekit.training.checkpoint import RunFolder, write_run_manifest
-from sememekit.training.manifest import read_manifest, write_manifest
+from sememekit.training.checkpoint import RunFolder
+from sememekit.training.manifest import read_manifest, write_manifest, write_run_manifest
 from sememekit.training.snapshots import (
     free_name,
     read_json,
@@ -150,25 +150,14 @@ def test_the_two_newest_whole_snapshots_are_offered_in_the_place_of_a_lost_point
             run.pointer()
 
 
-def test_a_run_of_before_that_has_no_checkpoints_gets_a_manifest(run: RunFolder) -> None:
-    for name in ("manifest.json", "checkpoints/pointer.json"):
-        (run.path / name).unlink()
-    (run.path / "checkpoints").rmdir()
-    (run.path / "versions.json").write_text('{"sememekit": "0", "format": 1}')
-    write_run_manifest(run.path)
-    opened = RunFolder.open(run.path)
-    assert opened.versions["manifest"] == 1
-    assert opened.pointer() == {}
-
-
 def test_a_manifest_that_is_written_anew_keeps_the_files_that_it_listed_and_adds_fixed_ones(run: RunFolder) -> None:
     extra = run.path / "own.txt"
     extra.write_text("own")
     write_manifest(run.path, {**read_manifest(run.path), "own.txt": "0", "gone.txt": "0"})
     (run.path / "lexicon.txt").write_text("a")
-    write_run_manifest(run)
+    write_run_manifest(run.path)
     assert set(read_manifest(run.path)) == {"vocabulary.tsv", "plan.json", "versions.json", "lexicon.txt", "own.txt"}
     RunFolder.open(run.path)
     (run.path / "manifest.json").unlink()
-    write_run_manifest(run)
+    write_run_manifest(run.path)
     assert "own.txt" not in read_manifest(run.path), "nothing says any more that it belongs there"
