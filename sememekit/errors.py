@@ -14,8 +14,6 @@ one line and exits with 1; ``--debug`` shows the traceback. An OSError of writin
 raises it: the command line says what to do about it. Any other exception is a bug.
 """
 
-from __future__ import annotations
-
 
 class SememekitError(Exception):
     """Base of every error that a user can fix."""

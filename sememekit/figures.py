@@ -1,7 +1,5 @@
 """How numbers are written for readers: one way for terminals, pages and messages."""
 
-from __future__ import annotations
-
 
 def formatted(value: float, form: str) -> str:
     """``format(value, form)``, with a blank before the sign of a percentage, as the documentation writes it.

@@ -9,8 +9,6 @@ decide something are exchanged on the CPU by gloo, so that no step waits for a d
         total, = ranks.sum([mine.numel()])
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 No heavy import here, so that a command can listen before it loads torch.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

@@ -1,7 +1,5 @@
 """``sememekit analyze``: the rank of the matrix of log-probabilities, and where two models differ."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """``sememekit analyze`` for classifiers: accuracy by groups, and the mean influence of words and sememes."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``sememekit clusters``: the word clusters of a model, as in Table 3 of Shen et al. 2017."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``sememekit compare RUN RUN2``: language models or classifiers that were each trained with one or several seeds."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence

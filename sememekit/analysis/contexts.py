@@ -1,7 +1,5 @@
 """The predictions of a model in a split, stream or pairs: words, nats, and the hidden states that they are predicted from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """``sememekit eval``: the metrics of a task, with ROUGE or BLEU of what a beam search finds for models that write texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """``sememekit evaluate-ppl``: the perplexity of a text under a trained model, by one protocol."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``sememekit evaluate-ppl FOLDER`` and ``eval FOLDER``: the figures of one model that was trained with several seeds."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path

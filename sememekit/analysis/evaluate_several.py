@@ -1,7 +1,5 @@
 """``sememekit evaluate-ppl RUN RUN2`` and ``--overlay``: perplexities of one text side by side, with paired intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

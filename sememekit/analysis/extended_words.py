@@ -1,7 +1,5 @@
 """Compare an extended run with the run before it, where new words share the probability of ``<unk>``, on one text."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

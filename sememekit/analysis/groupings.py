@@ -1,7 +1,5 @@
 """Groupings of words: the values of ``--by`` in ``evaluate-ppl``, in a file that its help page can import."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """The lead baseline of headline generation: the beginning of a source, and its ROUGE."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``sememekit predict``: the labels of texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice

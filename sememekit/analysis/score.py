@@ -1,7 +1,5 @@
 """``sememekit score``: the loss (surprisal) of each word of a text."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

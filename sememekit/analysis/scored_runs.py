@@ -1,7 +1,5 @@
 """Scores of runs on a text, unit by unit: the one engine of ``evaluate-ppl``, its overlays, and ``compare``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

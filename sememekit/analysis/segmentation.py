@@ -1,7 +1,5 @@
 """``sememekit eval RUN --segmentation GOLD``: word segmentation by a lattice model, against a gold segmentation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal

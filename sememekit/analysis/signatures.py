@@ -1,7 +1,5 @@
 """The signatures of a perplexity and of an accuracy: one line of all that must agree before two figures can be compared."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Kinds of words: by senses, sememes (Tables 2 and 3, Gu et al. 2018) or count."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Texts that systems wrote for the same sources, as a file of JSON lines, and how two such files differ."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Paired differences between two finished attacks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

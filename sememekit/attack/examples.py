@@ -1,7 +1,5 @@
 """Labelled texts out of a file, and the result of an attack on each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plan of an attack: goal, search, candidates, constraints, and how it is run, out of a recipe and flags."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

@@ -4,8 +4,6 @@ A row is a success: its original and its adversarial text, in an order that thei
 what the victim says, or the true label. Rows are in the order of the hashes, so that the first n are a random sample.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence

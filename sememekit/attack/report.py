@@ -1,7 +1,5 @@
 """Results of an attack, and of a comparison of two."""
 
-from __future__ import annotations
-
 from pydantic import ConfigDict, Field
 
 from sememekit.config import Record

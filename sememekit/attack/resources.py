@@ -1,7 +1,5 @@
 """What candidates and constraints have in common: what they may ask for, and the hashes of their files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count

@@ -1,7 +1,5 @@
 """The victim of an attack: a function from texts to probabilities, queried in large batches, with checked answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, final
 

@@ -1,7 +1,5 @@
 """Lists of word pairs: opposites that must not stand for each other, or paraphrases that alone may."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from itertools import product

@@ -1,7 +1,5 @@
 """From a claim to command lines: what has to be run, in which order, and where each step leaves its result."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The files of claims, ``resources/claims/PAPER.toml``: read, and checked for names that do not exist."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What one trial came to, one JSON file each: enough to compare it, and to run it again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar

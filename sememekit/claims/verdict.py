@@ -1,7 +1,5 @@
 """The verdict on a claim, by a rule and not by a person."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal

@@ -3,8 +3,6 @@
 Nothing is said of what is wrong on the line: the command does that. Without a setting to be named, torch is not imported.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -9,8 +9,6 @@
 ==== ==========================================================================
 """
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import typer

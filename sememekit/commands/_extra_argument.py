@@ -1,7 +1,5 @@
 """Arguments that a command does not take: the option that takes such a file or folder, and what was to be quoted."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 from pathlib import Path

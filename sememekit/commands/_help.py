@@ -1,7 +1,5 @@
 """Help pages on narrow terminals: no name, no type and no word of the help is cut, however little room there is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Lines of a file or of stdin, for subcommands that read text."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 An option whose type ends in ``IfGiven`` is None unless it is typed: for commands that lay what is typed over a recipe or a run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from inspect import cleandoc
 from pathlib import Path

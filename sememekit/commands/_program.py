@@ -1,7 +1,5 @@
 """The command line program: its subcommands, one line for each error, exit codes, and broken pipes."""
 
-from __future__ import annotations
-
 import errno
 import inspect
 import io

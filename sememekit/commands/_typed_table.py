@@ -1,7 +1,5 @@
 """From what was typed to the plain table of a run or of an attack."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The subcommand card; the plain function is ``sememekit.reports.card.model_card``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

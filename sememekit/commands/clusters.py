@@ -1,7 +1,5 @@
 """The subcommand clusters; the plain function is ``sememekit.analysis.clusters.clusters``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Is this machine ready? Looks at what sememekit needs and names the command that fixes what is missing."""
 
-from __future__ import annotations
-
 import locale
 import os
 import platform

@@ -1,7 +1,5 @@
 """The subcommand predict; the plain function is ``sememekit.analysis.predict.predict``."""
 
-from __future__ import annotations
-
 import shlex
 from itertools import chain
 from pathlib import Path

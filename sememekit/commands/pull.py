@@ -1,7 +1,5 @@
 """The subcommand pull; the plain function is ``sememekit.runs.sharing.pull_run``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The subcommands of ``sememekit recipes``: list, show and validate recipes, without building a model."""
 
-from __future__ import annotations
-
 import json as json_module
 from collections.abc import Sequence
 from typing import Annotated, Any

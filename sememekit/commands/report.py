@@ -1,7 +1,5 @@
 """The subcommand report; the plain function is ``sememekit.reports.run.report``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The subcommand settings; the plain functions are in ``sememekit.runs.slots``."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

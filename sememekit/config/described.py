@@ -3,8 +3,6 @@
 The meaning of a setting is the docstring below its field, and stands nowhere else; it is read when it is asked for.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

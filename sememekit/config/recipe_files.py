@@ -1,7 +1,5 @@
 """Files of recipes: the recipe of a file, the rows in it, and what a name refers to."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 ``recipe_files``; rules of merging: ``tables``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Frozen, typed settings: an unknown key is refused with the nearest spelling."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables of a plan as plain data: their names, merging, and overrides from the command line."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy

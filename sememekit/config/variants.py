@@ -5,8 +5,6 @@ as one of ours. A name with a colon is code. One that the user typed is loaded; 
 recipe names is refused by :func:`check_code` unless all code is trusted (``--trust-code``) or the user typed the same name.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping

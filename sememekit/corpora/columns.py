@@ -1,7 +1,5 @@
 """Texts out of one column of JSON lines and of Parquet files; a text may have several lines."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Both ways rank raw 64-bit numbers from PCG64, whose stream numpy promises not to change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import gcd
 from typing import final

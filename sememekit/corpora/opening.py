@@ -1,7 +1,5 @@
 """Open a corpus by the name of its data set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path

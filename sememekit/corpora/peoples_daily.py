@@ -1,7 +1,5 @@
 """People's Daily, January 1998: the tagged month, or the segmented split released with the SDLM paper (Gu et al. 2018)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Source files: finding the splits of a folder, hashing, decompression, texts out of columns."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

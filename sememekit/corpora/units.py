@@ -1,7 +1,5 @@
 """Sentences and their sizes, and the counted words of a shard of a corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple

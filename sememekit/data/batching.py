@@ -1,7 +1,5 @@
 """Batches of a running text: columns, and segments of columns; of examples: those of similar length, in a random order."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """The segmenter of prepared data or of a run, opened again from the folder that keeps its words, model and description."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The signature of prepared data: where their text came from, what was done to it, and the SHA-256 of the result."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

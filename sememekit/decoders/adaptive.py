@@ -1,7 +1,5 @@
 """Adaptive softmax (Grave et al. 2017): rare words get smaller vectors and are looked at only when needed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, final

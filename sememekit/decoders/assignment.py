@@ -1,7 +1,5 @@
 """Words into clusters by falling frequency: Algorithm 1 of Shen et al. 2017."""
 
-from __future__ import annotations
-
 from typing import Any, Final, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Base class of the output layers, and what it guarantees."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where the free numbers of words and classes start."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 

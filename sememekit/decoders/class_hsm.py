@@ -1,7 +1,5 @@
 """The class-based softmax (Goodman 2001): first the class of the next word, then the word within it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import isqrt
 from typing import Any, Literal, final

@@ -1,7 +1,5 @@
 """What an output layer promises, looked at on a few contexts: for classes that are not of sememekit."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import torch

@@ -1,7 +1,5 @@
 """Differentiated softmax (Chen, Grangier and Auli 2015): frequent words read more of the context than rare ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import accumulate, pairwise
 from typing import Any, final

@@ -1,7 +1,5 @@
 """The edges of senses and sememes in blocks that stay in the cache, in an order in which those of a sense need no index."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple, final
 

@@ -11,8 +11,6 @@ that pays for many tokens at small widths (``pays``). Nothing may come between t
 tanh or a mask for each sequence. Exact; the two ways differ by rounding.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

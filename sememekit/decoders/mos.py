@@ -2,8 +2,6 @@
 each position, and how much each counts.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import final
 

@@ -1,7 +1,5 @@
 """A mixture of sememe-driven layers: Yang et al. 2018 with the layer of Gu et al. 2018 in place of each softmax."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import final
 

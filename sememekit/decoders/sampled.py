@@ -1,7 +1,5 @@
 """The softmax trained with sampled words."""
 
-from __future__ import annotations
-
 from typing import ClassVar, final
 
 from pydantic import Field

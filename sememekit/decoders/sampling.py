@@ -4,8 +4,6 @@ For output layers with one normaliser: p(w | g) = exp s(w) / Z with Z the sum of
 replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i), with the target t and S words drawn from q.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """The sememe-driven output layer: sememes as experts on the senses they belong to (Gu et al. 2018)."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The self-organised hierarchical softmax: clusters of words that are learned with the model (Shen et al. 2017)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Senses in blocks that stay in the cache, in an order in which the senses of many words are ranges and need no index."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple, final
 

@@ -1,7 +1,5 @@
 """From the logits of all senses to the likelihood of target words, for a block of tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple

@@ -8,8 +8,6 @@ Arrays of words, senses and sememes are transposed, (rows, n): a gather is then 
 sense and basis is done for some thousand senses and 64 tokens at a time, so that the numbers in between stay in the cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The plain softmax over words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ClassVar
 

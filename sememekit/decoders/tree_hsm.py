@@ -1,7 +1,5 @@
 """The tree-based softmax (Morin and Bengio 2005): a word is a way of left and right turns through a binary tree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, final
 

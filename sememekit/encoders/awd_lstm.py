@@ -1,7 +1,5 @@
 """The AWD-LSTM stack of Merity et al. 2018: dropped recurrent weights, and dropout masks that are constant over time."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import final
 

@@ -1,7 +1,5 @@
 """The base class of encoders, and its contract; rows of different lengths in one batch, whose padding has no effect."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar

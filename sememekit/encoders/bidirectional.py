@@ -1,7 +1,5 @@
 """Two stacks of one kind, one from left to right and one from right to left."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, final
 

@@ -4,8 +4,6 @@ h' = (1 - z) h + z n: z is the share of the new state in the layers with the gat
 the old.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar, Literal, final
 

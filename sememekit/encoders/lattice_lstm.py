@@ -1,7 +1,5 @@
 """An LSTM that steps along the edges of a lattice as well as along a text."""
 
-from __future__ import annotations
-
 from typing import ClassVar, final
 
 import torch

@@ -1,7 +1,5 @@
 """Long short-term memory, and its layers with the sememes of a word: the output gate and the second cell of Qin et al. 2020."""
 
-from __future__ import annotations
-
 from typing import ClassVar, final
 
 import torch

@@ -1,7 +1,5 @@
 """The Mogrifier LSTM: input and previous output gate each other in turn before each step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import count
 from typing import Any, ClassVar, Literal, final

@@ -1,7 +1,5 @@
 """pi, the sum of the sememe vectors of a word, and recurrent layers that may read it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Plain layers are torch's own modules: their kernels, and on a CPU LSTMs with products in bfloat16.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Machines of one's own, by a scheduler of Dask (``distributed``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Processes of this machine (``concurrent.futures``)."""
 
-from __future__ import annotations
-
 import multiprocessing
 import multiprocessing.connection
 import os

@@ -1,7 +1,5 @@
 """Jobs of Slurm, by submitit."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

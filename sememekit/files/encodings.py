@@ -1,7 +1,5 @@
 """What is said of a file that is not UTF-8: its encoding or packing, and the command that makes UTF-8 of it."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SHA-256 of files, computed once while a file stays unchanged."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

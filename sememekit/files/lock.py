@@ -1,7 +1,5 @@
 """The lock of a folder: one writer at a time."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -1,7 +1,5 @@
 """Output files at a path of the user's choice: they replace only files of their own kind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

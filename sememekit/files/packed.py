@@ -1,7 +1,5 @@
 """Compressed files, a block at a time: several archives one after the other make one text."""
 
-from __future__ import annotations
-
 import bz2
 import lzma
 import sys

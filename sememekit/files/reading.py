@@ -1,7 +1,5 @@
 """Whole files, read with one wording for what can go wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """How a command stands in a message: as it can be typed, whatever blanks are in the names of folders."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

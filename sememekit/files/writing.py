@@ -1,7 +1,5 @@
 """Files and folders that are written atomically, also when the process is killed in between."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Attention, and a recurrent network that attends to a text while it writes another one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 

@@ -1,7 +1,5 @@
 """Log-probabilities of a few words a context under a softmax, for contexts that come one block after the other."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any, NamedTuple, final
 

@@ -1,7 +1,5 @@
 """Backward passes that are written by hand and have no derivative of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar

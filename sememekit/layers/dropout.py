@@ -1,7 +1,5 @@
 """Dropout with a mask that is shared along axes, and on the hidden-to-hidden matrix of an LSTM."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import final
 

@@ -1,7 +1,5 @@
 """Cross entropy within groups: of V items, a row looks at those in the group of its target and at no others."""
 
-from __future__ import annotations
-
 from typing import Any, Final, final
 
 import numpy as np

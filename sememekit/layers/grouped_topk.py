@@ -1,7 +1,5 @@
 """The most probable items where every item is in a group and probabilities are those of the group times those inside it."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

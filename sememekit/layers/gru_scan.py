@@ -1,7 +1,5 @@
 """The recurrence of GRUs whose reset gate acts before the matrix, input side ready, with a backward pass written by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -3,8 +3,6 @@
 ``FixedTables`` holds tables that follow from what a module was built from, and that no state dict has to hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 

@@ -8,8 +8,6 @@ and -inf means that there is no such edge. Sentence b ends at its node ``lengths
 Everything is done in float64 inside, so that long sentences lose nothing.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Cross entropy of a linear layer without ever holding all of its logits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """One step of an LSTM whose gates are summed already, for recurrences that are no chain."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The recurrence of LSTMs whose input side is ready: one product a step, and a backward pass written by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Weighted sums of states, and rows of one matrix for several uses: two small sums whose gradients torch takes the long way."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Questions to all modules of a model: its buffers that count the training, and evaluation mode for a while."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The recurrence of the Mogrifier LSTM: rounds of gating before each step, and a backward pass written by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

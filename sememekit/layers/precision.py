@@ -1,7 +1,5 @@
 """Precision of sums and products."""
 
-from __future__ import annotations
-
 from typing import final
 
 import torch

@@ -1,7 +1,5 @@
 """The size of the search space of an attack: words with substitutes, substitutes of each, and texts within the constraints."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -12,8 +12,6 @@ An example has one of five outcomes, which are never added up into each other:
 Intervals of rates and of their differences are those of ``sememekit.measure.rates``; those of means are bootstrap intervals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 

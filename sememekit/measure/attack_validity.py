@@ -10,8 +10,6 @@ Both terms are needed: where everything is rated, v^2 p (1 - p) / N + p^2 v (1 -
 share of N.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

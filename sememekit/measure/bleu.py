@@ -11,8 +11,6 @@ recall is the best of the H values and precision their mean, so recall is never 
 so references were several there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version

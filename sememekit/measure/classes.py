@@ -1,7 +1,5 @@
 """Accuracy with its interval, the confusion matrix, and scores of each class."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -9,8 +9,6 @@ tails of Student's distribution. Of the mean of n normal values they hold the tr
 95, in 92.1 of 15, 92.9 of 20, 93.6 of 30 and 94.2 of 50.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """The rank of a matrix of log-probabilities: the number of dimensions in which a model's predictions vary; and how different
 they are from context to context."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final, final

@@ -7,8 +7,6 @@ side divides by examples of its own, it is that of the two ratios by the delta m
 contribute: phi where all are common, and 0 where none is, as in Newcombe's interval for independent rates.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

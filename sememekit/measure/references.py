@@ -1,7 +1,5 @@
 """What ROUGE and BLEU share: what their signatures say of references, and unknown words, which match nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ The package rouge-score does the counting. Settled here is what it leaves open: 
 references, and that an unknown word matches nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Predictions with their nats, and the metrics of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ begins and ends at the same characters. Precision is right / given words, recall
 (given + gold).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Two or more sides of one comparison, each of several trainings: how figures are averaged, and values at an equal budget."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence

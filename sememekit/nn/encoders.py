@@ -1,7 +1,5 @@
 """Recurrent encoders, those that read sememes among them, as modules in the manner of ``torch.nn.LSTM``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
 

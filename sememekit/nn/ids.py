@@ -1,7 +1,5 @@
 """Ids and lengths that a user gives: whole numbers of any dtype, each inside its range."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

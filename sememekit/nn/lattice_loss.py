@@ -1,7 +1,5 @@
 """The marginal likelihood of a text over all its segmentations (Buckman and Neubig 2018) as a module."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Literal, final
 
 import torch

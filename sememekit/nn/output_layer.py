@@ -1,8 +1,6 @@
 """Base of all output layers of ``sememekit.nn``: shapes, ignored targets, ids in any order, the loss, and in layers whose
 weights mean something only with their senses, classes or tree, a fingerprint of that structure."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The self-organised hierarchical softmax (Shen et al. 2017) as a module for any model."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, ClassVar, final
 

@@ -1,7 +1,5 @@
 """The sememe-driven output layer (Gu et al. 2018) as a module for any model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self, final
 

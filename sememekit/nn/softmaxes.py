@@ -1,7 +1,5 @@
 """Output layers that are full, sampled, adaptive, hierarchical or mixed softmaxes, as modules for any model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar, final
 

@@ -1,7 +1,5 @@
 """Attacks on a classifier that somebody has in a notebook: a function, an object with ``predict_proba``, or a run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -11,8 +11,6 @@ The other way, a model wrapper of TextAttack is a victim here: ``sememekit.attac
 The package ``textattack`` is imported when a part is made; it is no dependency of sememekit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any

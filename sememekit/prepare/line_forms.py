@@ -1,7 +1,5 @@
 """Files whose lines are no running text: columns, a token a line, tags, trees, numbers in front."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

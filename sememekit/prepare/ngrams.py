@@ -6,8 +6,6 @@ are sorted and counted in memory and go to the disk as runs; the runs are then a
 and sums are files; one block, one range, and the best so far are in memory.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence

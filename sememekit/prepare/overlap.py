@@ -1,7 +1,5 @@
 """How much of the held-out text stands in the training text, too: figures on such a part say little of new text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, Literal
 

@@ -14,8 +14,6 @@ shard. Where an earlier folder is replaced, two renames follow each other: a pro
 folder, and the next run makes it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Sequence

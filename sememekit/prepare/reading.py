@@ -4,8 +4,6 @@ A source that leaves a file in the work folder has a marker beside it, ``NUMBER.
 time, or what its store says), and the size and SHA-256 of the file. A later run takes the file again where both agree.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How a corpus is cut: the name of its segmenter, the words that it knows, the sentences that it is trained on."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Options of ``preprocess``, and its report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar, Final
 

@@ -1,7 +1,5 @@
 """How ``evaluate-ppl`` scores a text with a cache, with dynamic evaluation, or with both, and how it tunes them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

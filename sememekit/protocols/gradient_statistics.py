@@ -1,7 +1,5 @@
 """The mean size of each weight's gradient on the training text, by which dynamic evaluation scales its steps."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

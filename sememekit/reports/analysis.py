@@ -1,7 +1,5 @@
 """The page of ``sememekit analyze``: a table, the singular values as a chart, and the predictions that differ most."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from sememekit.analysis.analyze import Analysis, RunAnalysis

@@ -1,7 +1,5 @@
 """The report of an attack as a page: rates, and every example with its changes marked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final

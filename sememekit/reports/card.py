@@ -1,7 +1,5 @@
 """The model card of a run: Markdown with metadata, out of the folder of the run alone."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

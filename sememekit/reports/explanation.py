@@ -1,7 +1,5 @@
 """An explanation of ``sememekit explain`` as a page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """The tables, the chart and the page of ``sememekit eval --explanations``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

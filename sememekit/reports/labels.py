@@ -1,7 +1,5 @@
 """Classifiers: the tables of ``sememekit analyze`` and their page, and the page of an explanation of a label."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from sememekit.analysis.analyze_labels import Group, LabelAnalysis, LabelRun, Moved

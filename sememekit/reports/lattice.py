@@ -1,7 +1,5 @@
 """The pages of ``explain`` for lattice models: a picture (Figures 1 and 3, Buckman and Neubig 2018), and Table 4."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The ledger: every claim of the five papers with its verdict, as Markdown and as a page."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby

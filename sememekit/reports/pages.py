@@ -3,8 +3,6 @@
 Templates stand in ``templates/``; they escape whatever is not markup already.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a quickstart found, and the page that shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 

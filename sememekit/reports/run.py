@@ -1,7 +1,5 @@
 """``sememekit report``: a page about a run, with its learning curves and the changes of its word clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import exp
 from pathlib import Path

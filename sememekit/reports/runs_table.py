@@ -1,7 +1,5 @@
 """The comparison of trained models as rows for a terminal, as CSV, as a LaTeX table, and as learning curves."""
 
-from __future__ import annotations
-
 import csv
 import io
 import statistics

@@ -1,7 +1,5 @@
 """The page of an explanation of a written text, with the attention as a chart."""
 
-from __future__ import annotations
-
 from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation, remarks
 from sememekit.reports import explanation as of_words
 from sememekit.reports import pages

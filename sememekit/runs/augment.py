@@ -1,7 +1,5 @@
 """Adversarial training: adversarial examples of one model are added to the training examples of the next."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The model of a plan, and the graph, clusters and data that it names."""
 
-from __future__ import annotations
-
 import contextlib
 import platform
 import sys

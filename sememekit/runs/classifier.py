@@ -1,7 +1,5 @@
 """A trained model that gives texts labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """The parts of ``cluster-update``: the E-step, a state of training for the M-step, a snapshot with new clusters."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """New words for a trained run, without training: their numbers come from their sememes and characters (``extend``)."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sampling text from a language model."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from pathlib import Path

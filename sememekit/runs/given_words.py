@@ -1,7 +1,5 @@
 """The words and the segmenter of other data, for new data that a trained model is to be evaluated on."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

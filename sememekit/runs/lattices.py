@@ -1,7 +1,5 @@
 """Text as a lattice model reads it: raw lines in, segmentations and edge posteriors out. For segment, eval and explain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, tee

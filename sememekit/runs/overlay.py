@@ -1,7 +1,5 @@
 """A trained model that reads its graph with an overlay: which runs can, and which sememes they never trained."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sememekit.decoders.sense_structure import SenseStructure

@@ -1,7 +1,5 @@
 """The plan of a run: a recipe's table with every setting resolved, and what it says of the variants that it names."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping
 from inspect import isabstract

@@ -8,8 +8,6 @@ FOLDER/
   manifest.json        SHA-256 of all files; the card may be changed
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The tables of settings that ``--set`` changes: their variants, and every setting with its meaning, values and default."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from sememekit.attack.candidates.base import Candidates

@@ -1,7 +1,5 @@
 """Beginning with the weights of another run (``--from``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The loss (nats) of each word of a stream."""
 
-from __future__ import annotations
-
 import torch
 
 from sememekit.encoders.base import State

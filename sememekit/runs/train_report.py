@@ -1,7 +1,5 @@
 """The reports of ``train`` and ``sweep``: of one run, of the seeds of one plan, of the trials of a sweep."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import ConfigDict, Field

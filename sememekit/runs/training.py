@@ -1,7 +1,5 @@
 """Beginning and resuming a training run: what it is trained from, and the files that its folder keeps."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Chinese without blanks that a model reads as one unknown word: cut or refused where it is much of a text, else told."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Numbers for words that a model never saw, from those of the words that it has: a regression on sememes and characters."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final, final

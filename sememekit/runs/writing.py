@@ -1,7 +1,5 @@
 """Models that write a text for a text (headlines, dialogue): loading one, and the beam search over lines of a file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Beam search, batched over examples and hypotheses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self

@@ -1,7 +1,5 @@
 """Lexicons of sememes and the graph that a model reads: words -> senses -> sememes. Nothing here imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """From a vocabulary and lexicons to a sememe graph."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final

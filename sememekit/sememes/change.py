@@ -1,7 +1,5 @@
 """The annotation of a word in a graph, and one change of it, checked and added to an overlay file (``lookup --change``)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ After DictSKB (Qi et al. 2021): dictionaries explain many words by few, and thos
 of a definition are its words without inflections and stop words.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter

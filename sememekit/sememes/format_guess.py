@@ -1,7 +1,5 @@
 """What format a lexicon file seems to have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from itertools import islice

@@ -21,8 +21,6 @@ each sememe in the order above, ``null`` for one that is not found, and ``[]`` f
 fingerprint, so that a graph is the same annotation with it and without, and versions that do not know it read the file.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lemmas: a word that no lexicon knows as it is written may be known by its base form."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

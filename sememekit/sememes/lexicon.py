@@ -1,7 +1,5 @@
 """The common form of all lexicons: words, their senses, and the sememes of each sense."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import KeysView, Mapping, Sequence

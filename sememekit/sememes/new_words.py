@@ -1,7 +1,5 @@
 """Words for a trained run that it never saw: a file of them, their senses out of it or out of lexicons, and a larger graph."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ what is added and removed; and, as a check, the sememes that the sense has befor
 leave out. Changes are made in their order, so that several add up. Lines that begin with ``#`` and a blank are remarks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

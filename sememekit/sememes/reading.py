@@ -1,7 +1,5 @@
 """Lexicon files, read whole: decompressed, the encoding found by strict decoding, the bytes hashed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

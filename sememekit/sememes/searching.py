@@ -1,8 +1,6 @@
 """Asking lexicons by sememes: words of a sememe, words with similar sememes, what differs between two lexicons, and one file of
 several."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

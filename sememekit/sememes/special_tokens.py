@@ -5,8 +5,6 @@ sememes are Chinese words. A lexicon may write its sememes otherwise (``cardinal
 ``基数``), so a rule names its sememe in both languages and ``resolve`` finds the lexicon's own name for it.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Coverage of a graph, and averages over its senses and sememes."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Where a sememe stands in a definition: how deep, and by which role; and the classes of edges that an output layer weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Sememes for words without annotation, ranked, with the evidence in words: by parts, by characters, by neighbours."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

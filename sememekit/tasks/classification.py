@@ -1,7 +1,5 @@
 """Classification of single texts, such as sentiment, and of pairs of texts: natural language inference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, final
 

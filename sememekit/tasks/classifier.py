@@ -1,7 +1,5 @@
 """The common part of text classification and natural language inference: encoder, pooling, a classifier of labels."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Response generation in dialogue."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, final
 
 from sememekit.search import BeamSettings

@@ -1,7 +1,5 @@
 """Headline generation."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, final
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Language modelling: predict each word of a stream from the words before it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Rows of word ids as one padded table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a task is built from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Scoring: targets in contexts, and a whole split unit by unit (sentence, pair or example), for figures and their intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """From a text to a text: an encoder reads one, an attentional network writes the other, any output layer gives the words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self

@@ -1,7 +1,5 @@
 """Start of word vectors: at random, or from a file in a model of labels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar, Self
 

@@ -1,7 +1,5 @@
 """The base class of tasks whose model writes a text for a text, and what holds for all that predict words."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """English words as in the Penn Treebank: punctuation and clitics are separate tokens."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Final

@@ -1,7 +1,5 @@
 """Stretches of a Chinese text that need no model to be words: numbers, Latin letters and punctuation marks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import pairwise

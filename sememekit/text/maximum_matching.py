@@ -1,7 +1,5 @@
 """Forward maximum matching: the longest word of a list at each position."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Normalisation of the People's Daily text (section "Data" of Gu et al. 2018, and the released code)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ cut at white space, else after a punctuation mark, else between two characters. 
 where that is the last one, the piece before it ends the line.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Two rules of others keep ranges of their own: the sememes of a definition (``sem
 ``text.marks``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final

@@ -1,7 +1,5 @@
 """Pieces of words by SentencePiece: cut with a model, or train one."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable

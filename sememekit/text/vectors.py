@@ -1,7 +1,5 @@
 """Word vectors from text files in GloVe's format (a word and its numbers a line), possibly packed, with a header."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import lzma

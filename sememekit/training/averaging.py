@@ -1,7 +1,5 @@
 """Averaged weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import final

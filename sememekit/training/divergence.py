@@ -1,7 +1,5 @@
 """When a run has diverged or its rate has fallen to nothing, what its user is told, and which part is not finite first."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final

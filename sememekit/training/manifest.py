@@ -4,8 +4,6 @@ Snapshots have manifests of their own. This one ties vocabulary, graph, clusters
 other: a file of another run that fits in form would silently give other numbers.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The lines of ``metrics.jsonl``: written so that a power cut loses none that a checkpoint needs, and checked on reading."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Optimisers by name; gradients clipped together, sparse where a step looked up only some rows of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Reports that the trainer yields."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

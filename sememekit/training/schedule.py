@@ -1,7 +1,5 @@
 """The decisions after an epoch: the best weights, the learning rate, averaging, and whether the run ends."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

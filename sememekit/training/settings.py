@@ -1,7 +1,5 @@
 """Settings of training: optimiser, schedule, run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 

@@ -4,8 +4,6 @@ Nothing is pickled: tensors are safetensors, the rest is JSON, and every file is
 folder (``training/checkpoint.py``) knows which snapshot is the last and which the best.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The state of a training run apart from tensors, and why it ended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -3,8 +3,6 @@
 ``safetensors.torch.save`` makes the whole file in memory, beside the tensors; here a checkpoint needs no second copy of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

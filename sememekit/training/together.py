@@ -9,8 +9,6 @@ communication behind the backward pass would gain little: the gradient of the wo
 when the backward pass is over, because they are read first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 ``metrics.jsonl`` has the same numbers, whatever follows a run.
 """
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -14,8 +14,6 @@ JSON, which ``write_clusters`` writes, a cluster a line:
 and text, for clusters from elsewhere: ``word TAB cluster`` lines.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

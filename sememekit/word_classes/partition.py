@@ -3,8 +3,6 @@
 Shapes: V words, K sememes, C classes, nnz (word, sememe) pairs.
 """
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Binary trees whose leaves are words, from counts or from an order of words; deterministic, without torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

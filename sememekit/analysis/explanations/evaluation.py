@@ -1,7 +1,5 @@
 """``sememekit eval --explanations``: how often the sememes that an explanation lists are those of the word that came."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

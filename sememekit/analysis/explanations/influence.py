@@ -1,7 +1,5 @@
 """The influence of words and sememes on a label: by leaving each out, and by gradient times input."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final

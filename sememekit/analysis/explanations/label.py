@@ -1,7 +1,5 @@
 """``sememekit explain`` for classifiers: which words, and which of their sememes, moved the decision."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

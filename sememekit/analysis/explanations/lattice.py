@@ -1,7 +1,5 @@
 """``sememekit explain`` for lattice models: edges with their posteriors, and what each embedding of a word is used for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final

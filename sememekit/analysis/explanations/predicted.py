@@ -1,7 +1,5 @@
 """A word that may come next, with its senses, and a word that was named, with its senses in the whole sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What a sememe does in a context: how probable the senses are that hold it, and how far that is from usual."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, final

@@ -1,7 +1,5 @@
 """The sememes of a context as records: gates, posterior masses and counts, for ``explain`` of words and of written texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType

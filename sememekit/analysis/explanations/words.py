@@ -1,7 +1,5 @@
 """``sememekit explain``: why a trained model expects the words that it expects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial

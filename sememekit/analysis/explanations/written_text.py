@@ -1,7 +1,5 @@
 """``sememekit explain`` for models that write a text for a text: for each word the sememes and where the attention looked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

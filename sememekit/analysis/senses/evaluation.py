@@ -1,7 +1,5 @@
 """``sememekit eval RUN --senses GOLD``: how often a model tags a word with the sense that is meant."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

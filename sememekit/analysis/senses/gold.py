@@ -1,7 +1,5 @@
 """Sentences in which people said which sense of a word is meant."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

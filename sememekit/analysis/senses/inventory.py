@@ -1,7 +1,5 @@
 """Senses of words, the words that can stand for each, and how usual each is, all out of a lexicon and word counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Final, NamedTuple, final

@@ -1,7 +1,5 @@
 """Measured accuracies of tagging senses, kept beside the run, so that ``tag`` can say how far to trust it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Tag words with senses by any model that gives words a probability."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, final

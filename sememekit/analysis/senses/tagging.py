@@ -1,7 +1,5 @@
 """``sememekit tag``: the senses, sememes and surprisal of each word of a text."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path

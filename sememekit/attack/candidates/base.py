@@ -1,7 +1,5 @@
 """The base class of candidates: one table for all words of an attack, made before it starts."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence

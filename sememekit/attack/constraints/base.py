@@ -1,7 +1,5 @@
 """The base classes of constraints: each takes a space and gives a narrower one; some also look at every text that is tried."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ has nothing left to try. The engine counts the queries, ends it at the first row
 many examples advance together.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import ClassVar

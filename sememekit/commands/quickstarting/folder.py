@@ -1,7 +1,5 @@
 """The folder of a quickstart: what it was begun with, what of it is finished, and the command that goes on with it."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The steps of the quickstart around training: the graph, and what is measured and shown of each model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The text of the quickstart: part of the newspaper month, or lines of an own file; as words, and as characters."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A step of a claim as a process: a subcommand of this sememekit, here or on an engine, told once to stop."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

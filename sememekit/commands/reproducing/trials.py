@@ -1,7 +1,5 @@
 """Running the steps of a claim: each a process of its own, none repeated whose result is there."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import os

@@ -4,8 +4,6 @@ Its standard input is a pipe that the parent holds open and writes nothing to. A
 process lets go of its folders at once: whoever goes on with the work may write to them.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 

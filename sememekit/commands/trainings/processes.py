@@ -1,7 +1,5 @@
 """Training several models at once, each in a process of its own."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os

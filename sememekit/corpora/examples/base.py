@@ -1,7 +1,5 @@
 """The base class of sets of examples: the texts of an example, the labels, and where they are in a file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One text of every example as running text: the titles of pairs, the sentences of a classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, final

@@ -1,7 +1,5 @@
 """The files of the splits of a set of examples."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path

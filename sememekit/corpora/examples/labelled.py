@@ -1,7 +1,5 @@
 """One file of labelled texts, read whole, for ``attack`` and ``train --augment``; by the same rules as ``preprocess``."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """LCSTS (Hu et al. 2015): short texts of Sina Weibo and their headlines, in the XML-like form in which it is given out."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

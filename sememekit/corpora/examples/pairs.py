@@ -1,7 +1,5 @@
 """Pairs of a source and a target: headlines, and other tasks that write one text from another."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -12,8 +12,6 @@ The month has a paragraph a line and no article boundaries, which are found by a
    (2015), and so is one whose sentence has fewer than 10 characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Rows of JSON lines, of tables with TAB or commas, and of files side by side."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

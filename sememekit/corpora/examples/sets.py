@@ -1,7 +1,5 @@
 """The sets of examples that have a name."""
 
-from __future__ import annotations
-
 from typing import ClassVar, final
 
 from sememekit.corpora.examples.base import ExampleSet

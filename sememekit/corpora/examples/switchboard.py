@@ -1,7 +1,5 @@
 """Switchboard (Godfrey and Holliman 1997): answers, given the turns before."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, final

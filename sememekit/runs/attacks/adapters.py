@@ -3,8 +3,6 @@
 Everything becomes a function from a list of texts (strings, or tuples of strings) to an array of probabilities (N, C).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The language model of an attack (``--lm``): what a constraint and the report ask one of our runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

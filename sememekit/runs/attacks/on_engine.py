@@ -5,8 +5,6 @@ them, so that a result depends on nothing but its example. Results are added to 
 what a lost process left there counts.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

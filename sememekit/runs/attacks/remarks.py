@@ -1,7 +1,5 @@
 """What an attack says beside its figures: notes of what was not checked, and warnings of what the figures do not mean."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """A run as the segmenter of an attack: a lattice model that finds words, or the segmenter of a run's data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, final

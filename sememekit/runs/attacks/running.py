@@ -1,7 +1,5 @@
 """Running an attack out of its parts, and its report."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Victims of an attack: a run of a classifier, or whatever ``adapters`` makes a function from texts to probabilities."""
 
-from __future__ import annotations
-
 import os
 import sys
 from bisect import bisect_left

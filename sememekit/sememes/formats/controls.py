@@ -1,8 +1,6 @@
 """Controls of an experiment with sememes: the words of another lexicon with random labels, or each with a sememe of its own, or
 with the senses of another word."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Dictionaries as lexicons: WordNet's glosses, CC-CEDICT, or any file of words and definitions."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import re

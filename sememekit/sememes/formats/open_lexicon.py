@@ -4,8 +4,6 @@ Sememes are written ``english|中文`` between blanks and come from ``inventory.
 ``english|中文 TAB definition`` lines. Lines that are blank or begin with ``# `` are comments.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

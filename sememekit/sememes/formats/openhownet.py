@@ -1,7 +1,5 @@
 """The resources of the package OpenHowNet 2.0: a folder, or the zip that its publisher offers."""
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 import struct

@@ -1,7 +1,5 @@
 """Formats that are one text file of records: tables, lists, words, sense files of SE-WRL, HowNet 2000 and HowNet."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from abc import abstractmethod

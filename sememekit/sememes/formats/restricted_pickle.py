@@ -5,8 +5,6 @@ data: classes, functions, extensions and persistent ids never reach the unpickle
 name.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import pickletools

@@ -1,7 +1,5 @@
 """WordNet as a lexicon, with synonyms in place of sememes: the control of Qin et al. 2020."""
 
-from __future__ import annotations
-
 from sememekit.errors import DataError
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
 from sememekit.sememes.wordnet import DEBIAN, read_wordnet, wordnet_folder

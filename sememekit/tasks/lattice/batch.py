@@ -3,8 +3,6 @@
 Below: the sentences of prepared data as a lattice model takes them, with their bounds, training batches, remarks on long ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The vectors of a batch of lattices: of words, and of windows, with a part that is made of the vectors of their tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final

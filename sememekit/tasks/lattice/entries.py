@@ -1,7 +1,5 @@
 """What the main softmax of a lattice model chooses from: chunks in one or several copies, and a sentinel for all the others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

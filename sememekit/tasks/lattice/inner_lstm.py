@@ -1,7 +1,5 @@
 """What the LSTMs inside chunks share, those of the sub-model and of the composition."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

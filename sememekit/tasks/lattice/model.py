@@ -1,7 +1,5 @@
 """Neural lattice language models: a sentence's probability is a sum over its segmentations and over copies of its words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What can be asked of scored lattices: probabilities, posteriors of edges, the best segmentation, samples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Log-probabilities of the edges that leave nodes, given the states of the nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

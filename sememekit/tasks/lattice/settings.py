@@ -1,7 +1,5 @@
 """Settings of lattice language models, and which of them others leave without effect."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -4,8 +4,6 @@ Legend: T tokens, B sentences, L tokens of the longest chunk, C copies of a chun
 the shortest first, H size of the encoder's output, R size of its input part.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, Literal

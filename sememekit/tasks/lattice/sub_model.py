@@ -1,7 +1,5 @@
 """A model of token sequences, for chunks that the chunk vocabulary does not list."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 
