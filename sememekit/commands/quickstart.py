@@ -15,8 +15,7 @@ import typer
 
 from sememekit.commands._exit import STOPPED
 from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, SourcesOrOpen, option, segmenter_option
-from sememekit.commands._page_and_figure import check_outputs, write_charts
-from sememekit.commands._printing import print_json, print_table, remark, say
+from sememekit.commands._printing import check_outputs, print_json, print_table, remark, say, write_charts
 from sememekit.commands._progress import progress_bars
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, SememekitError

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sememekit.commands._printing import format_value, remark
+from sememekit.commands._printing import remark
 from sememekit.commands.trainings.one_run import Position
-from sememekit.figures import percent
+from sememekit.figures import format_value, percent
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
