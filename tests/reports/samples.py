@@ -122,11 +122,11 @@ def _metrics() -> list[dict[str, Any]]:
 
 def pages() -> dict[str, str]:
     """Name of a template -> a page that it gives."""
-    items = [
-        Item(f"item-{LONG}-{number}", filled(ExampleResult, adversarial=(LONG, LONG)), bool(number)) for number in range(2)
-    ]
+    found = {name: page for name, (_, page) in drawn().items()}
+    results = [filled(ExampleResult, adversarial=(LONG, LONG)) for _ in range(2)]
+    items = [Item(f"item-{LONG}-{number}", result, bool(number)) for number, result in enumerate(results)]
     sheet = templates.render("ratings", items=items, answers=ANSWERS, labels=("for", "against"), key="attack")
-    return {name: page for name, (_, page) in drawn().items()} | {"ratings": sheet}
+    return found | {"ratings": sheet}
 
 
 @cache
