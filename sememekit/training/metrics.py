@@ -17,13 +17,14 @@ CLUSTER_UPDATE: Final = "ClusterUpdate"
 """The kind of the line that ``cluster-update`` adds."""
 
 _KINDS: Final = {kind.__name__: kind for kind in (StepReport, EpochReport, ChangeReport)}
-_TYPES: Final[dict[str, tuple[type, ...]]] = {
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "str": (str,),
-    "dict[str, float]": (dict,),
+_TYPES: Final[dict[Any, type | tuple[type, ...]]] = {
+    int: int,
+    float: (int, float),
+    bool: bool,
+    str: str,
+    dict[str, float]: dict,
 }
+"""Annotation of a field of a report -> the types that JSON gives for it."""
 
 
 def append(path: Path, record: Mapping[str, Any]) -> None:
@@ -116,7 +117,7 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
             if field.name not in record and field.default is not MISSING:
                 continue
             value = record.get(field.name)
-            good = isinstance(value, _TYPES[str(field.type)]) and isinstance(value, bool) == (field.type == "bool")
+            good = isinstance(value, _TYPES[field.type]) and isinstance(value, bool) == (field.type is bool)
             numbers = value.values() if isinstance(value, dict) else () if isinstance(value, str) else (value,)
             good = good and all(isinstance(one, float) or (isinstance(one, int) and abs(one) < 1e300) for one in numbers)
             if not good:
