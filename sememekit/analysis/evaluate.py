@@ -121,7 +121,7 @@ class WrittenMetrics(MetricsReport):
 
 
 def evaluate(
-    run: Path | Run,
+    run: Path | str | Run,
     *,
     split: str = "test",
     data: Path | None = None,

@@ -1,20 +1,26 @@
-"""Training as a plain function: from the table of a run to its folder."""
-
-from __future__ import annotations
+"""Train a model: from the table of a run to its folder."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from pydantic import ConfigDict
+
+from sememekit.config import Record
+from sememekit.errors import RankError
 from sememekit.files import typed
-
-if TYPE_CHECKING:
-    from sememekit.ranks import Ranks
-    from sememekit.runs.train_report import TrainReport
-    from sememekit.tasks.base import PrimaryMetric
-    from sememekit.training import Report
+from sememekit.ranks import ALONE, Ranks
+from sememekit.reports.run import report as write_report
+from sememekit.runs.training import open_training
+from sememekit.signals import StopRequest, stop_signals
+from sememekit.tasks.base import PrimaryMetric
+from sememekit.tasks.vectors import VectorCoverage
+from sememekit.training import EpochReport, Report, StopReport
+from sememekit.training.metrics import tokens_per_second
+from sememekit.training.state import ending_text
+from sememekit.training.tracking import check_trackers, tracking
 
 PAGE_EVERY: Final = 10.0
 """Seconds that a page of the run stands before a later epoch replaces it; when training stops it is always written."""
@@ -37,9 +43,39 @@ class Position(NamedTuple):
     metric: PrimaryMetric | None = None
 
 
+class TrainReport(Record):
+    """What a training came to.
+
+    Attributes:
+        epochs: epochs done in all, earlier calls included.
+        metric: the primary metric, such as "perplexity" or "accuracy"; ``best_valid`` is its best value on validation.
+        tokens_per_second: predictions of training a second over this call, or over all epochs where this call trained none:
+            tokens, or examples of a classifier.
+        parameters: how many numbers are learned, shared ones once.
+        vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.
+        remarks: what was given and changes nothing in this model.
+        finished: why training ended, or an empty string.
+        stopped: whether a signal ended it, with a checkpoint to resume from.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    run: str
+    epochs: int
+    metric: str
+    best_valid: float | None
+    best_epoch: int
+    tokens_per_second: float
+    parameters: int
+    vectors: VectorCoverage | None = None
+    remarks: tuple[str, ...] = ()
+    finished: str
+    stopped: bool
+
+
 def train(
     table: Mapping[str, Any],
-    out: Path,
+    out: Path | str,
     *,
     resume: bool = False,
     on_report: Callable[[Report], None] = lambda report: None,
@@ -65,16 +101,6 @@ def train(
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
     resume. Raises TrainingError: the loss is not finite or does not fall. Raises RankError: another process ended; the message
     says how to go on."""
-    from sememekit.ranks import ALONE
-    from sememekit.reports.run import report as write_report
-    from sememekit.runs.train_report import TrainReport
-    from sememekit.runs.training import open_training
-    from sememekit.signals import StopRequest, stop_signals
-    from sememekit.training import EpochReport, StopReport
-    from sememekit.training.metrics import tokens_per_second
-    from sememekit.training.state import ending_text
-    from sememekit.training.tracking import check_trackers, tracking
-
     out, ranks = Path(out), ranks or ALONE
     track = table.get("run", {}).get("track", ())
     check_trackers(track)
@@ -144,8 +170,6 @@ def train(
 @contextmanager
 def _how_to_go_on(out: Path, ranks: Ranks) -> Iterator[None]:
     """Where another process ended, say what to type."""
-    from sememekit.errors import RankError
-
     try:
         yield
     except RankError as error:

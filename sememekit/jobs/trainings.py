@@ -10,11 +10,10 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, Final, Self
 
-from sememekit.commands.trainings.one_run import Position, train
 from sememekit.config import trusted_code, trusting_code
 from sememekit.errors import SememekitError, TrainingError
+from sememekit.jobs.train import Position, TrainReport, train
 from sememekit.progress import Progress
-from sememekit.runs.train_report import TrainReport
 from sememekit.signals import held_signals, release_signals, stop_signals
 from sememekit.training import Report
 

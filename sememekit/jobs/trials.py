@@ -20,10 +20,10 @@ from sememekit import __version__
 from sememekit.analysis.signatures import of_text
 from sememekit.claims.chain import SHOWN_OUT, SHOWN_ROOT, TURNS, Step, Timing, Trial, folder_of, unpacked
 from sememekit.claims.results import Point, RunResult, UpdateTimes
-from sememekit.commands.reproducing.processes import call
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError, TrainingError
 from sememekit.files import read_object, replace_file, sealed, sole_writer
+from sememekit.jobs.steps import call
 from sememekit.signals import Stopped
 from sememekit.training import metrics
 

@@ -1,24 +1,27 @@
-"""``sememekit train --seeds``: one plan with several seeds, a run folder each, some processes at a time."""
-
-from __future__ import annotations
+"""Train one plan with several seeds, a run folder each, some processes at a time."""
 
 import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sememekit.commands._exit import fail_usage
-from sememekit.commands._printing import print_table
+from pydantic import ConfigDict, Field
+
+from sememekit.config import Record, check_table, merge_tables
+from sememekit.engines.base import engine_of
 from sememekit.errors import CheckpointError, SememekitError
-from sememekit.files import typed
+from sememekit.files import read_sealed, replace_file, sealed, typed
+from sememekit.jobs.on_engine import open_trainings
+from sememekit.jobs.train import TrainReport
+from sememekit.jobs.trainings import train_all
 from sememekit.progress import Progress, silent
+from sememekit.runs.plan import read_plan
+from sememekit.signals import stop_signals
+from sememekit.training import Report
 from sememekit.training.checkpoint import seed_runs
-
-if TYPE_CHECKING:
-    from sememekit.runs.train_report import SeedsReport, TrainReport
-    from sememekit.training import Report
+from sememekit.training.snapshots import read_json
 
 SEEDS: Final = "seeds.json"
 JOBS: Final = 2
@@ -27,15 +30,28 @@ _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 """Slots of a plan that make a model; the others say where files lie and how it is computed."""
 
 
-def read_seeds(text: str) -> tuple[int, ...]:
-    """The seeds of ``--seeds 1,2,3``; a wrong one is a usage error."""
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) <= 20 for part in parts):
-        fail_usage(f"--seeds {text!r}: expected numbers with commas between, such as 1,2,3")
-    seeds = tuple(int(part) for part in parts)
-    if len(set(seeds)) < len(seeds):
-        fail_usage(f"--seeds {text}: a seed is given twice")
-    return seeds
+class SeedsReport(Record):
+    """What the trainings of one plan with several seeds came to; ``OUT/seeds.json`` is this.
+
+    Attributes:
+        out: the folder of the runs, ``seed-N`` for seed N.
+        metric: the primary metric; ``mean`` and ``sd`` (with n - 1; None of one seed) are of its best values on validation.
+        table: what was trained, without the seed; a seed that is added later is trained alike.
+        seeds: in the order given; then those of earlier calls that were trained alike and are finished.
+        runs: a report for each seed.
+        stopped: whether a signal ended one of them, with checkpoints to resume from.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    out: str
+    metric: str
+    mean: float | None
+    sd: float | None
+    seeds: tuple[int, ...]
+    runs: tuple[TrainReport, ...]
+    stopped: bool
+    table: dict[str, Any] = Field(default_factory=dict)
 
 
 def train_seeds(
@@ -69,14 +85,6 @@ def train_seeds(
     Raises ConfigError: a bad table. Raises CheckpointError: a run is there already, or there is none to resume. Raises
     TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
     checkpoints."""
-    from sememekit.commands.trainings.on_engine import open_trainings
-    from sememekit.commands.trainings.processes import train_all
-    from sememekit.config import check_table, merge_tables
-    from sememekit.engines.base import engine_of
-    from sememekit.files import read_sealed, replace_file
-    from sememekit.runs.plan import read_plan
-    from sememekit.signals import stop_signals
-
     engine_of(engine)  # a wrong name is told before there is a folder
     names = {f"seed-{seed}": seed for seed in seeds}
     begun = [name for name in names if (out / name / "plan.json").is_file()]
@@ -130,10 +138,6 @@ def _of_earlier_calls(
     on_remark: Callable[[str], None],
 ) -> dict[int, TrainReport]:
     """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
-    from sememekit.config import check_table
-    from sememekit.runs.train_report import TrainReport
-    from sememekit.training.snapshots import read_json
-
     told = dict(zip(before.get("seeds", ()), before.get("runs", ()), strict=False))
     found, left_out = dict[int, TrainReport](), []
     for run in seed_runs(out):
@@ -171,17 +175,6 @@ def check_one_run(out: Path) -> None:
         )
 
 
-def print_seeds(report: SeedsReport) -> None:
-    """A row for each seed, then mean and standard deviation."""
-    metric = f"best validation {report.metric.replace('_', ' ')}"
-    rows: list[tuple[object, ...]] = [
-        (str(seed), run.best_valid, run.best_epoch, run.epochs, run.finished or "stopped")
-        for seed, run in zip(report.seeds, report.runs, strict=True)
-    ]
-    rows += [("mean", report.mean, "", "", ""), ("sd", report.sd, "", "", "")]
-    print_table(f"Trained: {report.out}/seed-N", ("seed", metric, "of epoch", "epochs", "ended"), rows)
-
-
 def of_engine(engine: str) -> str:
     """The option again, in a command that is to be typed."""
     return "" if engine == "local" else f" --engine {engine}"
@@ -196,8 +189,6 @@ def _of_run(run: Path, error: SememekitError) -> SememekitError:
 
 
 def _report(out: Path, table: Mapping[str, Any], seeds: tuple[int, ...], runs: tuple[TrainReport, ...]) -> SeedsReport:
-    from sememekit.runs.train_report import SeedsReport
-
     values = [run.best_valid for run in runs if run.best_valid is not None]
     return SeedsReport(
         out=str(out),
@@ -216,6 +207,4 @@ def _changed(why: str) -> CheckpointError:
 
 
 def _file(report: SeedsReport) -> bytes:
-    from sememekit.files import sealed
-
     return sealed(json.loads(report.model_dump_json()))

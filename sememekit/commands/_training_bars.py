@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sememekit.commands._printing import format_value, remark
-from sememekit.commands.trainings.one_run import Position
 from sememekit.figures import percent
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from sememekit.jobs.train import Position
 
 
 class TimeLeft:

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sememekit.commands.sweeping.space import Space, Value, combinations_of, overrides_of
-from sememekit.commands.trainings.on_engine import open_trainings
-from sememekit.commands.trainings.one_run import Position
-from sememekit.commands.trainings.processes import Failed, Message, Trained, show_position
-from sememekit.config import apply_overrides, differences
+from sememekit.config import Record, apply_overrides, differences
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
 from sememekit.files import is_there, read_object
+from sememekit.jobs.on_engine import open_trainings
+from sememekit.jobs.space import Space, Value, combinations_of, overrides_of
+from sememekit.jobs.train import Position
+from sememekit.jobs.trainings import Failed, Message, Trained, show_position
 from sememekit.progress import Progress
-from sememekit.runs.train_report import TrialReport
+from sememekit.runs.plan import read_plan
 from sememekit.training import EpochReport, metrics
 
 if TYPE_CHECKING:
@@ -31,6 +31,35 @@ _STARTUP: Final = 4
 """Trials that are drawn at random, and never pruned, before the others."""
 _WARM_UP: Final = 1
 """Epochs of a trial in which it is not pruned."""
+
+
+class TrialReport(Record):
+    """One trial of a sweep.
+
+    Attributes:
+        number: from 1; the run is in ``OUT/trial-NUMBER``.
+        settings: of what was swept, "slot.key" -> value.
+        state: "done", "pruned", "failed", "stopped" (out of time) or "unfinished".
+        valid: the best validation figure; None where there is none.
+        epochs: that were validated.
+        cpu_seconds: of its process.
+        why: of a trial that failed.
+    """
+
+    number: int
+    run: str
+    settings: dict[str, float | int | bool | str]
+    state: str
+    valid: float | None
+    epochs: int
+    cpu_seconds: float
+    why: str = ""
+
+    @property
+    def figure(self) -> str:
+        """The best figure as it is shown."""
+        value = self.valid
+        return "no figure" if value is None else f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}"
 
 
 @contextmanager
@@ -109,8 +138,6 @@ class Study:
 
     def _enqueue_own_settings(self) -> None:
         """The first trial is what the recipe says, where that lies within what is swept."""
-        from sememekit.runs.plan import read_plan
-
         plan = read_plan(self.table, "the plan").table()
         own: dict[str, Any] = {}
         for space in self.spaces:

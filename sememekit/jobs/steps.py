@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from sememekit.claims.chain import Step
-from sememekit.commands._exit import STOPPED
 from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError, EngineError, TrainingError
-from sememekit.signals import Stopped
+from sememekit.signals import STOPPED, Stopped
 
 _LOOK_EVERY: Final = 0.1
 """Seconds between two looks at a command that runs."""
@@ -90,7 +89,7 @@ def run_command(words: Sequence[str], environment: Mapping[str, str], asked_to_s
             "or WSL, or type the commands of 'sememekit reproduce show'; the next is: "
             f"{shlex.join(['sememekit', *words])}"
         )
-    command = [sys.executable, "-m", "sememekit.commands.reproducing.with_parent", *words]
+    command = [sys.executable, "-m", "sememekit.commands._with_parent", *words]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "env": dict(environment), "start_new_session": True}
     with (
         tempfile.TemporaryFile() as printed,

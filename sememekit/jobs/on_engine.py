@@ -20,9 +20,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from sememekit.commands.trainings.processes import PATIENCE, Failed, Message, Trained, Trainings, train_one
+from sememekit.config import trusted_code
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import EngineError
+from sememekit.jobs.trainings import PATIENCE, Failed, Message, Trained, Trainings, train_one
 
 JOBS: Final = ".jobs"
 _STOP: Final = "stop"
@@ -61,8 +62,6 @@ class TrainingsOnEngine(Trainings):
 
     def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None:
         """Train, or go on training where the run has begun."""
-        from sememekit.config import trusted_code
-
         folder = self._folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()

@@ -11,11 +11,11 @@ from sememekit.analysis.explanations.evaluation import ExplanationScores, evalua
 from sememekit.analysis.explanations.lattice import explain_lattice
 from sememekit.analysis.explanations.words import Explanation, explain
 from sememekit.analysis.segmentation import SegmentationRow, evaluate_segmentation
-from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.trainings.processes import Trained
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
+from sememekit.jobs.build_sememe_graph import build_sememe_graph
+from sememekit.jobs.trainings import Trained
 from sememekit.progress import Progress
 from sememekit.reports.quickstart import LatticeFound, ModelRow
 from sememekit.sememes import SememeGraph

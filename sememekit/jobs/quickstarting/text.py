@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.quickstarting.folder import forget_data
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
 from sememekit.files import from_gb18030, may_be_gb18030, opening, read_object, replace_file
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.quickstarting.folder import forget_data
 from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.quickstart import TextSummary
