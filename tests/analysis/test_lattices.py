@@ -26,7 +26,7 @@ from sememekit.jobs.train import train
 from sememekit.measure.intervals import ratio_difference_interval
 from sememekit.notebook.run import load_run
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.lattice import embeddings_page, lattice_page
+from sememekit.reports.explanation import embeddings_page, lattice_page
 from sememekit.reports.pages import write_page
 from sememekit.runs.lattices import LONGEST, LatticeReader, Reading, open_reader, segment_lines, segment_raw
 from sememekit.runs.run import Run
