@@ -39,6 +39,7 @@ ROOMS = {
     "runs": 8,
     "analysis": 9,
     "reports": 10,
+    "jobs": 11,
     "notebook": 11,
     "commands": 12,
 }

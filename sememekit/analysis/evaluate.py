@@ -104,7 +104,7 @@ class WrittenMetrics(MetricsReport):
 
 
 def evaluate(
-    run: Path | Run,
+    run: Path | str | Run,
     *,
     split: str = "test",
     data: Path | None = None,

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import (
     BatchSize,
     Device,
@@ -19,6 +18,7 @@ from sememekit.commands._options import (
     Seed,
     Split,
     Which,
+    fail_usage,
     option,
     others_typed,
 )
@@ -67,7 +67,7 @@ def command(
         raise ConfigError(
             f"--by {by}: it is for two files of 'eval --texts', and {first} is no file; leave --by out, or give two such files"
         )
-    from sememekit.analysis.compare_runs import compare_runs
+    from sememekit.analysis.compare_runs import compare
     from sememekit.files import check_output, write_output
     from sememekit.reports import perplexity
     from sememekit.reports.charts import check_figure, write_figure
@@ -79,7 +79,7 @@ def command(
     if figure is not None:
         check_figure(figure)
     with progress_bars(quiet) as show:
-        report = compare_runs(
+        report = compare(
             [first, *others],
             split=split,
             data=data,

@@ -87,7 +87,7 @@ class AttackResult:
         return framed(self.html)
 
 
-def attack(
+def attack_classifier(
     victim: Victim | Run | Path | str | Any,
     texts: Iterable[str | Sequence[str]],
     labels: Iterable[str | int],
@@ -110,7 +110,7 @@ def attack(
 
     >>> def predict(texts):  # or the predict_proba of a classifier
     ...     return np.array([[0.9, 0.1] if "工人" in text else [0.2, 0.8] for text in texts])
-    >>> result = attack(predict, ["今天 工人 看 电影 。"], ["yes"], names=["yes", "no"], sources="open")
+    >>> result = attack_classifier(predict, ["今天 工人 看 电影 。"], ["yes"], names=["yes", "no"], sources="open")
     >>> result.report.rates.success_rate.value, result.table()[0]["outcome"]
     (1.0, 'success')
 
@@ -195,7 +195,7 @@ def _named(
 
 @contextmanager
 def _told_for_python() -> Iterator[None]:
-    """Inside, errors name the arguments of ``attack`` in place of the command's options."""
+    """Inside, errors name the arguments of ``attack_classifier`` in place of the command's options."""
 
     def argument(found: re.Match[str]) -> str:
         if found[1] == "labels":

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from sememekit.analysis import written_texts
 from sememekit.analysis.written_texts import baseline, lead_of
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from tests.small_examples import write_pairs
 

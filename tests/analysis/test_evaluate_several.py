@@ -17,8 +17,8 @@ from sememekit.analysis.evaluate_ppl import PerplexityComparison, compare_ppl, e
 from sememekit.analysis.scored_runs import TextSums
 from sememekit.analysis.word_groups import WordKind
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.jobs.train import train
 from sememekit.measure.intervals import ratio_difference_interval, ratio_difference_intervals
 from sememekit.progress import silent
 from sememekit.protocols.adaptation import Adaptation
@@ -148,8 +148,8 @@ def test_what_a_sentence_is(place: Place, sentences: Place, tmp_path: Path) -> N
     (tmp_path / "text").mkdir()
     for split in ("train", "valid", "test"):
         (tmp_path / "text" / f"{split}.txt").write_text("甲 乙 丙 丁 戊\n" * 20, encoding="utf-8")
-    from sememekit.commands.preprocess import preprocess
     from sememekit.data.prepared import PreparedData
+    from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 
     settings = PreprocessSettings(min_count=1, end_of_sentence=False, segmenter="none")

@@ -14,11 +14,11 @@ from sememekit.analysis.explanations.words import Explanation, explain
 from sememekit.analysis.senses.tagging import tag
 from sememekit.commands._printing import show
 from sememekit.commands._program import app
-from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.build_sememe_graph import build_sememe_graph
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.explanation import remarks, words_page, words_parts
 from sememekit.reports.pages import write_page

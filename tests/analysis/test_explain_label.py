@@ -14,8 +14,8 @@ from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_tes
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.explanations.label import LabelExplanation, explain_label, remarks
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.train import train
 from sememekit.reports.analysis import label_page as analysis_page
 from sememekit.reports.explanation import label_page
 from sememekit.runs.classifier import load_classifier

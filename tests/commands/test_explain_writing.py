@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.explanations.written_text import OverlayWriting, explain_writing, ranks_among
 from sememekit.commands._program import app
-from sememekit.commands.train import train
+from sememekit.jobs.train import train
 from sememekit.reports.explanation import text_page
 from sememekit.runs.run import Run
 from sememekit.sememes.overlay import HEADER

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands._run_kinds import choose
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import replace_file
+from sememekit.jobs.train import train
 from sememekit.notebook.run import EXPLAINERS
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder, manifest
