@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.runs.stream_nats import stream_nats, with_context
 from sememekit.runs.uncut import cuts, refuse_unknown, segmenter_of_raw, warn_uncut
 from sememekit.runs.writing import Writer, words_read
@@ -77,8 +77,6 @@ def score(
     *,
     carry: bool = False,
     segment: bool | None = None,
-    device: str = "auto",
-    which: Which = "best",
     name: str = "line",
 ) -> Iterator[ScoredToken]:
     """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
@@ -97,7 +95,7 @@ def score(
         DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is no pair where one is wanted, or a segmenter
             that is not that of the run.
     """
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
@@ -129,7 +127,7 @@ def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **option
     Raises:
         ConfigError, DataError, GraphError: as ``score``, or the overlay does not fit the run.
     """
-    before = Run.open(run, which=options.get("which", "best"), device=options.get("device", "auto"))
+    before = Run.open(run)
     after = before.with_overlay(overlay).load()
     first, second = tee(lines)
     rows = zip(score(before, first, **options), score(after, second, **options), strict=True)

@@ -15,7 +15,7 @@ from sememekit.analysis.explanations.sememes import SememeReader, SememeViews, S
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed
 from sememekit.progress import Progress, silent
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.runs.writing import Writer, describe_search, load_writer, search_of, words_read
 from sememekit.search import BeamSettings
 from sememekit.sememes.overlay import ChangedSense
@@ -121,8 +121,6 @@ def explain_writing(
     mean: str = COUNTS,
     data: Path | None = None,
     apart: bool = False,
-    device: str = "auto",
-    which: Which = "best",
     overlay: Path | None = None,
     progress: Progress = silent,
 ) -> WritingExplanation:
@@ -138,7 +136,7 @@ def explain_writing(
         DataError: an empty text, or one that is too long; the data of the split are absent; or the overlay is none.
     """
     check_numbers(top_sememes=top_sememes, min_count=min_count)
-    writer = load_writer(run, which=which, device=device, apart=apart, command="explain")
+    writer = load_writer(run, apart=apart, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
     writer.warn_uncut([word for word in source if word not in writer.run.vocabulary])
     given = (source, search, top_sememes, min_count, mean, data, progress)

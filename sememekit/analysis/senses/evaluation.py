@@ -27,7 +27,7 @@ from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
 from sememekit.progress import Progress, silent
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 
 RANDOM: Final = "at random"
 FIRST: Final = "first sense of the lexicon"
@@ -87,8 +87,6 @@ def evaluate_senses(
     *,
     method: Method = "combined",
     sources: Sequence[str] = (),
-    device: str = "auto",
-    which: Which = "best",
     progress: Progress = silent,
 ) -> SenseScores:
     """Compare the senses that a language model tags with those that people gave.
@@ -112,7 +110,7 @@ def evaluate_senses(
         DataError: the gold cannot be read, or no target is left to score.
         ConfigError: the task predicts no words, or words have no senses.
     """
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     inventory, causes = inventory_of(loaded, sources), dict[str, list[GoldTarget]]()
     scored = list(_scorable(read_gold(gold), inventory, LineReader(loaded), causes))
     without = left_out(str(gold), causes)
