@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sememekit.commands._printing import format_value, remark
-from sememekit.figures import percent
+from sememekit.commands._printing import remark
+from sememekit.figures import format_value, percent
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -12,8 +12,7 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._options import fail_usage, option, others_typed, variant_option
-from sememekit.commands._page_and_figure import check_outputs
-from sememekit.commands._printing import hint, print_json, print_table, remark, say
+from sememekit.commands._printing import check_outputs, hint, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
 from sememekit.files import typed

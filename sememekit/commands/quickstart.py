@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, SourcesOrOpen, option, segmenter_option
-from sememekit.commands._page_and_figure import check_outputs, write_charts
-from sememekit.commands._printing import print_json, print_table, remark, say
+from sememekit.commands._printing import check_outputs, print_json, print_table, remark, say, write_charts
 from sememekit.commands._progress import progress_bars
 from sememekit.signals import STOPPED, Stopped, stop_signals
 

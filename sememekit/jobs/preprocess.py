@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sememekit.corpora.opening import open_corpus
 from sememekit.prepare.overlap import overlap_with_train
-from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
+from sememekit.prepare.pipeline import Pipeline
 from sememekit.prepare.segmentation import own_cutting
 from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
 from sememekit.progress import Progress, silent
@@ -51,9 +51,9 @@ def preprocess(
         has_vocabulary=given is not None,
     )
     if given is None:
-        cutting, known = own_cutting(dataset, corpus, settings, lexicon_words), None
+        cutting = own_cutting(dataset, corpus, settings, lexicon_words)
     else:
         cutting = cutting_of_given(given, dataset, corpus, settings, lexicon_words)
-        known = GivenVocabulary(given.vocabulary, str(settings.vocabulary))
+    known = given.vocabulary if given is not None else None
     written = Pipeline(dataset, cutting, Path(out), given=known, progress=progress).run()
     return PreprocessReport(folder=str(out), signature=written.signature, overlap=overlap_with_train(written))

@@ -5,6 +5,6 @@ Nothing is computed here: each method calls the function that the command of its
 
 from sememekit.notebook.attacks import AttackResult, attack_classifier
 from sememekit.notebook.run import Run, explain, load_run
-from sememekit.notebook.shown import Shown, Table
+from sememekit.reports.table import Shown, Table
 
 __all__ = ["AttackResult", "Run", "Shown", "Table", "attack_classifier", "explain", "load_run"]

@@ -17,9 +17,9 @@ from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
 from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import ConfigError, DataError
-from sememekit.notebook.shown import Table, framed
 from sememekit.progress import Progress, silent
 from sememekit.reports.attack import rate_rows, report_page, write_sheets
+from sememekit.reports.table import Table, framed
 from sememekit.runs.attacks.adapters import adapted
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_only_errors

@@ -10,8 +10,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.lead_baseline import baseline
-from sememekit.analysis.written_texts import SCORED_BY, compare_texts, write_texts_file
+from sememekit.analysis.written_texts import SCORED_BY, baseline, compare_texts, write_texts_file
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.preprocess import preprocess

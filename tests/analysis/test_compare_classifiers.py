@@ -15,15 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.compare_runs import TEST, RunsComparison, _tested, compare
-from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate
-from sememekit.analysis.evaluate_seeds import evaluate_metrics_of_seeds
+from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate, evaluate_seeds
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError
 from sememekit.jobs.train import train
-from sememekit.measure.intervals import Interval, seed_difference
-from sememekit.measure.rates import rate_difference
+from sememekit.measure.intervals import Interval, rate_difference, seed_difference
 from sememekit.measure.sides import SCALES
-from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
+from sememekit.reports.perplexity import csv_text, curves, latex_text, rows
 from sememekit.runs.classifier import load_classifier
 from sememekit.training import RunFolder
 from tests.small_examples import ExamplePlace
@@ -230,6 +228,6 @@ def test_perplexities_of_seeds_have_a_geometric_mean_and_other_figures_a_plain_o
 
     labels = LabelMetrics.model_construct(split="test", checkpoint="step-1", accuracy=0.5, macro_f1=0.5, metrics={})
     with pytest.raises(ConfigError, match=r"seed-1 and .*seed-2 cannot be compared .*text is seed-1 and seed-2; evaluate each"):
-        evaluate_metrics_of_seeds(tmp_path, other_texts)
-    found = evaluate_metrics_of_seeds(tmp_path, read).figures
+        evaluate_seeds(tmp_path, other_texts)
+    found = evaluate_seeds(tmp_path, read).figures
     assert {name: one.mean for name, one in found.items()} == pytest.approx({"perplexity": 6.0, "share": 0.3})

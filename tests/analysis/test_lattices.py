@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.compare_runs import compare
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.analysis.explanations.lattice import _edges, explain_embeddings, explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands._program import app
@@ -26,12 +25,12 @@ from sememekit.jobs.train import train
 from sememekit.measure.intervals import ratio_difference_interval
 from sememekit.notebook.run import load_run
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.lattice import embeddings_page, lattice_page
+from sememekit.reports.explanation import embeddings_page, lattice_page
 from sememekit.reports.pages import write_page
 from sememekit.runs.lattices import LONGEST, LatticeReader, Reading, open_reader, segment_lines, segment_raw
 from sememekit.runs.run import Run
 from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.paths import Segment
+from sememekit.tasks.lattice.scoring import Segment
 from sememekit.text.reading import FaultCounter
 from tests.small_run import Place
 

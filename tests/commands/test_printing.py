@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.commands._printing import format_value, hint, print_json, print_table, remark, result_console, say
+from sememekit.commands._printing import hint, print_json, print_table, remark, result_console, say
 from sememekit.commands._program import _remarks, app
 from sememekit.commands._progress import ProgressLines, progress_bars
 from sememekit.commands._training_bars import TimeLeft, clock, epoch_line, training_progress
 from sememekit.config import load_recipe, recipe_names
+from sememekit.figures import format_value
 from sememekit.files import RunWarning
 from sememekit.jobs.recipes import toml_text
 from sememekit.jobs.train import Position, TrainReport

@@ -22,7 +22,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.jobs.train import train
 from sememekit.notebook.run import METHODS
-from sememekit.notebook.shown import Shown, Table
+from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.generation import generate
 from sememekit.runs.lattices import LONGEST, open_reader, segment_lines

@@ -62,7 +62,7 @@ def test_what_a_kill_in_the_last_moment_leaves_is_no_obstacle(text: Path, tmp_pa
     left = tmp_path / ".out.partial" / "replaced"
     left.mkdir(parents=True)
     (left / "train.bin").write_bytes(b"old")
-    (left.parent / "key.partial").write_bytes(b"half a marker")
+    (left.parent / ".key.done.writing").write_bytes(b"half a marker")
     with pytest.raises(DataError, match=r"or replace them with --force; .*\.out\.partial is of a command that was killed"):
         preprocess("plain", text, tmp_path / "out", PreprocessSettings(seed=2))
     preprocess("plain", text, tmp_path / "out", PreprocessSettings(seed=2, force=True))
@@ -103,7 +103,7 @@ def test_files_are_on_the_disk_before_their_marker(text: Path, tmp_path: Path, m
     monkeypatch.setattr(os, "replace", lambda a, b: (events.append(f"rename {Path(b).suffix}"), replace(a, b))[1])
     preprocess("plain", text, tmp_path / "out")
     marker = events.index("rename .done")
-    assert events[:marker] == ["sync .ids", "sync .units", "sync .types", "sync .partial"]
+    assert events[:marker] == ["sync .ids", "sync .units", "sync .types", "sync .writing"]
     write_output(tmp_path / "g.graph", b"x", GRAPH)
     assert events[-3:] == ["sync .writing", "rename .graph", f"sync {tmp_path.suffix}"]
 
