@@ -135,7 +135,13 @@ def open_training(
         ranks.wait()  # what all find wrong below they find at one time, so that one process says it
         task.take_part(ranks)  # what cannot be divided leaves no run behind
         if plan.run.shard_words and ranks.size > 1:
-            task.shard_words(ranks)
+            divide = getattr(task, "shard_words", None)
+            if divide is None:
+                raise ConfigError(
+                    f"task {type(task).__name__} does not divide its words among processes; only language_model does; leave "
+                    "out run.shard_words, and every process has them all"
+                )
+            divide(ranks)
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(sources.vocabulary, sources.graph, data, sources.clusters)

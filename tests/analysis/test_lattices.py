@@ -31,7 +31,7 @@ from sememekit.reports.pages import write_page
 from sememekit.runs.lattices import LONGEST, LatticeReader, Reading, open_reader, segment_lines, segment_raw
 from sememekit.runs.run import Run
 from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.paths import Segment
+from sememekit.tasks.lattice.scoring import Segment
 from sememekit.text.reading import FaultCounter
 from tests.small_run import Place
 

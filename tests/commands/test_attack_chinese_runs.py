@@ -19,7 +19,7 @@ from sememekit.commands.train import train
 from sememekit.errors import ConfigError
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.language_model import AttackLanguageModel
-from sememekit.runs.attacks.run_cutter import LatticeCutter, run_cutter
+from sememekit.runs.attacks.victims import LatticeCutter, run_cutter
 from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
 from sememekit.runs.run import Run
 

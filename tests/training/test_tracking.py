@@ -17,7 +17,7 @@ from sememekit.commands.train import TrackerName, train
 from sememekit.config.described import describe_settings
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.training import RunSettings, tracking
-from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
+from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.tracking import TRACKERS, check_trackers, values_of
 from tests.small_run import Place
 
