@@ -107,7 +107,7 @@ def open_training(
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
-        on_remark: called with what somebody should read before training begins; see ``commands.trainings.one_run.train``.
+        on_remark: called with what somebody should read before training begins; see ``jobs.train.train``.
         ranks: the processes that train it together.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to

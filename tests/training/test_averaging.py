@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sememekit.commands.train import train
+from sememekit.jobs.train import train
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
