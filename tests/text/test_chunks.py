@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.chunks import ChunkVocabulary

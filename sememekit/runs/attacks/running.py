@@ -32,13 +32,11 @@ from sememekit.attack.resources import named_apart
 from sememekit.attack.space import Space
 from sememekit.attack.victim import SAME
 from sememekit.errors import CheckpointError, DataError
-from sememekit.measure.attack_coverage import coverage_of
-from sememekit.measure.attack_rates import attack_rates
+from sememekit.measure.attack_rates import attack_rates, coverage_of
 from sememekit.progress import Progress
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
-from sememekit.runs.attacks.run_cutter import LatticeCutter
-from sememekit.runs.attacks.victims import NamedVictim
+from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
 
 ASKED_AGAIN = 3
@@ -97,9 +95,7 @@ class AttackParts(NamedTuple):
             "victim": self.named.identity,
             "data": self.data._asdict(),
             "candidates": self.sources,
-            "constraints": named_apart(
-                dict.fromkeys(pair for part in self.engine.constraints for pair in part.sources().items())
-            ),
+            "constraints": named_apart(dict.fromkeys(pair for part in self.engine.constraints for pair in part.hashes.items())),
             "segmentation": self.named.cut_by,
             **({"unread": list(self.unread)} if self.unread[0] else {}),
             **({"segmentation_weights": cut.weights} if isinstance(cut := self.named.cut, LatticeCutter) else {}),
@@ -140,7 +136,7 @@ def attack_parts(
         named.reads,
     )
     progress("substitutes", len(substitutes), len(substitutes))
-    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.sources())
+    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.hashes)
 
 
 @dataclass(frozen=True)
