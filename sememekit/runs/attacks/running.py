@@ -37,8 +37,7 @@ from sememekit.measure.attack_rates import attack_rates
 from sememekit.progress import Progress
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
-from sememekit.runs.attacks.run_cutter import LatticeCutter
-from sememekit.runs.attacks.victims import NamedVictim
+from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
 
 ASKED_AGAIN = 3
