@@ -40,8 +40,8 @@ ROOMS = {
     "analysis": 9,
     "reports": 10,
     "jobs": 11,
+    "notebook": 11,
     "commands": 12,
-    "notebook": 12,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 

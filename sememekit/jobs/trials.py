@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit import __version__
-from sememekit.analysis.signatures import of_text
+from sememekit.analysis.scored_runs import of_text
 from sememekit.claims.chain import SHOWN_OUT, SHOWN_ROOT, TURNS, Step, Timing, Trial, folder_of, unpacked
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.engines.base import Engine
