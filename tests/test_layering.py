@@ -39,8 +39,9 @@ ROOMS = {
     "runs": 8,
     "analysis": 9,
     "reports": 10,
-    "commands": 11,
     "notebook": 11,
+    "serve": 12,
+    "commands": 13,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 
