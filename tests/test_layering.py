@@ -39,9 +39,10 @@ ROOMS = {
     "runs": 8,
     "analysis": 9,
     "reports": 10,
-    "notebook": 11,
-    "serve": 12,
-    "commands": 13,
+    "jobs": 11,
+    "notebook": 12,
+    "serve": 13,
+    "commands": 14,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 

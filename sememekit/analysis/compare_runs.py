@@ -140,7 +140,7 @@ def runs_of(side: str) -> list[Path]:
     return seeds
 
 
-def compare_runs(
+def compare(
     sides: Sequence[str],
     *,
     split: str = "test",

@@ -7,8 +7,7 @@ from typing import Any, Final
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sememekit.analysis.signatures import label_signature, perplexity_signature
-from sememekit.analysis.written_texts import write_texts_file
-from sememekit.config import Record
+from sememekit.analysis.written_texts import Score, Scores, write_texts_file
 from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
@@ -30,27 +29,6 @@ from sememekit.tasks.writing import TextWriter, hypothesis_words, originals_of
 
 SEARCH_OF_DATASETS: Final[Mapping[str, Mapping[str, Any]]] = {"duc": {"min_length": 30, "max_length": 30}}
 """Data set -> what its rules say about the search: exactly 30 words and no end for DUC-2004 (Sec. 5.1, Shen et al. 2017)."""
-
-
-class Score(Record):
-    """A metric with its 95 % bootstrap interval over the examples, 0 to 1; no limits of few examples."""
-
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-
-
-class Scores(Record):
-    """Metrics of one kind.
-
-    Attributes:
-        signature: one line; scores with equal signatures can be compared.
-    """
-
-    preset: str
-    signature: str
-    values: tuple[Score, ...]
 
 
 class MetricsReport(OfRun):
@@ -121,7 +99,7 @@ class WrittenMetrics(MetricsReport):
 
 
 def evaluate(
-    run: Path | Run,
+    run: Path | str | Run,
     *,
     split: str = "test",
     data: Path | None = None,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import (
     Device,
     EvaluationData,
@@ -18,6 +17,7 @@ from sememekit.commands._options import (
     SourcesOrOpen,
     Split,
     Which,
+    fail_usage,
     option,
     others_typed,
 )

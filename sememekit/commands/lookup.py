@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, option, others_typed
+from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, fail_usage, option, others_typed
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, result_console, say
 from sememekit.commands._suggesting import print_suggestions
 from sememekit.errors import DataError

@@ -78,8 +78,6 @@ class RecurrentStack(Encoder):
     states_per_layer: ClassVar[int]
 
     class Settings(config.Settings):
-        """Settings of a recurrent stack."""
-
         hidden_size: int = Field(default=650, ge=1)
         """Size of each layer; 650 is the "medium" and 1500 the "large" model of the word language-model tradition."""
         num_layers: int = Field(default=2, ge=1)
@@ -153,8 +151,7 @@ class RecurrentStack(Encoder):
         if self.sememes is None:
             return None
         with torch.autocast(tokens.device.type, enabled=False):
-            pi: Pi = self.sememes(tokens)
-            return pi
+            return self.sememes(tokens)
 
     def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         """``forward`` with pi of (T, B) that is known already; computed from ``tokens`` otherwise."""

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sememekit.layers.differentiable_once import differentiable_once
+from sememekit.layers.shared import differentiable_once
 
 
 def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
@@ -22,8 +22,7 @@ def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
     Its gradient is the posterior of each edge, by the backward recursion instead of back-propagation through the forward one.
     A sentence without any path has -inf, and no gradient.
     """
-    result: Tensor = _LogMarginal.apply(scores, lengths)
-    return result
+    return _LogMarginal.apply(scores, lengths)
 
 
 def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,9 +90,8 @@ def ending_edges(leaving: Tensor) -> Tensor:
     Args:
         leaving: (B, T, L, E), entry [b, i, l - 1] of the edge of length l that leaves the node i.
 
-    Returns:
-        (B, T, L, E) as everything here takes it: entry [b, t, l - 1] is of the edge that left t + 1 - l; -inf before the start.
-    """
+    Returns (B, T, L, E) as everything here takes it: entry [b, t, l - 1] is of the edge that left t + 1 - l; -inf before
+    the start."""
     tokens, longest = leaving.shape[1:3]
     parts = []
     for length in range(1, longest + 1):

@@ -7,7 +7,8 @@
     swap = ours.word_swap(sources="table:english.tsv")
     attack = Attack(UntargetedClassification(wrapper), [], swap, ours.search_method("pso"))
 
-The other way, a model wrapper of TextAttack is a victim here: ``sememekit.attack(wrapper, texts, labels, names=[...])``.
+The other way, a model wrapper of TextAttack is a victim here: ``sememekit.attack_classifier(wrapper, texts, labels,
+names=[...])``.
 The package ``textattack`` is imported when a part is made; it is no dependency of sememekit.
 """
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from sememekit.attack import AttackResources, Document, build_candidates, build_search, read_attack_plan
 from sememekit.attack.documents import Word, match_case
-from sememekit.attack.searches.base import Search
+from sememekit.attack.searches import Search
 from sememekit.attack.space import Space
 from sememekit.config import merge_tables
 from sememekit.errors import ConfigError

@@ -9,7 +9,7 @@ from sememekit.figures import percent, percent_interval
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.pages import Table
+from sememekit.reports.table import Table, Views
 
 NAMES: Final = {
     "rise": "rise (mass minus mean)",
@@ -40,7 +40,7 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
     top = top or (SHOWN_TOP if SHOWN_TOP in tops else tops[0])
     rankings = list(dict.fromkeys(score.ranking for score in report.rankings))
     columns = ("ranking", "k", "any", "recall", "information", "above frequency", "overlap")
-    whole = tuple(
+    whole = [
         (
             shown_name(score.ranking),
             str(score.top),
@@ -48,11 +48,11 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
             percent(score.overlap, unit=False),
         )
         for score in report.rankings
-    )
+    ]
     words = [(band.name, band.positions, {s.ranking: s.recall for s in band.scores if s.top == top}) for band in report.words]
     sememes = [(band.name, band.pairs, {s.ranking: s.found for s in band.scores if s.top == top}) for band in report.sememes]
     return [
-        Table("All positions, per cent", columns, whole),
+        Table(columns, whole, "All positions, per cent", numbers=range(1, len(columns))),
         _by_band(f"Recall of the first {top} by the count of the gold word in the training text, per cent", rankings, words),
         _by_band(f"Gold sememes among the first {top} by the counted tokens that have them, per cent", rankings, sememes),
     ]
@@ -93,12 +93,12 @@ def shown_name(ranking: str) -> str:
 
 def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int, dict[str, Interval]]]) -> Table:
     columns = ("ranking", *(f"{name} ({count:,})" for name, count, _ in bands))
-    return Table(
-        title,
-        columns,
-        tuple((shown_name(ranking), *(_with_interval(rates[ranking]) for _, _, rates in bands)) for ranking in rankings),
-    )
+    rows = ((shown_name(ranking), *(_with_interval(rates[ranking]) for _, _, rates in bands)) for ranking in rankings)
+    return Table(columns, rows, title, numbers=range(1, len(columns)))
 
 
 def _with_interval(rate: Interval | None) -> str:
     return "–" if rate is None else percent_interval(rate.value, rate.low, rate.high, unit=False)
+
+
+VIEWS: Final = Views(scores_page, lambda report: (*tables(report), *remarks(report)), charts)

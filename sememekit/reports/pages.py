@@ -1,11 +1,10 @@
-"""Self-contained HTML pages: style and script are inside; and tables, for pages and terminals.
+"""Self-contained HTML pages: style and script are inside.
 
 Templates stand in ``templates/``; they escape whatever is not markup already.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,7 @@ from sememekit.figures import formatted
 from sememekit.files import PAGE, write_output
 from sememekit.text.scripts import EAST_ASIAN
 
-_ROW: Final = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+_ROW: Final = re.compile(r"<tr\b[^>]*>.*?</tr>", re.DOTALL)
 _CELL: Final = re.compile(r"<t[dh](?=[ >])")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -74,17 +73,3 @@ def _environment() -> Environment:
     environment.filters["show"] = formatted
     environment.filters["labelled"] = _labelled
     return environment
-
-
-@dataclass(frozen=True)
-class Table:
-    """A title, headings, and rows of cells; columns from ``numeric`` on hold numbers."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: int = 1
-
-    @property
-    def numbers(self) -> range:
-        return range(self.numeric, len(self.columns))

@@ -1,7 +1,5 @@
 """The comparison of trained models as rows for a terminal, as CSV, as a LaTeX table, and as learning curves."""
 
-import csv
-import io
 import statistics
 from collections.abc import Iterator
 from typing import Final, Literal
@@ -12,14 +10,13 @@ from sememekit.figures import percent, percent_limits
 from sememekit.files import Kind
 from sememekit.measure.sides import SCALES
 from sememekit.reports.charts import Curves, Line
+from sememekit.reports.table import Latex, Table
 
 _UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}
 """Units that the draws behind an interval take."""
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
 LATEX: Final = Kind("a LaTeX table that compare wrote", lambda head: head.startswith(b"% sememekit compare"))
 
-_FORMULA: Final = ("=", "+", "-", "@")
-"""A name that begins so is a formula to a spreadsheet, unless a mark says that it is text."""
 MOST_LINES: Final = 4
 """Sides that a chart can tell apart."""
 
@@ -37,6 +34,19 @@ def _measures(report: RunsComparison) -> Iterator[tuple[int, int, Side, SideMeas
     for number in range(len(report.sides[0].measures)):
         for place, side in enumerate(report.sides):
             yield number, place, side, side.measures[number]
+
+
+def parts(report: RunsComparison) -> Iterator[str | Table]:
+    """Yield what a terminal shows: the sides, the table, and what its intervals are over."""
+    for number, side in enumerate(report.sides, start=1):
+        yield f"{number}: {side.name}" if len(side.runs) == 1 else f"{number}: {side.name} ({len(side.runs)} seeds)"
+    yield Table(columns(report), rows(report), numbers=range(2, len(columns(report))))
+    drawn = f"{report.resamples:,} draws of {report.units:,} {report.unit}"
+    if report.figure == "accuracy":
+        drawn += ", of two single runs Newcombe's"
+    yield f"changes are from 1; intervals: 95 %, {drawn}"
+    yield "over seeds: Student's distribution; over both: the two together, as independent errors"
+    yield f"signature: {report.signature}"
 
 
 def rows(report: RunsComparison) -> list[tuple[str, ...]]:
@@ -81,21 +91,18 @@ def _change(share: float | None) -> str:
 
 def csv_text(report: RunsComparison) -> str:
     """One line for each measure of each side, with all digits; shares, not per cent."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
     plural = {"perplexity": "perplexities", "accuracy": "accuracies"}[report.figure]
     limits = (f"{over}_{end}" for over in (_UNITS[report.figure], "seeds", "both") for end in ("low", "high"))
-    writer.writerow(["measure", "budget", "side", "seeds", plural, "mean", "sd", "difference", *limits])
+    table = []
     for _, _, side, one in _measures(report):
         name = f"{report.split} {one.measure}" if one.budget is None else one.measure
         found = one.difference
         parts = (None, None, None) if found is None else (found.sentences, found.seeds, found.both)
-        side_name = f"'{side.name}" if side.name.startswith(_FORMULA) else side.name
         seeds, values = " ".join(map(str, side.seeds)), " ".join(map(repr, one.values))
         figures = (one.mean, one.sd, None if found is None else found.seeds.value)
         ends = (limit for part in parts for limit in ((None, None) if part is None else (part.low, part.high)))
-        writer.writerow([name, one.budget, side_name, seeds, values, *figures, *ends])
-    return stream.getvalue()
+        table.append((name, one.budget, side.name, seeds, values, *figures, *ends))
+    return Table(("measure", "budget", "side", "seeds", plural, "mean", "sd", "difference", *limits), table).csv()
 
 
 def latex_text(report: RunsComparison) -> str:
@@ -109,23 +116,18 @@ def latex_text(report: RunsComparison) -> str:
         *report.remarks,
         *(f"{title}: interval over {words}" for title, (words, _) in zip(titles, over, strict=True)),
     ]
-    lines = [
-        *(f"% {' '.join(remark.split())}" for remark in comments),  # a line end in a name would leave the comment
-        r"\begin{tabular}{lrrrr}",
-        r"\toprule",
-        rf"model & seeds & {_escaped(columns(report)[3])} & {_escaped(columns(report)[5])} & 95\,\% interval \\",
-    ]
+    table: list[tuple[str, ...]] = []
     for number, place, side, measure in _measures(report):
-        if not place:
-            lines += [r"\midrule", rf"\multicolumn{{5}}{{l}}{{\emph{{{_escaped(titles[number])}}}}} \\"]
+        table += [] if place else [(titles[number],)]
         value, sd = _figures(report, measure, "--")
-        cells = [_escaped(side.name), str(len(side.runs)), rf"{value} $\pm$ {sd}" if sd else value, "", ""]
+        cells = [side.name, str(len(side.runs)), Latex(rf"{value} $\pm$ {sd}" if sd else value), "", ""]
         if (found := measure.difference) is not None:
             limits = getattr(found, over[number][1])
-            cells[3] = "--" if found.seeds.value is None else f"${_change(found.seeds.value)}$"
-            cells[4] = "--" if limits.low is None else f"$[{_change(limits.low)}, {_change(limits.high)}]$"
-        lines.append(" & ".join(cells) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+            cells[3] = Latex("--" if found.seeds.value is None else f"${_change(found.seeds.value)}$")
+            cells[4] = Latex("--" if limits.low is None else f"$[{_change(limits.low)}, {_change(limits.high)}]$")
+        table.append(tuple(cells))
+    heads = ("model", "seeds", columns(report)[3], columns(report)[5], Latex(r"95\,\% interval"))
+    return Table(heads, table, numbers=range(1, 5)).latex(comments)
 
 
 def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences", "seeds", "both"]]:
@@ -136,18 +138,6 @@ def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences"
     if all(found and found.both and found.both.low is not None for found in differences):
         return f"{_UNITS[report.figure]} and seeds", "both"
     return "seeds", "seeds"
-
-
-_ESCAPES: Final = {
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
-
-
-def _escaped(text: str) -> str:
-    return "".join(_ESCAPES.get(letter, letter) for letter in text)
 
 
 def curves(report: RunsComparison) -> list[Curves]:

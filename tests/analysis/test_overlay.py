@@ -20,11 +20,11 @@ from sememekit.analysis.explanations.sememes import SememeReader
 from sememekit.analysis.explanations.words import OverlayExplanation, explain
 from sememekit.analysis.score import OverlaidToken, score, score_overlay
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.decoders.sdlm import SDLM
 from sememekit.decoders.sense_logits import sense_logits
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import RunWarning, typed
+from sememekit.jobs.train import train
 from sememekit.reports.explanation import compared
 from sememekit.runs.overlay import overlaid
 from sememekit.runs.run import Run

@@ -29,8 +29,8 @@ from sememekit.analysis.senses.inventory import SMOOTHING, SenseInventory, inven
 from sememekit.analysis.senses.measured import FILE, recall
 from sememekit.analysis.senses.tagger import FOLLOWING, LineReader, SenseTagger
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.sememes import Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder

@@ -8,9 +8,9 @@ from typing import Final, final
 import torch
 from torch import Tensor
 
-from sememekit.analysis.explanations.sememe_mass import MeanMass, SememeMasses, mean_mass
+from sememekit.analysis.explanations.sememe_mass import SememeMasses, mean_mass
 from sememekit.config import Record
-from sememekit.decoders.base import SenseAttribution
+from sememekit.decoders.base import SenseAttribution, Sensed
 from sememekit.errors import ConfigError
 from sememekit.progress import OneStage, silent
 from sememekit.runs.run import Run
@@ -134,31 +134,26 @@ class SememeReader:
         self, run: Run, task: Predictor, empty_H: Tensor, over: str, data: Path | None, progress: OneStage = silent
     ) -> None:
         assert run.graph is not None
+        assert isinstance(task.decoder, Sensed)
         self.graph, self._decoder = run.graph, task.decoder
         self._counts = sememe_counts(self.graph, run.vocabulary.counts).tolist()
-        self._mean: MeanMass | None = None
         first = torch.zeros(1, dtype=torch.long, device=empty_H.device)
         with torch.no_grad():
-            at_rest = self._decoder.sense_attribution(empty_H, first)
-            if self._decoder.sense_probabilities(empty_H[None]) is not None:
-                self._masses = SememeMasses(self.graph, empty_H.device)
-                prepared = None if data is None else run.data(data)
-                self._mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
-        assert at_rest is not None
-        self._at_rest = at_rest.sememe_gates
+            self._at_rest = self._decoder.sense_attribution(empty_H, first).sememe_gates
+            self._masses = SememeMasses(self.graph, empty_H.device)
+            prepared = None if data is None else run.data(data)
+            self._mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
 
     @property
-    def mean(self) -> str | None:
-        """What the means are taken over, in words; None where the output layer gives no masses."""
-        return None if self._mean is None else self._mean.over
+    def mean(self) -> str:
+        """What the means are taken over, in words."""
+        return self._mean.over
 
     @torch.no_grad()
     def read(self, hidden: Tensor, attribution: SenseAttribution) -> list[ContextSememe]:
         """Every sememe in a context ``hidden`` (H,) and its ``attribution``, in the order of the graph."""
         gates = zip(self.graph.sememes, attribution.sememe_gates, self._at_rest, self._counts, strict=True)
-        found = None if self._mean is None else self._decoder.sense_probabilities(hidden[None])
-        if found is None or self._mean is None:
-            return [ContextSememe(name=name, gate=q, at_rest=rest, count=count) for name, q, rest, count in gates]
+        found = self._decoder.sense_probabilities(hidden[None])
         mass_K, mean_K = self._masses(found.log_senses_NS)[0].double(), self._mean.mean_K.double()
         columns = (column.tolist() for column in (mass_K, mean_K))
         return [

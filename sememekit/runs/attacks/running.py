@@ -37,8 +37,7 @@ from sememekit.measure.attack_rates import attack_rates
 from sememekit.progress import Progress
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
-from sememekit.runs.attacks.run_cutter import LatticeCutter
-from sememekit.runs.attacks.victims import NamedVictim
+from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
 
 ASKED_AGAIN = 3
@@ -97,9 +96,7 @@ class AttackParts(NamedTuple):
             "victim": self.named.identity,
             "data": self.data._asdict(),
             "candidates": self.sources,
-            "constraints": named_apart(
-                dict.fromkeys(pair for part in self.engine.constraints for pair in part.sources().items())
-            ),
+            "constraints": named_apart(dict.fromkeys(pair for part in self.engine.constraints for pair in part.hashes.items())),
             "segmentation": self.named.cut_by,
             **({"unread": list(self.unread)} if self.unread[0] else {}),
             **({"segmentation_weights": cut.weights} if isinstance(cut := self.named.cut, LatticeCutter) else {}),
@@ -140,7 +137,7 @@ def attack_parts(
         named.reads,
     )
     progress("substitutes", len(substitutes), len(substitutes))
-    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.sources())
+    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.hashes)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+"""Words that are neither replaced nor put in: function words; punctuation, numbers and negations."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from sememekit.attack.constraints import Constraint
+from sememekit.attack.resources import AttackResources, built_in_lines
+from sememekit.attack.space import Space
+from sememekit.errors import DataError
+from sememekit.files import at_home, read_text
+
+
+def _listed(name: str) -> frozenset[str]:
+    return frozenset(word for line in built_in_lines(name) for word in line.split())
+
+
+NEGATIONS: Final = _listed("negations")
+_NEGATING: Final = frozenset("没未无")
+"""Chinese negations that also begin or end words of at most three characters: 没法, 尚未, 无从."""
+NUMBERS: Final = _listed("numbers")
+DATES: Final = _listed("dates")
+_CHINESE_DIGITS: Final = frozenset("零〇一二两三四五六七八九十百千万亿半几第")
+
+
+@final
+class StopWords(Constraint):
+    """Words of a list are never touched, and never put in: closed-class words of English and Chinese, or those of a file."""
+
+    class Settings(Constraint.Settings):
+        file: str = ""
+        """A word a line; empty for the lists of English and Chinese."""
+
+    settings: StopWords.Settings
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
+        if settings.file:
+            text = read_text(at_home(settings.file), lambda why: DataError(f"stop words {why}"))
+            self._words = frozenset(text.lower().split())
+        else:
+            self._words = _listed("stop-words")
+
+    def narrow(self, space: Space) -> Space:
+        words = self._words
+        return space.filtered(lambda word, other: other.lower() not in words, may_change=lambda word: word.lower() not in words)
+
+
+@final
+class Protected(Constraint):
+    """Marks of punctuation, numbers and negations are never touched, and never put in."""
+
+    class Settings(Constraint.Settings):
+        marks: bool = True
+        """Words without a letter or digit."""
+        numbers: bool = True
+        """Words with a digit, numerals, months and days of the week in English and Chinese."""
+        negations: bool = True
+        """English and Chinese negations."""
+
+    settings: Protected.Settings
+
+    def narrow(self, space: Space) -> Space:
+        return space.filtered(lambda word, other: not self._holds(other), may_change=lambda word: not self._holds(word))
+
+    def _holds(self, word: str) -> bool:
+        settings, lower = self.settings, word.lower().replace("’", "'")
+        return (
+            (settings.marks and not any(map(str.isalnum, word)))
+            or (settings.numbers and (is_number(lower) or lower in DATES or _is_chinese_date(word)))
+            or (settings.negations and is_negation(lower))
+        )
+
+
+def _is_chinese_date(word: str) -> bool:
+    """Whether a word is a numeral with the month, the day or the week: 三月, 二十日, 周二."""
+    bare = word.removeprefix("星期").removeprefix("礼拜").removeprefix("周").removesuffix("月").removesuffix("日")
+    return 0 < len(bare) < len(word) and set(bare) <= _CHINESE_DIGITS
+
+
+def is_negation(word: str) -> bool:
+    """Whether a word in lower case is a negation, or a Chinese word with one in it: with 不 anywhere, as in 毫不 and 办不到."""
+    return word in NEGATIONS or "不" in word or (0 < len(word) <= 3 and not _NEGATING.isdisjoint((word[0], word[-1])))
+
+
+def is_number(word: str) -> bool:
+    """Whether a word in lower case has a digit or is a numeral; parts joined by hyphens (twenty-one) all have to be."""
+    if any(map(str.isdigit, word)) or (word and set(word) <= _CHINESE_DIGITS):
+        return True
+    return all(part in NUMBERS for part in word.split("-"))

@@ -1,0 +1,139 @@
+"""The reports of ``sememekit eval`` as lines and tables; those of ``--explanations`` are in ``explanation_scores``."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, WrittenMetrics
+from sememekit.analysis.evaluate_seeds import SeedsReport
+from sememekit.analysis.segmentation import SegmentationReport
+from sememekit.analysis.senses.evaluation import SenseScores
+from sememekit.analysis.written_texts import BaselineReport, ComparisonReport, Scores
+from sememekit.figures import percent, percent_interval
+from sememekit.measure.intervals import Interval
+from sememekit.reports.analysis import confusion
+from sememekit.reports.table import Table, fields
+
+Parts = Iterator[str | Table]
+
+
+def parts(report: Any) -> Parts:
+    """Yield what a terminal shows of a report of ``eval`` or of ``compare`` on texts."""
+    return next(view for kind, view in _VIEWS.items() if isinstance(report, kind))(report)
+
+
+def _title(report: MetricsReport | SeedsReport) -> str:
+    return f"Metrics of {report.run} on {report.split}"
+
+
+def _any(report: MetricsReport) -> Parts:
+    yield fields(_title(report), report, skip=("run", "split"))
+
+
+def _labels(report: LabelMetrics) -> Parts:
+    named = {name: getattr(report, name) for name in ("checkpoint", "accuracy", "examples", "macro_f1")}
+    yield fields(_title(report), named | {"nats an example": report.nats / report.examples})
+    yield f"signature: {report.signature}\n"
+    if report.vectors is not None:
+        yield f"vectors: {report.vectors.sentence()}"
+    between = f"between {percent(report.accuracy_low, 2)} and {percent(report.accuracy_high, 2)} ({report.interval})"
+    yield f"accuracy {percent(report.accuracy, 2)}, {between}\n"
+    rows = [(one.label, one.precision, one.recall, one.f1, one.support) for one in report.classes]
+    yield Table(("label", "precision", "recall", "F1", "examples"), rows, "By label", numbers=range(1, 5))
+    yield confusion(report.labels, report)
+
+
+def _written(report: WrittenMetrics) -> Parts:
+    names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words")
+    replaced = "unknown:replace" in report.search.split("|")
+    unknown = {"unknown, replaced by words of the source" if replaced else "unknown": report.unknown}
+    terms = {f"{name} perplexity": value for name, value in report.parts.items()}
+    yield fields(_title(report), {name: getattr(report, name) for name in names} | unknown | terms)
+    yield f"signature: {report.perplexity_signature}\n"
+    for scores in report.scores:
+        yield _scores(scores, f"{scores.preset}, in per cent")
+        yield f"signature: {scores.signature}\n"
+
+
+def _scores(scores: Scores, title: str) -> Table:
+    rows = ((one.name, *_per_cent(one.value, one.low, one.high)) for one in scores.values)
+    return Table(("", "score", "from", "to"), rows, title, numbers=(1, 2, 3))
+
+
+def _per_cent(*shares: float | None) -> list[str]:
+    return [percent(share, 2, unit=False) for share in shares]
+
+
+def _baseline(report: BaselineReport) -> Parts:
+    lead = report.lead.replace("-", " ")
+    title = f"The first {lead} of {report.examples:,} sources ({report.data}, {report.split}), in per cent"
+    for scores in report.scores:
+        yield _scores(scores, f"{title}: {scores.preset}")
+        yield scores.signature
+
+
+def _texts(report: ComparisonReport) -> Parts:
+    rows = [(row.name, *_per_cent(row.first, row.second, *row.difference.model_dump().values())) for row in report.differences]
+    title = f"{report.first} minus {report.second}, {report.examples:,} texts, in per cent"
+    yield Table(("", "first", "second", "difference", "from", "to"), rows, title, numbers=range(1, 6))
+    yield report.signature
+
+
+def _seeds(report: SeedsReport) -> Parts:
+    rows: list[tuple[object, ...]] = [
+        (str(seed), *(one.values[place] for one in report.figures.values()), found.checkpoint)
+        for place, (seed, found) in enumerate(zip(report.seeds, report.reports, strict=True))
+    ]
+    rows += [(name, *(getattr(one, name) for one in report.figures.values()), "") for name in ("mean", "sd")]
+    columns = ("seed", *(name.replace("_", " ") for name in report.figures), "checkpoint")
+    yield Table(columns, rows, _title(report), numbers=range(1, len(columns)))
+    if report.signature is not None:
+        yield f"signature: {report.signature}"
+
+
+def _segmentation(report: SegmentationReport) -> Parts:
+    columns = ["segmentation", "precision", "recall", "F1", "95 %", "words", "F1 of the model minus this", "95 %"]
+    with_new, first = report.rows[0].new_recall is not None, report.rows[0]
+    rows = []
+    for row in report.rows:
+        figures = [f"{value:.4f}" for value in (row.precision, row.recall, row.f1)]
+        interval = None if row.f1_low is None else f"{row.f1_low:.4f} to {row.f1_high:.4f}"
+        limits = None if row.difference_low is None else f"{row.difference_low:+.4f} to {row.difference_high:+.4f}"
+        apart = None if row.difference is None else f"{row.difference:+.4f}"
+        recall = None if row.new_recall is None else f"{row.new_recall:.4f}"
+        rows.append([row.name, *figures, interval, row.words, apart, limits, *([recall] if with_new else [])])
+    known = "" if report.marks == "found" else ", marks given"
+    title = f"Words of {report.gold} found by {report.run} ({report.decoding}, {report.marginal}{known})"
+    columns += ["recall of new words"] if with_new else []
+    yield Table(columns, rows, title, numbers=range(1, len(columns)))
+    few = "no intervals of fewer than ten sentences"
+    intervals = few if first.f1_low is None else "intervals: bootstrap over sentences"
+    yield f"{first.sentences:,} sentences, {first.gold_words:,} gold words; {intervals}"
+
+
+def _senses(report: SenseScores) -> Parts:
+    def shown(one: Interval, sign: str = "") -> str:
+        return percent_interval(one.value, one.low, one.high, sign=sign)
+
+    rows = [(row.name, shown(row.micro), shown(row.macro), shown(row.above_random, "+")) for row in report.rows]
+    title = f"Senses of {report.gold} tagged by {report.run}"
+    yield Table(("method", "micro", "macro over words", "micro minus at random"), rows, title, numbers=(1, 2, 3))
+    columns = ("word", "senses", "targets", *report.words[0].accuracy)
+    cells = [(one.word, one.senses, one.targets, *(percent(x, 0) for x in one.accuracy.values())) for one in report.words]
+    yield Table(columns, cells, "By word", numbers=range(1, len(columns)))
+    yield f"{report.targets:,} targets; intervals: 95 %, bootstrap over targets, of macro over words"
+    for one in report.left_out:
+        yield f"left out: {one.count:,} {one.cause}; the first: {one.first}"
+    if not report.stored:
+        yield "the folder of the run cannot be written, so tag will not know this measurement"
+
+
+_VIEWS: Final[Mapping[type[Any], Callable[[Any], Parts]]] = {
+    LabelMetrics: _labels,
+    WrittenMetrics: _written,
+    MetricsReport: _any,
+    SeedsReport: _seeds,
+    SegmentationReport: _segmentation,
+    SenseScores: _senses,
+    BaselineReport: _baseline,
+    ComparisonReport: _texts,
+}
