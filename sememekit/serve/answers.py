@@ -1,5 +1,6 @@
 """What a request is answered with: the reports of the commands, and so their numbers."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from sememekit.analysis.explanations.label import LabelExplanation, explain_label
@@ -13,10 +14,13 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
 from sememekit.runs.classifier import load_classifier
+from sememekit.runs.generation import GenerateReport, stream_words
 from sememekit.runs.lattices import open_reader, segment_lines
 from sememekit.runs.run import OfRun
+from sememekit.runs.writing import WrittenText
 from sememekit.serve.questions import (
     ExplainQuestion,
+    GenerateQuestion,
     NextWordsQuestion,
     PredictQuestion,
     ScoreQuestion,
@@ -225,3 +229,26 @@ def predicted(bench: Bench, question: PredictQuestion) -> PredictionReport:
         for line, values in rows
     )
     return PredictionReport(run=run.name, checkpoint=run.snapshot, labels=labels, predictions=predictions)
+
+
+class GeneratedPart(Record):
+    """A line of the stream: a word, and at last the report of ``sememekit generate``."""
+
+    word: str | None = None
+    report: GenerateReport | WrittenText | None = None
+
+
+def generated(bench: Bench, question: GenerateQuestion) -> Iterator[GeneratedPart]:
+    """A text that a model writes, word by word; models of headlines and dialogue give theirs at once."""
+    run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt"})
+    if "texts" in run.kinds:
+        yield GeneratedPart(report=run.generate(question.prompt).report)
+        return
+    drawn = stream_words(run, question.prompt, **given, **run.options)
+    while True:
+        try:
+            word = next(drawn)
+        except StopIteration as end:
+            yield GeneratedPart(report=end.value)
+            return
+        yield GeneratedPart(word=word)

@@ -38,7 +38,7 @@ ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
     "rate": attacks.rate,
 }
 """Path below /v1 -> the function that answers it."""
-STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"attack": attacks.attack}
+STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"generate": answers.generated, "attack": attacks.attack}
 """Path below /v1 -> the function whose items are sent as lines of JSON while they are computed."""
 
 
