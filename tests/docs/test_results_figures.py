@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sememekit.claims.claims import load_claims
-from sememekit.commands.reproduce import judged
 from sememekit.config.recipes import list_recipes
+from sememekit.jobs.reproduce import judged
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 EFFECT = re.compile(r"[-+]?\d+\.\d %\*{0,2} \([-+]?\d+\.\d to [-+]?\d+\.\d\)")
