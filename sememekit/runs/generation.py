@@ -53,17 +53,7 @@ def generate(
 
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
-    drawn = stream_words(
-        run,
-        prompt,
-        num_tokens=num_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        unknown=unknown,
-        seed=seed,
-        device=device,
-        which=which,
-    )
+    drawn = stream_words(run, prompt, num_tokens=num_tokens, temperature=temperature, top_k=top_k, unknown=unknown, seed=seed)
     while True:
         try:
             next(drawn)
@@ -81,8 +71,6 @@ def stream_words(
     top_k: int,
     unknown: bool,
     seed: int,
-    device: str,
-    which: Which,
 ) -> Generator[str, None, GenerateReport]:
     """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k)
