@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText
-from sememekit.analysis.explanations.scores import (
-    FREQUENCY,
-    BandScores,
-    Gold,
-    RankingScore,
-    SememeBand,
-    score_rankings,
-)
+from sememekit.analysis.explanations.scores import FREQUENCY, BandScores, Gold, RankingScore, SememeBand, score_rankings
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed, SenseProbabilities
