@@ -100,9 +100,7 @@ class LabelAnalysis(Record):
 
     Attributes:
         labels: names of the rows and columns of the confusion matrix.
-        examples: of the split.
         looked_into: examples in which words and sememes were taken away, drawn by ``seed``.
-        at_least: see ``AT_LEAST``.
     """
 
     split: str

@@ -77,8 +77,6 @@ class Side(Record):
     """A model with one or several seeds.
 
     Attributes:
-        name: as it was typed.
-        runs: the folders.
         seeds: of these runs.
         measures: in the order of the table.
         curves: validation of each run by epoch, as (updates, CPU seconds, figure).
@@ -146,7 +144,6 @@ def compare(
 
     Args:
         sides: two or more, each as ``runs_of`` takes it.
-        seed: of the draws.
         split, data, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them; no batch size for classifiers.
 
     Raises:

@@ -119,7 +119,6 @@ def evaluate(
     Args:
         overrides: of a model that writes texts, ``task.search.KEY=VALUE`` over what the run and the rules of the data set say.
         texts: of such a model, the file to write its texts to, a JSON object a line: source, texts, references.
-        run, split, data, device, dtype, which, progress: as ``evaluate_ppl`` takes them.
 
     Raises:
         ConfigError: an override of something else, another file where the texts go, or one of both for another task.
@@ -235,8 +234,6 @@ class SeedsReport(Record):
     """Report of ``evaluate-ppl`` or ``eval`` on a folder that ``train --seeds`` wrote.
 
     Attributes:
-        run: the folder.
-        seeds: as the folders of its runs are numbered.
         figures: by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
             writes; and what any other task names.
         signature: that all of them have, without what a cache or dynamic evaluation adds where each was tuned by itself; None

@@ -121,7 +121,6 @@ def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **option
     """The same words scored by the run as it was trained, and with the changes of an overlay, side by side.
 
     Args:
-        run, lines, options: as ``score`` takes them.
         overlay: a file that ``lookup --change`` wrote.
 
     Raises:
@@ -209,9 +208,7 @@ def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[Sc
         read = [*ids.tolist(), *words[:-1]]
         told = told or warn_uncut(_unknown([*source, *target], read, vocabulary), _how_to_cut(writer.run))
         nats = task.teacher_forced(ids, words).nats.tolist()
-        tokens = [*target, vocabulary.token(task.end)]
-        for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):
-            yield _row(number, position, token, vocabulary.token(index), value)
+        yield from _rows(vocabulary, _Line(number, [*target, vocabulary.token(task.end)], words), nats)
 
 
 def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
@@ -240,8 +237,5 @@ def _rows(vocabulary: Vocabulary, line: _Line, nats: list[float]) -> Iterator[Sc
     values: list[float | None] = [None] * (len(line.ids) - len(nats))
     values.extend(nats)
     for position, (token, index, value) in enumerate(zip(line.tokens, line.ids, values, strict=True), start=1):
-        yield _row(line.number, position, token, vocabulary.token(index), value)
-
-
-def _row(sentence: int, position: int, token: str, read_as: str, nats: float | None) -> ScoredToken:
-    return ScoredToken(sentence=sentence, position=position, token=token, read_as=read_as, nats=nats)
+        read_as = vocabulary.token(index)
+        yield ScoredToken(sentence=line.number, position=position, token=token, read_as=read_as, nats=value)

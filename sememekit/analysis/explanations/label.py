@@ -31,7 +31,6 @@ class ReadWord(Record):
     """A word of a text.
 
     Attributes:
-        word: as it was cut.
         read_as: the word that the model reads in its place; None where it leaves it out.
         known: whether the vocabulary has it.
         source: the lexicon that its sememes come from; None for runs without a graph.

@@ -25,7 +25,6 @@ class LatticeToken(Record):
     """A token of a sentence.
 
     Attributes:
-        text: as it was written.
         read_as: the word of the vocabulary that the model read.
         known: whether the model knows it.
         boundary: the probability that a chunk ends with it.

@@ -84,7 +84,6 @@ class Explanation(OfRun, SememeViews):
         context: the words as they were read.
         segmentation: how the context was cut into words.
         words: the most probable next words, by falling probability.
-        expected, sememes, raised: as in ``SememeViews``.
         mean: what the mean masses were taken over; None where there are no masses.
         min_count: sememes of fewer running words are uncertain.
         no_senses: why there are no senses, or None where there are.

@@ -53,7 +53,6 @@ class SenseScores(OfRun):
     """Report of ``evaluate_senses``.
 
     Attributes:
-        gold, method, sources: as they were given.
         targets: scored.
         left_out: targets that cannot be scored, by cause.
         rows: the methods, the one asked for first, then the baselines.
@@ -91,7 +90,6 @@ def evaluate_senses(
         gold: a file that ``read_gold`` reads.
         method: the one that comes first and is remembered.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate; see ``inventory_of``.
-        progress: called with ("senses", targets so far, in all).
 
     >>> scores = evaluate_senses(Path("runs/sdlm"), Path("gold.tsv"))
     >>> scores.rows[0].micro.value, scores.left_out

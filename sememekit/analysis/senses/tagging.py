@@ -119,7 +119,6 @@ class TagHeader(OfRun):
     """The model and method that tagged, with their measured accuracy.
 
     Attributes:
-        method, sources: as they were given.
         measured: accuracies of these weights with this method and these lexicons, stored by ``eval --senses``.
     """
 
@@ -158,7 +157,6 @@ def tag(
 
     Args:
         run: a language model, or its folder.
-        lines: of the text.
         method: how senses are told apart.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
         words: only these are tagged; all where there are none.
