@@ -15,7 +15,7 @@ from sememekit.files.writing import remove_leftovers, sync_to_disk, write_bytes
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of output file: its name with an article, for messages, and a test of the first 4 KiB."""
+    """A kind of output file: its name with an article, for messages, and a test of the first and the last 4 KiB."""
 
     name: str
     begins: Callable[[bytes], bool]
@@ -32,7 +32,7 @@ def _is_format(name: bytes) -> Callable[[bytes], bool]:
 
 
 def _is_figure(head: bytes) -> bool:
-    return head.startswith((b"\x89PNG", b"<?xml")) and b"sememekit" in head
+    return head.startswith((b"\x89PNG", b"<?xml", b"%PDF")) and b"sememekit" in head
 
 
 FIGURE: Final = Kind("a figure that sememekit drew", _is_figure)
@@ -67,6 +67,8 @@ def _check_kind(path: Path, kind: Kind) -> None:
         raise ConfigError(f"cannot write to {path}: it is {what}; give the name of a file")
     with path.open("rb") as stream:
         head = stream.read(4096)
+        stream.seek(max(4096, path.stat().st_size - 4096))
+        head += stream.read()  # a PDF says at its end who drew it
     if head and not kind.begins(head):
         raise ConfigError(
             f"{path} is there already and is not {kind.name}, so it is not replaced; give another name, or delete it first"
