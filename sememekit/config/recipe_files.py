@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -84,13 +85,10 @@ class Shelf:
 
     def names(self) -> list[str]:
         """Every recipe below the folder, sorted. A file that cannot be read counts as one recipe: opening that one says why."""
-        names = []
-        for path in self._paths:
-            names.append(self._name(path))
-            try:
+        names = list(self._named)
+        for path in self._named.values():
+            with suppress(ConfigError):
                 names += [self._name(path, row) for row in self.open(path).rows]
-            except ConfigError:
-                continue
         return sorted(names)
 
     def find(self, name: str, asked: Place | None = None) -> Place:
@@ -130,10 +128,6 @@ class Shelf:
             self._files[path] = read_file(path)
         return self._files[path]
 
-    @cached_property
-    def _paths(self) -> list[Path]:
-        return sorted(self.folder.rglob(f"*{ENDING}"))
-
     def _name(self, path: Path, row: str = "") -> str:
         own = path.relative_to(self.folder).with_suffix("").as_posix()
         return own[: own.rfind("/") + 1] + row if row else own
@@ -145,7 +139,7 @@ class Shelf:
 
     @cached_property
     def _named(self) -> dict[str, Path]:
-        return {self._name(path): path for path in self._paths}
+        return {self._name(path): path for path in sorted(self.folder.rglob(f"*{ENDING}"))}
 
     def _shipped(self, name: str) -> list[Place]:
         if name in self._named:

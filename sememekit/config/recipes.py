@@ -101,19 +101,15 @@ def load_recipe(name: str, folder: Path | None = None) -> Table:
     return _merged(shelf.find(name), shelf)
 
 
-def _chain(place: Place, shelf: Shelf) -> list[Place]:
+def _merged(place: Place, shelf: Shelf) -> Table:
     chain = [place]
     while (base := shelf.base_of(chain[-1])) is not None:
         if base.key in {link.key for link in chain}:
             names = " -> ".join(link.name for link in [*chain, base])
             raise ConfigError(f"{place.where}: bases go in a circle: {names}; let one of them have no base")
         chain.append(base)
-    return chain
-
-
-def _merged(place: Place, shelf: Shelf) -> Table:
     merged: Table = {}
-    for link in reversed(_chain(place, shelf)):
+    for link in reversed(chain):
         table = link.table()
         table.pop("base", None)
         merged = merge_tables(merged, table)
