@@ -191,7 +191,7 @@ def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> N
 
 
 def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet: bool) -> None:
-    from sememekit.sememes.change import annotation
+    from sememekit.sememes.lookup import annotation
 
     report = annotation(word, graph, overlay)
     if json:
@@ -273,7 +273,7 @@ def _change(
     json: bool,
     quiet: bool,
 ) -> None:
-    from sememekit.sememes.change import add_change
+    from sememekit.sememes.lookup import add_change
 
     report = add_change(*change, overlay, graph=graph, sources=sources or ("open",), side=side)
     if json:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError
-from sememekit.files.typed import typed
+from sememekit.files.reading import typed
 from sememekit.files.writing import remove_leftovers, sync_to_disk, write_bytes
 
 
