@@ -216,3 +216,173 @@ _ONLY_WITH = {
     "--vectors": ("--suggest",),
 }
 """Option -> what it is read with."""
+<<<<<<< HEAD
+=======
+
+
+def _print_pairs(report: PairsReport, json: bool) -> None:
+    if json:
+        print_json(report)
+        return
+    with_gold = any(pair.gold is not None for pair in report.pairs)
+    rows = []
+    for pair in report.pairs:
+        sememes = (" ".join(f"[{name}]" if name in pair.shared else name for name in one) for one in pair.sememes)
+        rows.append((pair.first, pair.second, f"{pair.similarity:.2f}", *((pair.gold,) if with_gold else ()), *sememes))
+    columns = ("", "", "similarity", *(("gold",) if with_gold else ()), "sememes of the first", "of the second")
+    print_table(f"Similarity of the best pair of senses ({', '.join(report.sources)})", columns, rows, numeric=len(columns))
+    if report.unknown:
+        named = ", ".join(f"{first} {second}" for first, second in report.unknown[:5])
+        say(f"{len(report.unknown):,} pairs have a word without sememes: {named}")
+    if report.spearman is not None:
+        say(f"Spearman's rho over {report.judged:,} pairs: {report.spearman:.3f}")
+
+
+def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> None:
+    from sememekit.sememes.lookup import lookup
+    from sememekit.text.scripts import traditional_hint
+
+    report = lookup(word, sources, side=side)
+    if json:
+        print_json(report)
+    elif report.senses:
+        result_console().print(_word_tree(report))
+    if not report.senses:
+        near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
+        told = f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH"
+        raise DataError(told + traditional_hint([word]))
+
+
+def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet: bool) -> None:
+    from sememekit.sememes.lookup import annotation
+
+    report = annotation(word, graph, overlay)
+    if json:
+        print_json(report)
+        return
+    columns = ["sense", "label", "sememes"]
+    rows = [(f"{report.word}#{each.sense}", each.label, " ".join(each.sememes)) for each in report.senses]
+    changed = "" if overlay is None else f" with {overlay}"
+    print_table(f"{report.word} in {graph}{changed} ({report.source})", columns, rows, numeric=len(columns))
+    first = f"{report.word}#1" if len(report.senses) > 1 else report.word
+    file = () if overlay is None else ("--overlay", overlay)
+    change = typed("sememekit", "lookup", "--change", first, "+SEMEME -SEMEME", "--graph", graph, *file)
+    hint(f"next: {change}", quiet)
+
+
+def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:
+    if not report.senses:
+        raise DataError(f"no other word shares a sememe with {' '.join(report.asked)}; add a lexicon: --source FORMAT:PATH")
+    if json:
+        print_json(report)
+        return
+    rows = [
+        (
+            sense.word,
+            *((f"{sense.similarity:.2f}",) if sense.similarity is not None else ()),
+            sense.part_of_speech,
+            sense.gloss,
+            " ".join(f"[{name}]" if name in sense.shared else name for name in sense.sememes),
+        )
+        for sense in report.senses
+    ]
+    columns = ["word", "part of speech", "gloss", "sememes"]
+    if any(sense.similarity is not None for sense in report.senses):
+        columns.insert(1, "similarity")
+    listed = len({sense.word for sense in report.senses})
+    print_table(f"{' '.join(report.asked)}: {report.num_words:,} words, {listed:,} listed", columns, rows, numeric=len(columns))
+    hint("shared sememes stand in brackets" if "similarity" in columns else "next: sememekit lookup WORD --similar", quiet)
+
+
+def _dump(path: Path, sources: Sequence[str], side: SideName, json: bool, quiet: bool) -> None:
+    from sememekit.sememes.searching import dump_lexicons
+
+    report = dump_lexicons(path, sources, side=side)
+    if json:
+        print_json(report)
+        return
+    say(f"{report.file}: {report.words:,} words, {report.senses:,} senses")
+    if report.renamed:
+        remark(f"blanks in the names of {report.renamed:,} sememes are written as _", quiet)
+    graph = typed("sememekit", "build-sememe-graph", "--source", f"table:{path}", "--data", "DATA", "--out", "GRAPH")
+    hint(f"next: {graph}", quiet)
+
+
+def _diff(sources: Sequence[str], other: str, side: SideName, top: int, json: bool) -> None:
+    if len(sources) > 1:
+        fail_usage("--diff compares one --source with another lexicon; merge several with --dump first")
+    from sememekit.sememes.searching import diff_lexicons
+
+    report = diff_lexicons(sources[0], other, side=side)
+    if json:
+        print_json(report)
+        return
+    rows = [(name, *getattr(report, name)) for name in ("words", "senses", "sememes")]
+    only = (len(report.sememes_first_only), len(report.sememes_second_only))
+    rows += [("words of it alone", report.num_first_only, report.num_second_only), ("sememes of it alone", *only)]
+    print_table("", ("", report.first, report.second), rows)
+    say(f"words in both: {report.num_same:,} with the same sememes, {report.num_changed:,} with others")
+    changed = [(each.word, "; ".join(each.first_only), "; ".join(each.second_only)) for each in report.changed[:top]]
+    if changed:
+        print_table(f"the first {len(changed):,}", ("word", report.first, report.second), changed, numeric=3)
+
+
+def _change(
+    change: tuple[str, str],
+    graph: Path | None,
+    sources: list[str] | None,
+    side: SideName,
+    overlay: Path,
+    json: bool,
+    quiet: bool,
+) -> None:
+    from sememekit.sememes.lookup import add_change
+
+    report = add_change(*change, overlay, graph=graph, sources=sources or ("open",), side=side)
+    if json:
+        print_json(report)
+        return
+    say(f"{report.word}#{report.sense}: {' '.join(report.before)} -> {' '.join(report.after)}")
+    say(f"{report.overlay}: {report.changes} change{'s' if report.changes > 1 else ''}")
+    run = graph if graph is not None and graph.is_dir() else "RUN"
+    hint(f"next: {typed('sememekit', 'evaluate-ppl', run, '--overlay', overlay)}", quiet)
+
+
+def _check_open_lexicon(json: bool) -> None:
+    from sememekit.sememes.lookup import check_open_lexicon
+
+    report = check_open_lexicon()
+    if json:
+        print_json(report)
+    else:
+        for fault in report.faults:
+            say(f"{fault.place}: {fault.message}")
+        print_fields(f"The open lexicon in {report.folder}", report, skip=("folder", "faults", "files"))
+    if not report.ok:
+        raise DataError(f"{report.folder}: {len(report.faults)} places to fix in the open lexicon")
+
+
+def _word_tree(report: LookupReport) -> Tree:
+    from rich.markup import escape
+    from rich.tree import Tree
+
+    root = Tree(f"[bold]{escape(report.word)}[/]")
+    for sense in report.senses:
+        labels = [part for part in (sense.part_of_speech, sense.gloss) if part]
+        branch = root.add(escape(f"{' '.join(labels)} ({sense.source})".strip()))
+        if sense.tree:
+            for node in sense.tree:
+                _add_definition(branch, node)
+        else:
+            for sememe in sense.sememes:
+                branch.add(escape(sememe))
+    return root
+
+
+def _add_definition(branch: Tree, node: DefinitionTree) -> None:
+    from rich.markup import escape
+
+    inner = branch.add(escape(f"{node.relation} = {node.sememe}" if node.relation else node.sememe))
+    for child in node.children:
+        _add_definition(inner, child)
+>>>>>>> text
