@@ -1,7 +1,7 @@
 """Sampling text from a language model."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import torch
@@ -55,6 +55,38 @@ def generate(
 
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
+    drawn = stream_words(
+        run,
+        prompt,
+        num_tokens=num_tokens,
+        temperature=temperature,
+        top_k=top_k,
+        unknown=unknown,
+        seed=seed,
+        device=device,
+        which=which,
+    )
+    while True:
+        try:
+            next(drawn)
+        except StopIteration as end:
+            report: GenerateReport = end.value
+            return report
+
+
+def stream_words(
+    run: Path | Run,
+    prompt: str,
+    *,
+    num_tokens: int,
+    temperature: float,
+    top_k: int,
+    unknown: bool,
+    seed: int,
+    device: str,
+    which: Which,
+) -> Generator[str, None, GenerateReport]:
+    """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k)
     loaded = Run.open(run, which=which, device=device)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
@@ -73,16 +105,18 @@ def generate(
         log_probs = (counts / counts.sum()).log()
         read = added = [draw(log_probs)]
         nats = -float(log_probs[added[0]])
-    with torch.no_grad():
-        state = task.encoder.start(1)
-        ids = torch.tensor(read, device=task.device)[:, None]
-        while len(added) < num_tokens:
+        yield vocabulary.token(added[0])
+    state = task.encoder.start(1)
+    ids = torch.tensor(read, device=task.device)[:, None]
+    while len(added) < num_tokens:
+        with torch.no_grad():  # it belongs to the thread, so it ends before the word is given away
             hidden, state = task.contexts(ids, state)
             log_probs = task.decoder.log_probs(hidden[-1])[0].double().cpu()
-            word = draw(log_probs)
-            nats -= float(log_probs[word])
-            added = [*added, word]
-            ids = torch.tensor([[word]], device=task.device)
+        word = draw(log_probs)
+        nats -= float(log_probs[word])
+        added = [*added, word]
+        ids = torch.tensor([[word]], device=task.device)
+        yield vocabulary.token(word)
     return GenerateReport(
         prompt=tuple(vocabulary.decode(words)),
         tokens=tuple(vocabulary.decode(added)),
