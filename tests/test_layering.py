@@ -40,9 +40,9 @@ ROOMS = {
     "analysis": 9,
     "reports": 10,
     "jobs": 11,
-    "notebook": 12,
-    "serve": 13,
-    "commands": 14,
+    "notebook": 11,
+    "serve": 12,
+    "commands": 13,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 

@@ -69,10 +69,10 @@ def command(
         )
     from sememekit.analysis.compare_runs import compare
     from sememekit.files import check_output, write_output
-    from sememekit.reports import runs_table
+    from sememekit.reports import perplexity
     from sememekit.reports.charts import check_figure, write_figure
 
-    tables = [(csv, runs_table.csv_text, runs_table.CSV), (latex, runs_table.latex_text, runs_table.LATEX)]
+    tables = [(csv, perplexity.csv_text, perplexity.CSV), (latex, perplexity.latex_text, perplexity.LATEX)]
     for path, _, kind in tables:
         if path is not None:
             check_output(path, kind)
@@ -94,8 +94,8 @@ def command(
         if path is not None:
             write_output(path, text(report).encode(), kind)
     if figure is not None:
-        write_figure(runs_table.curves(report), figure)
-    print_json(report) if json else show_parts(runs_table.parts(report))
+        write_figure(perplexity.curves(report), figure)
+    print_json(report) if json else show_parts(perplexity.runs_parts(report))
     for told in report.remarks:
         remark(told, quiet)
 

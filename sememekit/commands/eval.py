@@ -29,53 +29,34 @@ def command(
     overrides: shared.SearchOverrides = None,
     texts: shared.Texts = None,
     segmentation: Annotated[
-        Path | None,
-        option("--segmentation", "Score the segmentation of a lattice model against this segmented text.", metavar="GOLD"),
+        Path | None, option("--segmentation", "Score the segmentation of a lattice model.", metavar="GOLD")
     ] = None,
     words: Annotated[
-        Path | None,
-        option(
-            "--words", "With --segmentation: segmented text whose words the maximum-matching baseline knows.", metavar="TEXT"
-        ),
+        Path | None, option("--words", "With --segmentation: text with words for maximum matching.", metavar="TEXT")
     ] = None,
     lexicon: Annotated[
-        str | None, option("--lexicon", "With --segmentation: lexicon of the maximum-matching baseline.", metavar="FORMAT:PATH")
+        str | None, option("--lexicon", "With --segmentation: lexicon for maximum matching.", metavar="FORMAT:PATH")
     ] = None,
     marks: Annotated[
-        MarksName | None,
-        option("--marks", "With --segmentation: numbers, Latin words and punctuation are found (default), or given."),
+        MarksName | None, option("--marks", "With --segmentation: numbers, Latin words and marks.", show_default="found")
     ] = None,
     decode: shared.Decode = None,
     senses: Annotated[
-        Path | None,
-        option("--senses", "Score tagged senses against gold: lines of SememeWSD, a table or CoNLL-U.", metavar="GOLD"),
+        Path | None, option("--senses", "Score tagged senses: SememeWSD, a table or CoNLL-U.", metavar="GOLD")
     ] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
-    explanations: Annotated[
-        bool, option("--explanations", "Score the sememes that explain lists against those of the next word.")
-    ] = False,
-    tops: Annotated[
-        list[int] | None,
-        option("--top", "k: score the top k sememes of each ranking; may be repeated.", min=1, show_default="1, 5 and 10"),
-    ] = None,
+    explanations: Annotated[bool, option("--explanations", "Score the sememes that explain lists.")] = False,
+    tops: Annotated[list[int] | None, option("--top", "Score the top k; repeatable.", min=1, show_default="1, 5, 10")] = None,
     mean: shared.MeanIfGiven = None,
-    contexts: Annotated[
-        int | None, option("--contexts", "Sample whole sentences up to N positions. Default: all.", min=1)
-    ] = None,
+    contexts: Annotated[int | None, option("--contexts", "Sample sentences up to N positions.", min=1)] = None,
     seed: shared.SeedIfGiven = None,
     html: shared.Html = None,
     figure: shared.Figure = None,
-    baseline: Annotated[
-        Literal["lead"] | None, option("--baseline", "Instead: ROUGE of the beginning of each source; RUN is prepared pairs.")
-    ] = None,
-    lead: Annotated[
-        str | None,
-        option("--lead", "With --baseline: N-words, N-bytes or N-characters (default: by data set).", metavar="N-UNIT"),
-    ] = None,
+    baseline: Annotated[Literal["lead"] | None, option("--baseline", "ROUGE of the lead; RUN is prepared pairs.")] = None,
+    lead: Annotated[str | None, option("--lead", "Lead: N-words, N-bytes or N-characters.", metavar="N-UNIT")] = None,
     rouge: Annotated[
-        list[str] | None,
-        option("--rouge", "With --baseline: gigaword, duc, lcsts-characters or lcsts-words; may be repeated."),
+        list[str] | None, option("--rouge", "Lead: gigaword, duc, lcsts-characters, lcsts-words; repeatable.")
     ] = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",
@@ -105,7 +86,7 @@ def command(
     if explanations:
         refuse({"senses": senses, "dtype": dtype, "set": overrides, "texts": texts}, "not together with --explanations")
         from sememekit.analysis.explanations.evaluation import evaluate_explanations
-        from sememekit.reports.explanation_scores import VIEWS
+        from sememekit.reports.metrics import VIEWS
         from sememekit.reports.table import Shown
 
         check_outputs(html, figure)
@@ -122,7 +103,7 @@ def command(
         only = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words, "lexicon": lexicon}
         only |= {"senses": senses, "source": sources, "method": method}
         refuse(only | {"marks": marks, "decode": decode}, f"eval takes it with one run, such as {seeds[0]}")
-        from sememekit.analysis.evaluate_seeds import evaluate_seeds
+        from sememekit.analysis.evaluate import evaluate_seeds
 
         with progress_bars(quiet or json) as show:
             usual = {"which": which, "device": device, "progress": show, **given(split=split, data=data, dtype=dtype)}

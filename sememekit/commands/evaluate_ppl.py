@@ -41,20 +41,12 @@ EXAMPLES = (
 def command(
     run: Run,
     others: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[RUN2]...", help="Further runs: one table of all, with differences from RUN.", show_default=False
-        ),
+        list[Path] | None, typer.Argument(metavar="[RUN2]...", help="Further runs to compare with RUN.", show_default=False)
     ] = None,
     split: Split = "test",
     by: Annotated[
         list[Grouping] | None,
-        option(
-            "--by",
-            "Also by kinds of words: senses or sememes (how many a word has), frequency (its count in the training text), or "
-            "sememes-at-frequency (sememes among words of like counts); may be repeated.",
-            metavar="KIND",
-        ),
+        option("--by", "Also by senses, sememes, frequency or sememes-at-frequency of words; repeatable.", metavar="KIND"),
     ] = None,
     overlay: Overlay = None,
     data: EvaluationData = None,
@@ -90,9 +82,14 @@ def command(
 
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
-    from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
-    from sememekit.analysis.evaluate_seeds import SeedsReport, evaluate_seeds
-    from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl, evaluate_overlay
+    from sememekit.analysis.evaluate import SeedsReport, evaluate_seeds
+    from sememekit.analysis.evaluate_ppl import (
+        PerplexityComparison,
+        PerplexityReport,
+        compare_ppl,
+        evaluate_overlay,
+        evaluate_ppl,
+    )
     from sememekit.protocols.adaptation import read_adaptation
     from sememekit.reports.perplexity import parts
     from sememekit.runs.run import Run as LoadedRun

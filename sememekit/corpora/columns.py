@@ -54,11 +54,7 @@ def decoded(line: bytes, where: str, faults: FaultCounter) -> str | None:
             raise DataError(
                 f"{where}: not UTF-8 at byte {error.start} of it; convert the file to UTF-8{faults.choices}"
             ) from None
-        faults.add("invalid_utf8")
-        if faults.policy == "skip":
-            faults.add("skipped_lines")
-            return None
-        return line.decode(errors="replace")
+        return line.decode(errors="replace") if faults.keeps("invalid_utf8") else None
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:

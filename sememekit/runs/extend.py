@@ -1,6 +1,5 @@
 """New words for a trained run, without training: their numbers come from their sememes and characters (``extend``)."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,7 @@ from torch import Tensor
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Clustered, Decoder
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.files import read_object, sync_to_disk, to_json, typed
+from sememekit.files import read_object, to_json, typed
 from sememekit.progress import Progress, silent
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, plan_of_run
@@ -22,12 +21,9 @@ from sememekit.runs.training import saved_parts
 from sememekit.runs.word_fit import WordFit
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
 from sememekit.sememes.new_words import larger_graph, read_new_words
-from sememekit.tasks.base import Task
 from sememekit.tasks.writing import Predictor, predictions, predictor
 from sememekit.text.vocabulary import Vocabulary
-from sememekit.training import RunFolder
 from sememekit.training.manifest import EXTENDED
-from sememekit.training.snapshots import step_of
 
 OF_UNKNOWN: Final = 0.5
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean of the predicted ones. Layers with senses
@@ -160,7 +156,9 @@ def extend(
         features=growth.fit.num_features,
         predicted=predicted,
     )
-    _write(loaded, made, plan, _files(loaded, larger, kept_graph, clusters, report), out)
+    files = _files(loaded, larger, kept_graph, clusters, report)
+    versions = {key: value for key, value in loaded.folder.versions.items() if key != "run"}
+    loaded.folder.write_beside(out, plan.table(), versions, files, loaded.snapshot, made, {})
     return report
 
 
@@ -313,19 +311,3 @@ def _files(
         changed[TRAIN_COUNTS] = counts_text(counts)
     changed[SIGNATURE] = (signature.model_dump_json(indent=1) + "\n").encode()
     return {**loaded.folder.kept(), **changed, EXTENDED: to_json(report.model_dump(mode="json"))}
-
-
-def _write(loaded: Run, made: Task, plan: Plan, files: Mapping[str, bytes], out: Path) -> None:
-    """Write the run into a hidden folder beside ``out``, which appears by one rename; what a killed process left goes first."""
-    source, hidden = loaded.folder, out.with_name(f".{out.name}.partial")
-    if hidden.exists():
-        shutil.rmtree(hidden)
-    versions = {key: value for key, value in source.versions.items() if key != "run"}
-    copy, step = RunFolder.create(hidden, plan.table(), versions, files), step_of(loaded.snapshot)
-    for line in source.metrics():
-        if line["step"] <= step:
-            copy.append_metrics(line)
-    copy.save(step, made, {}, best=True)
-    sync_to_disk(hidden)
-    hidden.replace(out)
-    sync_to_disk(out.parent)

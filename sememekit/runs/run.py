@@ -18,7 +18,7 @@ from sememekit.data.segmenters import recorded_segmenter
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import read_text, typed
-from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
+from sememekit.runs.build import ENCODER, ModelParts, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, plan_of_run
 from sememekit.sememes import SememeGraph
@@ -185,12 +185,22 @@ class Run:
     @cached_property
     def clusters(self) -> NDArray[np.int64] | None:
         """(V,) the word clusters that it was given, or None."""
-        return stored_clusters(self.folder, self.vocabulary)
+        file = self.folder.file(CLUSTERS)
+        return read_clusters(file, self.vocabulary) if file.exists() else None
 
     @cached_property
     def chunks(self) -> ChunkVocabulary | None:
-        """Words and n-grams of its data, or None."""
-        return stored_chunks(self.folder, self.vocabulary)
+        """Words and n-grams of its data, or None. Raises CheckpointError: they are not those of the run's data."""
+        file = self.folder.file(CHUNKS)
+        if not file.exists():
+            return None
+        chunks, signed = ChunkVocabulary.load(file, self.vocabulary), self.signature.chunks
+        if signed is not None and chunks.fingerprint != signed.fingerprint:
+            raise CheckpointError(
+                f"{file} has the fingerprint {chunks.fingerprint}, and data.json beside it names {signed.fingerprint}; one of "
+                "them was changed or taken from another run; copy the folder again from where it came from"
+            )
+        return chunks
 
     @cached_property
     def train_counts(self) -> NDArray[np.int64]:
@@ -212,6 +222,11 @@ class Run:
         file = self.folder.file(ENCODER)
         return file.read_bytes() if file.exists() else None
 
+    @property
+    def parts(self) -> ModelParts:
+        """What its model is built from beside the plan."""
+        return ModelParts(self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
+
     @cached_property
     def device(self) -> torch.device:
         """Where it computes. Sets threads and precision of this process as the run asks; ConfigError where there is no CUDA."""
@@ -220,7 +235,7 @@ class Run:
     @cached_property
     def _loaded(self) -> tuple[Task, str, str]:
         with trusting_code(self._trust_code):
-            task = build_task(self.plan, self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
+            task = build_task(self.plan, *self.parts)
             if self._overlay is not None:
                 check_reads_graph(self.plan, task, self.path)
         snapshot = self.folder.load(self._which, with_trainer=False)
@@ -301,26 +316,6 @@ class Run:
 def counts_text(counts: NDArray[np.int64]) -> bytes:
     """Write ``TRAIN_COUNTS``: a count a line, by id."""
     return "".join(f"{count}\n" for count in counts.tolist()).encode()
-
-
-def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    """(V,) the word clusters that a run keeps, or None."""
-    file = folder.file(CLUSTERS)
-    return read_clusters(file, vocabulary) if file.exists() else None
-
-
-def stored_chunks(folder: RunFolder, vocabulary: Vocabulary) -> ChunkVocabulary | None:
-    """The chunk vocabulary that a run keeps, or None; CheckpointError where it is not that of the run's data."""
-    file = folder.file(CHUNKS)
-    if not file.exists():
-        return None
-    chunks, signed = ChunkVocabulary.load(file, vocabulary), folder.data_signature().chunks
-    if signed is not None and chunks.fingerprint != signed.fingerprint:
-        raise CheckpointError(
-            f"{file} has the fingerprint {chunks.fingerprint}, and data.json beside it names {signed.fingerprint}; one of them "
-            "was changed or taken from another run; copy the folder again from where it came from"
-        )
-    return chunks
 
 
 def vocabulary_of_run(folder: RunFolder) -> Vocabulary:

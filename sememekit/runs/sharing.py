@@ -246,7 +246,7 @@ def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, sou
     kept = {name: files[name] for name in KEPT if name in files}
     folder = RunFolder.create(out, plan, versions, kept)
     run = Run.open(out, device="cpu")
-    task = build_task(run.plan, run.vocabulary, run.graph, run.clusters, run.labels, run.chunks, run.kept)
+    task = build_task(run.plan, *run.parts)
     try:
         weights = safetensors.torch.load(files[_WEIGHTS])
         weights |= {alias: weights[name] for alias, name in about["aliases"].items()}

@@ -22,7 +22,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, final
@@ -31,7 +32,7 @@ from torch import nn
 
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import refuse_odd_files, replace_file, sole_writer, to_json, typed, write_bytes
+from sememekit.files import refuse_odd_files, replace_file, sole_writer, sync_to_disk, to_json, typed, write_bytes
 from sememekit.ranks import ALONE, Ranks
 from sememekit.training import metrics as metrics_file
 from sememekit.training.manifest import (
@@ -234,6 +235,34 @@ class RunFolder:
         self._point(pointer, {**pointer, "last": name, **({"best": name} if best else {})})
         return name
 
+    def write_beside(
+        self,
+        out: Path,
+        plan: Mapping[str, Any],
+        versions: Mapping[str, Any],
+        files: Mapping[str, bytes],
+        snapshot: str,
+        model: nn.Module,
+        trainer: Mapping[str, Any],
+        records: Iterable[Mapping[str, Any]] = (),
+    ) -> str:
+        """Write another run with the metrics of this one up to ``snapshot``, then ``records``, and one snapshot; its name.
+
+        It is built in a hidden folder beside ``out`` and appears by one rename, so that no part of it is ever there; what a
+        killed process left goes first.
+        """
+        hidden, step = out.with_name(f".{out.name}.partial"), step_of(snapshot)
+        if hidden.exists():
+            shutil.rmtree(hidden)
+        copy = RunFolder.create(hidden, plan, versions, files)
+        for line in [*(line for line in self.metrics() if line["step"] <= step), *records]:
+            copy.append_metrics(line)
+        name = copy.save(step, model, trainer, best=True)
+        sync_to_disk(hidden)
+        hidden.replace(out)
+        sync_to_disk(out.parent)
+        return name
+
     def revise(self, name: str, model: nn.Module, trainer: Mapping[str, Any] | None = None) -> str:
         """Replace the model in the snapshot ``name`` ("last" or "best"); returns the name of the new snapshot.
 
@@ -345,7 +374,9 @@ class RunFolder:
             for record in self.metrics()
             if record["step"] <= step and (record["kind"] != "EpochReport" or record["epoch"] <= epochs)
         ]
-        metrics_file.write(self.path / "metrics.jsonl", kept)
+        replace_file(
+            self.path / "metrics.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept).encode()
+        )
         return kept
 
 

@@ -21,7 +21,7 @@ from sememekit.training.checkpoint import RunFolder
 from sememekit.training.divergence import NOT_AGAIN, first_bad_module, first_bad_weight, how_to_go_on, worse_than_guessing
 from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.optimizers import Average, clip_gradients, make_optimizer, sparse_lookups
-from sememekit.training.schedule import Schedule, reopen
+from sememekit.training.schedule import Schedule
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.snapshots import Snapshot, send_rows
 from sememekit.training.state import TrainingState, ending_text
@@ -370,10 +370,6 @@ class Trainer:
         if bounds is None or list(shape[:1]) != [bounds[-1]]:
             return None
         return slice(bounds[self.ranks.rank], bounds[self.ranks.rank + 1])
-
-    def reopen(self) -> None:
-        """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one."""
-        reopen(self.progress, self.schedule, self.run_settings)
 
 
 def first_seed(run: RunSettings) -> int:

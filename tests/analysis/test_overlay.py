@@ -14,8 +14,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_several import OverlayComparison, evaluate_overlay
+from sememekit.analysis.evaluate_ppl import OverlayComparison, evaluate_overlay, evaluate_ppl
 from sememekit.analysis.explanations.sememes import SememeReader
 from sememekit.analysis.explanations.words import OverlayExplanation, explain
 from sememekit.analysis.score import OverlaidToken, score, score_overlay

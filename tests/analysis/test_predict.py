@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import LabelMetrics, evaluate
-from sememekit.analysis.signatures import label_signature
+from sememekit.analysis.scored_runs import label_signature
 from sememekit.commands._program import app
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError

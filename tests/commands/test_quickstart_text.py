@@ -19,6 +19,7 @@ from sememekit.jobs.train import TrainReport, train
 from sememekit.jobs.trainings import Trained, train_all
 from sememekit.reports.quickstart import QuickstartReport, report_page, words_of_lattice
 from sememekit.training import Report
+from tests.commands.processes import play_processes
 from tests.commands.test_quickstart import row
 from tests.pages import check_page
 
@@ -211,36 +212,22 @@ def test_a_small_text_is_read_more_often_and_ends_at_the_same_rate(tokens: int, 
 
 def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are played by threads of this one, which say when they begin."""
-    import multiprocessing
-    import queue
     import threading
 
     begun: list[str] = []
     released = threading.Event()
     done = Trained(TrainReport.model_construct(stopped=False, run="x"), 1.0)
 
-    def train_one(name: str, table: Any, run: Path, box: queue.Queue[tuple[str, Trained]], trust: Any) -> None:
-        begun.append(name)
-        if name != "first":
+    def train_there(table: Any, run: Path, *rest: object) -> Trained:
+        begun.append(run.name)
+        if run.name != "first":
             released.wait(60)
-        box.put((name, done))
-        if name == "third":
+        if run.name == "third":
             assert begun == ["first", "second", "third"]
+        return done
 
-    class Worker(threading.Thread):
-        exitcode = None
-
-        def terminate(self) -> None:
-            released.set()
-
-    class Context:
-        Queue = queue.Queue
-
-        def Process(self, target: Any, args: Any, daemon: bool) -> Worker:
-            return Worker(target=target, args=args, daemon=daemon)
-
-    monkeypatch.setattr(multiprocessing, "get_context", lambda kind: Context())
-    monkeypatch.setattr("sememekit.jobs.trainings.train_one", train_one)
+    play_processes(monkeypatch)
+    monkeypatch.setattr("sememekit.jobs.trainings.train_there", train_there)
     monkeypatch.setattr("sememekit.jobs.trainings._at_once", lambda: 2)
     stages: list[str] = []
 

@@ -16,7 +16,7 @@ from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
-from sememekit.measure.references import digest_of
+from sememekit.measure.rouge import digest_of
 from sememekit.runs.run import Run
 from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.search import BeamSettings

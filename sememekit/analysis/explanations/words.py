@@ -9,13 +9,16 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from sememekit.analysis.explanations.predicted import AskedWord, PredictedWord, asked_word, known_word
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.analysis.explanations.sememes import (
+    AskedWord,
     ContextSememe,
+    PredictedWord,
     SememeReader,
     SememeViews,
+    asked_word,
     check_numbers,
+    known_word,
     ranked,
     senses_of,
     views,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sememekit.analysis.segmentation import boundary_rate, count_words, f1_difference, random_words, spans
 from sememekit.errors import DataError
-from sememekit.measure.segmentation import boundary_rate, count_words, f1_difference, random_words, spans
 
 
 def words(text: str) -> list[str]:
