@@ -1,4 +1,4 @@
-"""The subcommand lookup; the plain functions are in ``lookup``, ``searching`` and ``change`` of ``sememekit.sememes``."""
+"""The subcommand lookup; the plain functions are in ``lookup`` and ``searching`` of ``sememekit.sememes``."""
 
 from __future__ import annotations
 
@@ -113,7 +113,6 @@ def command(
             "sememekit explain RUN TEXT --overlay FILE"
         )
     from sememekit.reports.lexicons import parts
-    from sememekit.sememes import change as changing
     from sememekit.sememes import lookup as looking
     from sememekit.sememes import searching
 
@@ -121,7 +120,7 @@ def command(
     report: Any
     after = ""
     if change is not None:
-        report = changing.add_change(*change, overlay, graph=graph, sources=given, side=side)
+        report = looking.add_change(*change, overlay, graph=graph, sources=given, side=side)
         run = graph if graph is not None and graph.is_dir() else "RUN"
         after = f"next: {line('sememekit', 'evaluate-ppl', run, '--overlay', overlay)}"
     elif suggest:
@@ -157,7 +156,7 @@ def command(
     elif check:
         report = looking.check_open_lexicon()
     elif graph is not None:
-        report = changing.annotation(words[0], graph, overlaid)
+        report = looking.annotation(words[0], graph, overlaid)
         first = f"{report.word}#1" if len(report.senses) > 1 else report.word
         file = () if overlaid is None else ("--overlay", overlaid)
         after = f"next: {line('sememekit', 'lookup', '--change', first, '+SEMEME -SEMEME', '--graph', graph, *file)}"

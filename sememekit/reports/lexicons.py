@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from sememekit.reports.table import Table, fields
-from sememekit.sememes.change import AnnotationReport, ChangeReport
-from sememekit.sememes.lookup import CheckReport, DefinitionTree, LookupReport
+from sememekit.sememes.lookup import AnnotationReport, ChangeReport, CheckReport, DefinitionTree, LookupReport
 from sememekit.sememes.searching import DiffReport, DumpReport, PairsReport, SearchReport
 from sememekit.sememes.suggesting import SuggestReport
 
