@@ -93,6 +93,7 @@ def _environment() -> Environment:
     )
     environment.filters["word"] = word
     environment.filters["lang"] = lang
+    environment.filters["prefixed"] = lambda text, before: f"{before}{text}"
     environment.filters["show"] = formatted
     environment.filters["labelled"] = _labelled
     return environment
