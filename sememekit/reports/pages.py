@@ -27,10 +27,10 @@ def render(template: str, **values: Any) -> str:
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _environment().get_template(f"{template}.html.j2").render(**values))
 
 
-def remarks(kind: str, report: object) -> list[str]:
+def remarks(kind: str, report: object, *more: object) -> list[str]:
     """What a reader must know of a report of a kind, a sentence each: the macros of ``templates/remarks.txt.j2``."""
     macros = _environment().overlay(autoescape=False).get_template("remarks.txt.j2").module
-    return [line for line in str(getattr(macros, kind)(report)).split("\n") if line.strip()]
+    return [line for line in str(getattr(macros, kind)(report, *more)).split("\n") if line.strip()]
 
 
 def markdown(template: str, **values: Any) -> str:
