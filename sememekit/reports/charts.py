@@ -39,20 +39,7 @@ _FONTS: Final = (
     "WenQuanYi Micro Hei",
     "PingFang SC",
 )
-_STYLE: Final = {
-    "font.size": 13.0,
-    "text.color": _COLOURS["ink"],
-    "axes.labelcolor": _COLOURS["ink"],
-    "axes.edgecolor": _COLOURS["line"],
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": _COLOURS["line"],
-    "xtick.color": _COLOURS["line"],
-    "ytick.color": _COLOURS["line"],
-    "xtick.labelcolor": _COLOURS["faint"],
-    "ytick.labelcolor": _COLOURS["faint"],
-    "svg.fonttype": "none",
-}
+_STYLE: Final = Path(__file__).parent / "templates" / "chart.mplstyle"
 
 
 @dataclass(frozen=True)
@@ -279,7 +266,7 @@ def _style(salt: str = "sememekit") -> Iterator[None]:
     there = set(fontManager.get_font_names())
     fonts = {"font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)]}
     with (
-        style.context(["default", {**_STYLE, **fonts, "svg.hashsalt": salt, "text.parse_math": False}]),
+        style.context(["default", str(_STYLE), {**fonts, "svg.hashsalt": salt}]),
         warnings.catch_warnings(),
     ):
         warnings.filterwarnings("ignore", "Glyph")
