@@ -40,8 +40,9 @@ ROOMS = {
     "analysis": 9,
     "reports": 10,
     "jobs": 11,
-    "commands": 12,
-    "notebook": 12,
+    "notebook": 11,
+    "serve": 12,
+    "commands": 13,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 

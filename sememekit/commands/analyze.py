@@ -23,17 +23,9 @@ def command(
     split: Split = "test",
     data: EvaluationData = None,
     contexts: Annotated[
-        int | None,
-        option(
-            "--contexts",
-            "Contexts (rows of the matrix), sampled by --seed; default all. Classifiers: examples, default 200.",
-            min=2,
-        ),
+        int | None, option("--contexts", "Contexts to sample (default: all), or examples (200).", min=2)
     ] = None,
-    memory: Annotated[
-        float | None,
-        option("--memory", "GiB of memory for the matrix or its blockwise decomposition.", min=0.0, show_default="2"),
-    ] = None,
+    memory: Annotated[float | None, option("--memory", "Memory for the matrix (GiB).", min=0.0, show_default="2")] = None,
     cases: Annotated[int | None, option("--cases", "Cases shown where each run does better.", min=1, show_default="6")] = None,
     top: Annotated[int | None, option("--top", "Top-k words shown of each; default 4, for classifiers 12.", min=1)] = None,
     which: Which = "best",

@@ -7,21 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import (
-    BatchSize,
-    Device,
-    Dtype,
-    EvaluationData,
-    Figure,
-    Json,
-    Quiet,
-    Seed,
-    Split,
-    Which,
-    fail_usage,
-    option,
-    others_typed,
-)
+from sememekit.commands import _options as shared
+from sememekit.commands._options import fail_usage, option, others_typed
 from sememekit.commands._printing import print_json, remark
 from sememekit.commands._printing import show as show_parts
 from sememekit.commands._progress import progress_bars
@@ -41,18 +28,18 @@ def command(
     first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Differences are from this one.")],
     others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="What is compared with it, of the same kind.")],
     by: Annotated[str | None, option("--by", "Of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
-    split: Split = "test",
-    data: EvaluationData = None,
-    batch_size: BatchSize = None,
-    which: Which = "best",
+    split: shared.Split = "test",
+    data: shared.EvaluationData = None,
+    batch_size: shared.BatchSize = None,
+    which: shared.Which = "best",
     csv: Annotated[Path | None, option("--csv", "Also write the table as CSV, with all digits.")] = None,
     latex: Annotated[Path | None, option("--latex", "Also write the table for LaTeX (package booktabs).")] = None,
-    figure: Figure = None,
-    seed: Seed = 0,
-    device: Device = "auto",
-    dtype: Dtype = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    figure: shared.Figure = None,
+    seed: shared.Seed = 0,
+    device: shared.Device = "auto",
+    dtype: shared.Dtype = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Compare language models or classifiers, or the texts of two systems, with paired 95 % intervals.
 
@@ -69,10 +56,10 @@ def command(
         )
     from sememekit.analysis.compare_runs import compare
     from sememekit.files import check_output, write_output
-    from sememekit.reports import runs_table
+    from sememekit.reports import perplexity
     from sememekit.reports.charts import check_figure, write_figure
 
-    tables = [(csv, runs_table.csv_text, runs_table.CSV), (latex, runs_table.latex_text, runs_table.LATEX)]
+    tables = [(csv, perplexity.csv_text, perplexity.CSV), (latex, perplexity.latex_text, perplexity.LATEX)]
     for path, _, kind in tables:
         if path is not None:
             check_output(path, kind)
@@ -94,8 +81,8 @@ def command(
         if path is not None:
             write_output(path, text(report).encode(), kind)
     if figure is not None:
-        write_figure(runs_table.curves(report), figure)
-    print_json(report) if json else show_parts(runs_table.parts(report))
+        write_figure(perplexity.curves(report), figure)
+    print_json(report) if json else show_parts(perplexity.runs_parts(report))
     for told in report.remarks:
         remark(told, quiet)
 

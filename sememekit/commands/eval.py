@@ -29,53 +29,34 @@ def command(
     overrides: shared.SearchOverrides = None,
     texts: shared.Texts = None,
     segmentation: Annotated[
-        Path | None,
-        option("--segmentation", "Score the segmentation of a lattice model against this segmented text.", metavar="GOLD"),
+        Path | None, option("--segmentation", "Score the segmentation of a lattice model.", metavar="GOLD")
     ] = None,
     words: Annotated[
-        Path | None,
-        option(
-            "--words", "With --segmentation: segmented text whose words the maximum-matching baseline knows.", metavar="TEXT"
-        ),
+        Path | None, option("--words", "With --segmentation: text with words for maximum matching.", metavar="TEXT")
     ] = None,
     lexicon: Annotated[
-        str | None, option("--lexicon", "With --segmentation: lexicon of the maximum-matching baseline.", metavar="FORMAT:PATH")
+        str | None, option("--lexicon", "With --segmentation: lexicon for maximum matching.", metavar="FORMAT:PATH")
     ] = None,
     marks: Annotated[
-        MarksName | None,
-        option("--marks", "With --segmentation: numbers, Latin words and punctuation are found (default), or given."),
+        MarksName | None, option("--marks", "With --segmentation: numbers, Latin words and marks.", show_default="found")
     ] = None,
     decode: shared.Decode = None,
     senses: Annotated[
-        Path | None,
-        option("--senses", "Score tagged senses against gold: lines of SememeWSD, a table or CoNLL-U.", metavar="GOLD"),
+        Path | None, option("--senses", "Score tagged senses: SememeWSD, a table or CoNLL-U.", metavar="GOLD")
     ] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
-    explanations: Annotated[
-        bool, option("--explanations", "Score the sememes that explain lists against those of the next word.")
-    ] = False,
-    tops: Annotated[
-        list[int] | None,
-        option("--top", "k: score the top k sememes of each ranking; may be repeated.", min=1, show_default="1, 5 and 10"),
-    ] = None,
+    explanations: Annotated[bool, option("--explanations", "Score the sememes that explain lists.")] = False,
+    tops: Annotated[list[int] | None, option("--top", "Score the top k; repeatable.", min=1, show_default="1, 5, 10")] = None,
     mean: shared.MeanIfGiven = None,
-    contexts: Annotated[
-        int | None, option("--contexts", "Sample whole sentences up to N positions. Default: all.", min=1)
-    ] = None,
+    contexts: Annotated[int | None, option("--contexts", "Sample sentences up to N positions.", min=1)] = None,
     seed: shared.SeedIfGiven = None,
     html: shared.Html = None,
     figure: shared.Figure = None,
-    baseline: Annotated[
-        Literal["lead"] | None, option("--baseline", "Instead: ROUGE of the beginning of each source; RUN is prepared pairs.")
-    ] = None,
-    lead: Annotated[
-        str | None,
-        option("--lead", "With --baseline: N-words, N-bytes or N-characters (default: by data set).", metavar="N-UNIT"),
-    ] = None,
+    baseline: Annotated[Literal["lead"] | None, option("--baseline", "ROUGE of the lead; RUN is prepared pairs.")] = None,
+    lead: Annotated[str | None, option("--lead", "Lead: N-words, N-bytes or N-characters.", metavar="N-UNIT")] = None,
     rouge: Annotated[
-        list[str] | None,
-        option("--rouge", "With --baseline: gigaword, duc, lcsts-characters or lcsts-words; may be repeated."),
+        list[str] | None, option("--rouge", "Lead: gigaword, duc, lcsts-characters, lcsts-words; repeatable.")
     ] = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",
@@ -92,6 +73,7 @@ def command(
     RUN may be a folder that train --seeds wrote: then the metrics of each seed, with mean and standard deviation.
     """
     from sememekit.reports.metrics import parts
+    from sememekit.runs.run import Run as LoadedRun
 
     report: Any
     if baseline is not None:
@@ -105,13 +87,13 @@ def command(
     if explanations:
         refuse({"senses": senses, "dtype": dtype, "set": overrides, "texts": texts}, "not together with --explanations")
         from sememekit.analysis.explanations.evaluation import evaluate_explanations
-        from sememekit.reports.explanation_scores import VIEWS
+        from sememekit.reports.metrics import VIEWS
         from sememekit.reports.table import Shown
 
         check_outputs(html, figure)
         chosen = given(split=split, tops=tops, mean=mean, data=data, contexts=contexts, seed=seed)
         with progress_bars(quiet) as show:
-            report = evaluate_explanations(run, device=device, which=which, progress=show, **chosen)
+            report = evaluate_explanations(LoadedRun.open(run, which=which, device=device), progress=show, **chosen)
         give_out(Shown(report, VIEWS), html, figure, json=json, quiet=quiet)
         return
     refuse(own, "only together with --explanations")
@@ -122,15 +104,13 @@ def command(
         only = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words, "lexicon": lexicon}
         only |= {"senses": senses, "source": sources, "method": method}
         refuse(only | {"marks": marks, "decode": decode}, f"eval takes it with one run, such as {seeds[0]}")
-        from sememekit.analysis.evaluate_seeds import evaluate_seeds
+        from sememekit.analysis.evaluate import evaluate_seeds
 
         with progress_bars(quiet or json) as show:
             usual = {"which": which, "device": device, "progress": show, **given(split=split, data=data, dtype=dtype)}
             report = evaluate_seeds(run, partial(evaluate, **usual))
         print_json(report) if json else show_parts(parts(report))
         return
-    from sememekit.runs.run import Run as LoadedRun
-
     loaded = LoadedRun.open(run, which=which, device=device, dtype=dtype)
     _, typed = choose("eval", loaded, _TAKERS, locals())
     usual = given(split=split, data=data, dtype=dtype)
@@ -138,20 +118,19 @@ def command(
     of_gold = {"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}
     refuse(of_gold if segmentation is None else {}, "only together with --segmentation GOLD")
     with progress_bars(quiet or json) as show:
-        options: dict[str, Any] = {"progress": show, "which": which, "device": device}
         if senses is not None:
             from sememekit.analysis.senses.evaluation import evaluate_senses
 
             refuse(usual, "eval --senses reads GOLD alone; leave this out")
-            report = evaluate_senses(loaded, senses, **given(method=method, sources=sources), **options)
+            report = evaluate_senses(loaded, senses, **given(method=method, sources=sources), progress=show)
         elif segmentation is not None:
             from sememekit.analysis.segmentation import evaluate_segmentation
 
             refuse(usual, "eval --segmentation GOLD reads the text of GOLD as it is; leave this out")
             chosen = given(words=words, lexicon=lexicon, marks=marks, decoding=decode)
-            report = evaluate_segmentation(loaded, segmentation, **chosen, **options)
+            report = evaluate_segmentation(loaded, segmentation, **chosen, progress=show)
         else:
-            report = evaluate(loaded, **typed, **usual, **options)
+            report = evaluate(loaded, **typed, **usual, progress=show)
     print_json(report) if json else show_parts(parts(report))
     if getattr(report, "cut_sources", 0):
         from sememekit.runs.writing import told_of_cut, words_read

@@ -9,20 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from sememekit.analysis.groupings import Grouping
+from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_setting
-from sememekit.commands._options import (
-    BatchSize,
-    Device,
-    Dtype,
-    EvaluationData,
-    Json,
-    Overlay,
-    Quiet,
-    Run,
-    Split,
-    Which,
-    option,
-)
+from sememekit.commands._options import option
 from sememekit.commands._printing import print_json, remark
 from sememekit.commands._printing import show as show_parts
 from sememekit.commands._progress import progress_bars
@@ -39,28 +28,20 @@ EXAMPLES = (
 
 
 def command(
-    run: Run,
+    run: shared.Run,
     others: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[RUN2]...", help="Further runs: one table of all, with differences from RUN.", show_default=False
-        ),
+        list[Path] | None, typer.Argument(metavar="[RUN2]...", help="Further runs to compare with RUN.", show_default=False)
     ] = None,
-    split: Split = "test",
+    split: shared.Split = "test",
     by: Annotated[
         list[Grouping] | None,
-        option(
-            "--by",
-            "Also by kinds of words: senses or sememes (how many a word has), frequency (its count in the training text), or "
-            "sememes-at-frequency (sememes among words of like counts); may be repeated.",
-            metavar="KIND",
-        ),
+        option("--by", "Also by senses, sememes, frequency or sememes-at-frequency of words; repeatable.", metavar="KIND"),
     ] = None,
-    overlay: Overlay = None,
-    data: EvaluationData = None,
+    overlay: shared.Overlay = None,
+    data: shared.EvaluationData = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph for --by, where the run has none.")] = None,
-    batch_size: BatchSize = None,
-    which: Which = "best",
+    batch_size: shared.BatchSize = None,
+    which: shared.Which = "best",
     cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
     dynamic: Annotated[bool, option("--dynamic", "Dynamic evaluation: a gradient step after each segment.")] = False,
     tune: Annotated[bool, option("--tune", "Find their settings that were not chosen on valid, then use them.")] = False,
@@ -76,10 +57,10 @@ def command(
             autocompletion=complete_setting,
         ),
     ] = None,
-    device: Device = "auto",
-    dtype: Dtype = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    device: shared.Device = "auto",
+    dtype: shared.Dtype = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Perplexity with its signature; the rule is in docs/perplexity.md.
 
@@ -90,9 +71,14 @@ def command(
 
     With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
     """
-    from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
-    from sememekit.analysis.evaluate_seeds import SeedsReport, evaluate_seeds
-    from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl, evaluate_overlay
+    from sememekit.analysis.evaluate import SeedsReport, evaluate_seeds
+    from sememekit.analysis.evaluate_ppl import (
+        PerplexityComparison,
+        PerplexityReport,
+        compare_ppl,
+        evaluate_overlay,
+        evaluate_ppl,
+    )
     from sememekit.protocols.adaptation import read_adaptation
     from sememekit.reports.perplexity import parts
     from sememekit.runs.run import Run as LoadedRun

@@ -22,45 +22,22 @@ EXAMPLES = (
 
 def command(
     run: shared.Run,
-    context: Annotated[
-        str,
-        typer.Argument(
-            metavar="CONTEXT",
-            help="Context of a language model, source text of headlines, or raw sentence for a lattice model.",
-        ),
-    ],
-    other: Annotated[
-        str | None, typer.Argument(metavar="[TEXT2]", help="Classifiers of pairs: the second text.", show_default=False)
-    ] = None,
+    context: Annotated[str, typer.Argument(metavar="CONTEXT", help="Context; text to write for or to label; raw sentence.")],
+    other: Annotated[str | None, typer.Argument(metavar="[TEXT2]", help="Pairs: second text.", show_default=False)] = None,
     top: Annotated[int | None, option("--top", "How many words to show.", min=1, show_default="10")] = None,
-    label: Annotated[
-        str | None, option("--label", "For classifiers: the label to explain; the most probable unless given.")
-    ] = None,
+    label: Annotated[str | None, option("--label", "Label to explain.", show_default="the most probable")] = None,
     top_sememes: Annotated[
-        int | None, option("--top-sememes", "How many sememes to show.", min=1, show_default="12; of written texts 5")
+        int | None, option("--top-sememes", "Sememes to show.", min=1, show_default="12; of written texts 5")
     ] = None,
-    min_count: Annotated[
-        int | None,
-        option("--min-count", "Sememes that fewer running words have are grey.", min=1, show_default="10"),
-    ] = None,
+    min_count: Annotated[int | None, option("--min-count", "Grey out rarer sememes.", min=1, show_default="10")] = None,
     mean: shared.MeanIfGiven = None,
     html: shared.Html = None,
     figure: shared.Figure = None,
     overlay: shared.Overlay = None,
-    word: Annotated[
-        str | None, option("--word", "Language models: also tell the senses of this word after CONTEXT.", metavar="WORD")
-    ] = None,
-    right: Annotated[
-        str | None, option("--right", "With --word: the words after it, between blanks.", metavar="TEXT", show_default="none")
-    ] = None,
+    word: Annotated[str | None, option("--word", "Also show the senses of this word after CONTEXT.", metavar="WORD")] = None,
+    right: Annotated[str | None, option("--right", "With --word: the words after it.", metavar="TEXT")] = None,
     apart: shared.Apart = False,
-    embeddings: Annotated[
-        bool,
-        option(
-            "--embeddings",
-            "Lattice models: CONTEXT is words; show contexts where each of their embeddings has the largest posterior.",
-        ),
-    ] = False,
+    embeddings: Annotated[bool, option("--embeddings", "Lattices: contexts of each embedding of the words CONTEXT.")] = False,
     split: shared.SplitIfGiven = None,
     data: shared.EvaluationData = None,
     which: shared.Which = "best",

@@ -31,16 +31,10 @@ def command(
     run: shared.Run,
     prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Prompt: words separated by spaces.")] = None,
     num_tokens: Annotated[int | None, option("--num-tokens", "How many words to generate.", min=1, show_default="30")] = None,
-    temperature: Annotated[
-        float | None, option("--temperature", "Sampling temperature; 0 is greedy.", min=0.0, show_default="1")
-    ] = None,
-    top_k: Annotated[
-        int | None, option("--top-k", "Sample from the k most probable words; 0 for all.", min=0, show_default="0")
-    ] = None,
+    temperature: Annotated[float | None, option("--temperature", "0 is greedy.", min=0.0, show_default="1")] = None,
+    top_k: Annotated[int | None, option("--top-k", "Sample from the top k words; 0: all.", min=0, show_default="0")] = None,
     unknown: Annotated[bool, option("--unknown", "Allow <unk> in the output.")] = False,
-    input_file: Annotated[
-        Path | None, option("--input", "For headline, dialogue: a text a line; - or nothing for stdin.")
-    ] = None,
+    input_file: Annotated[Path | None, option("--input", "Headline, dialogue: file with a text a line; - for stdin.")] = None,
     overrides: shared.SearchOverrides = None,
     apart: shared.Apart = False,
     which: shared.Which = "best",
@@ -64,7 +58,7 @@ def command(
         lines = f"its lines: --input {typed(prompt)}" if kind == "texts" else "give the words to begin with"
         remark_file_name(prompt, lines)
     if kind == "texts":
-        _texts(loaded, prompt, json=json, which=which, device=device, **given)
+        _texts(loaded, prompt, json=json, **given)
         return
     report = generate(loaded, prompt or "", **given)
     print_json(report) if json else say(report.text)

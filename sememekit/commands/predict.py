@@ -17,8 +17,7 @@ EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
 def command(
     run: Run,
     file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", help="Texts, or pairs with TAB between, or a file as for preprocess; else stdin."),
+        Path | None, typer.Argument(metavar="[FILE]", help="Texts, pairs with TAB, or a file of preprocess. Default: stdin.")
     ] = None,
     which: Which = "best",
     errors: Errors = "strict",
@@ -31,9 +30,10 @@ def command(
     "text TAB label", is a header. Blank lines stay blank, so that the table can be pasted beside the file.
     """
     from sememekit.analysis.predict import PredictionReport, predict
+    from sememekit.runs.run import Run as LoadedRun
 
     file = None if str(file) == "-" else file
-    predictions = predict(run, file, errors=errors, which=which, device=device)  # it reads no text yet
+    predictions = predict(LoadedRun.open(run, which=which, device=device), file, errors=errors)  # it reads no text yet
     try:
         there = file is None or file.exists()
     except OSError:  # a whole text is too long for a name

@@ -27,9 +27,7 @@ def command(
     segmenter: Annotated[str | None, shared.segmenter_option("fmm")] = None,
     lexicon: shared.SegmenterLexicons = None,
     hmm: shared.Hmm = False,
-    model: Annotated[
-        Path | None, option("--model", "A trained lattice model, or a SentencePiece model.", metavar="RUN|FILE")
-    ] = None,
+    model: Annotated[Path | None, option("--model", "Lattice run or SentencePiece model.", metavar="RUN|FILE")] = None,
     decode: shared.Decode = None,
     which: Annotated[WhichName | None, option("--which", "Checkpoint: the best by validation, or the last.")] = None,
     device: shared.DeviceIfGiven = None,
@@ -52,11 +50,12 @@ def command(
     with input_stream(file) as source:
         if model is not None and model.is_dir():
             from sememekit.runs.lattices import open_reader, segment_raw
+            from sememekit.runs.run import Run as LoadedRun
 
             if segmenter is not None or lexicon or hmm:
                 told = "leave --segmenter, --lexicon and --hmm out"
                 raise ConfigError(f"segment --model RUN: the run has its own way to cut text; {told}")
-            reader = open_reader(model, "segment --model", **given(which=which, device=device))
+            reader = open_reader(LoadedRun.open(model, which=which, device=device), "segment --model")
             lines = segment_raw(reader, source, name=name, faults=faults, **given(decoding=decode))
         else:
             if decode is not None or which is not None or device is not None:

@@ -100,16 +100,23 @@ def unpack(
     """
     target = folder / f"{name or source.split or 'text'}.unpacked"
     packing, form = form_of(source.path.name)
-    if isinstance(source.path, Path) and source.path.is_dir():
-        return _unpack_folder(source.path, target, faults)
-    with opening(Path(str(source.path)), DataError):
-        if isinstance(source.path, Path) and not packing and (column is None or not form) and form != ".parquet":
-            with source.path.open("rb") as file:
+    path = source.path
+    if isinstance(path, Path) and path.is_dir():
+        return _unpack_folder(path, target, faults)
+    form = form if column is not None or form == ".parquet" else ""
+    with opening(Path(str(path)), DataError):
+        if isinstance(path, Path) and not packing and not form:
+            with path.open("rb") as file:
                 digest, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             if size == 0:
-                raise DataError(f"{source.path}: the file is empty")
-            return Unpacked(source.path, size, digest, size)
-        return _unpack(source.path, target, faults, form if column is not None or form == ".parquet" else "", column)
+                raise DataError(f"{path}: the file is empty")
+            return Unpacked(path, size, digest, size)
+        raw, text = _Counted(), _Counted()
+        with target.open("wb") as out:
+            out.writelines(map(text.add, _texts(path, target, raw, faults, form, column)))
+        if raw.size == 0 or text.size == 0:
+            raise DataError(f"{path}: the file is empty" if not form else f"{path}: no text in the column {column!r}")
+        return Unpacked(target, raw.size, raw.hexdigest(), text.size, text.hexdigest())
 
 
 def form_of(name: str) -> tuple[str, str]:
@@ -127,23 +134,11 @@ def _unpack_folder(folder: Path, target: Path, faults: FaultCounter) -> Unpacked
             with opening(path, DataError):
                 content = decoded(path.read_bytes(), str(path), faults)
             if content is not None:
-                line = json.dumps({"text": content, "label": path.parent.name}, ensure_ascii=False).encode() + b"\n"
-                text.add(line)
-                out.write(line)
+                record = {"text": content, "label": path.parent.name}
+                out.write(text.add(json.dumps(record, ensure_ascii=False).encode() + b"\n"))
     if text.size == 0:
         raise DataError(f"{folder}: no LABEL/NAME.txt; a folder of labelled texts has a folder of .txt files for each label")
     return Unpacked(target, text.size, text.hexdigest(), text.size, text.hexdigest())
-
-
-def _unpack(path: Any, target: Path, faults: FaultCounter, form: str, column: str | None) -> Unpacked:
-    raw, text = _Counted(), _Counted()
-    with target.open("wb") as out:
-        for block in _texts(path, target, raw, faults, form, column):
-            text.add(block)
-            out.write(block)
-    if raw.size == 0 or text.size == 0:
-        raise DataError(f"{path}: the file is empty" if not form else f"{path}: no text in the column {column!r}")
-    return Unpacked(target, raw.size, raw.hexdigest(), text.size, text.hexdigest())
 
 
 class _Counted:
@@ -153,9 +148,10 @@ class _Counted:
         self.size, self._digest = 0, hashlib.sha256()
         self.hexdigest = self._digest.hexdigest
 
-    def add(self, block: bytes) -> None:
+    def add(self, block: bytes) -> bytes:
         self.size += len(block)
         self._digest.update(block)
+        return block
 
 
 def _texts(path: Any, target: Path, raw: _Counted, faults: FaultCounter, form: str, column: str | None) -> Iterator[bytes]:
@@ -166,8 +162,7 @@ def _texts(path: Any, target: Path, raw: _Counted, faults: FaultCounter, form: s
     elif form == ".parquet":  # read from its end: a whole copy is needed
         copy = target.with_suffix(".parquet")
         with copy.open("wb") as out:
-            for block in blocks:
-                out.write(block)
+            out.writelines(blocks)
         yield from texts_of_parquet(copy, str(path), column)
         copy.unlink()
     else:
@@ -178,7 +173,7 @@ def _unpacked_blocks(path: Any, raw: _Counted, faults: FaultCounter) -> Iterator
     """The bytes of a file in blocks, decompressed."""
     packing, size = packing_of(path.name), 0
     with path.open("rb") as file:
-        blocks = _read_blocks(file, raw)
+        blocks = map(raw.add, iter(lambda: file.read(BLOCK), b""))
         try:
             for block in unpack_blocks(packing, blocks) if packing else blocks:
                 yield block
@@ -195,9 +190,3 @@ def _unpacked_blocks(path: Any, raw: _Counted, faults: FaultCounter) -> Iterator
         except DamagedArchiveError as error:
             remedy = "fetch it again" if size else f"is it packed at all? if it is not, take {packing} off its name"
             raise DataError(f"{path}: damaged after {size} bytes of text: {error}; {remedy}") from None
-
-
-def _read_blocks(file: Any, raw: _Counted) -> Iterator[bytes]:
-    while block := file.read(BLOCK):
-        raw.add(block)
-        yield block

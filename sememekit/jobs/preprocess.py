@@ -39,8 +39,6 @@ def preprocess(
         ConfigError: for settings that do not fit.
         DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
     """
-    from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
-
     settings = settings or PreprocessSettings()
     given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None
     corpus = open_corpus(

@@ -13,7 +13,6 @@ from sememekit.config import Record, check_table, merge_tables
 from sememekit.engines.base import engine_of
 from sememekit.errors import CheckpointError, SememekitError
 from sememekit.files import read_sealed, replace_file, sealed, typed
-from sememekit.jobs.on_engine import open_trainings
 from sememekit.jobs.train import TrainReport
 from sememekit.jobs.trainings import train_all
 from sememekit.progress import Progress, silent
@@ -119,7 +118,7 @@ def train_seeds(
             on_report,
             asked_to_stop,
             at_once=jobs,
-            open_trainings=lambda: open_trainings(engine, jobs, out),
+            engine=engine,
             in_words=lambda name, error: _of_run(out / name, error),
             on_remark=on_remark,
         )

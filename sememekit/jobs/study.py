@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sememekit.config import Record, apply_overrides, differences
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
 from sememekit.files import is_there, read_object
-from sememekit.jobs.on_engine import open_trainings
 from sememekit.jobs.space import Space, Value, combinations_of, overrides_of
 from sememekit.jobs.train import Position
-from sememekit.jobs.trainings import Failed, Message, Trained, show_position
+from sememekit.jobs.trainings import Failed, Message, Trained, Trainings, show_position
 from sememekit.progress import Progress
 from sememekit.runs.plan import read_plan
 from sememekit.training import EpochReport, metrics
@@ -159,7 +158,7 @@ class Study:
         DataError, CheckpointError: of a trial; the others were stopped with checkpoints. Raises TrainingError: a process died.
         """
         unfinished = self._unfinished()
-        with open_trainings(engine, jobs, self.out) as trainings:
+        with Trainings(engine, jobs, self.out) as trainings:
 
             def begin_more() -> None:
                 while len(trainings.running) < jobs and (unfinished or not self.is_spent()):
@@ -168,13 +167,8 @@ class Study:
                     self.running[name] = trial
                     trainings.begin(name, self._table_of(trial), self.out / name)
 
-            def death(name: str, code: int) -> TrainingError:
-                return TrainingError(
-                    f"training of {self.out / name} ended with exit code {code} before it was done (out of memory?); "
-                    "the same sweep command goes on, with --jobs 1 in less memory"
-                )
-
-            for name, message in trainings.messages(begin_more, asked_to_stop, death):
+            go_on = "the same sweep command goes on, with --jobs 1 in less memory"
+            for name, message in trainings.messages(begin_more, asked_to_stop, go_on):
                 if isinstance(message, Position):
                     show_position(progress, name, message)
                 if self._take(name, message):

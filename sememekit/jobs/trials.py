@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import count, islice
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit import __version__
-from sememekit.analysis.signatures import of_text
+from sememekit.analysis.scored_runs import of_text
 from sememekit.claims.chain import SHOWN_OUT, SHOWN_ROOT, TURNS, Step, Timing, Trial, folder_of, unpacked
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.engines.base import Engine
@@ -40,7 +41,7 @@ def run_trials(
 ) -> None:
     """Run every trial whose result is not there, ``jobs`` of them at a time.
 
-    Two that share a run are never run at once. The commands of the trials are processes; threads of this one wait for them.
+    Trials that share a run follow each other. The commands of the trials are processes; threads of this one wait for them.
 
     Args:
         trials: the first ones begin, and each of the others when one is done.
@@ -51,9 +52,11 @@ def run_trials(
 
     Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
     """
-    pending = [trial for trial in trials if not trial.result.is_file()]
-    busy, failed = set[Path](), list[BaseException]()
-    turn = threading.Condition()
+    groups: dict[Path, list[Trial]] = {}
+    for trial in trials:
+        if not trial.result.is_file():
+            groups.setdefault(trial.run, []).append(trial)
+    failed, turn = list[BaseException](), threading.Lock()
     environment = {"OMP_NUM_THREADS": "1", **os.environ} if jobs > 1 else dict(os.environ)
 
     def stopping() -> bool:
@@ -63,38 +66,22 @@ def run_trials(
         with turn:
             say(trial, line)
 
-    def take() -> Trial | None:
-        with turn:
-            while pending and not stopping():
-                free = next((trial for trial in pending if trial.run not in busy), None)
-                if free is not None:
-                    pending.remove(free)
-                    busy.add(free.run)
-                    return free
-                turn.wait(0.2)
-        return None
-
-    def work() -> None:
-        while (trial := take()) is not None:
-            try:
+    def work(group: Sequence[Trial]) -> None:
+        try:
+            for trial in group:
+                if stopping():
+                    raise Stopped
                 say_alone(trial, "")
                 run_trial(trial, partial(say_alone, trial), stopping, environment, engine)
-            except BaseException as error:
-                failed.append(error)
-            with turn:
-                busy.discard(trial.run)
-                turn.notify_all()
+        except BaseException as error:
+            failed.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(min(jobs, len(pending)))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive():  # signals reach a main thread that waits in short turns
-            thread.join(0.2)
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(work, group) for group in groups.values()]
+        while wait(futures, 0.2).not_done:
+            pass  # signals reach a main thread that waits in short turns
     if failed:
         raise next((error for error in failed if not isinstance(error, Stopped)), failed[0])
-    if pending:
-        raise Stopped
 
 
 def run_trial(

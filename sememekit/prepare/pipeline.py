@@ -32,7 +32,7 @@ from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import naming, sole_writer, sync_to_disk
-from sememekit.prepare.encode import IdWriter
+from sememekit.prepare.encode import write_splits
 from sememekit.prepare.merge import count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.reading import MARKER, read_sources
@@ -123,9 +123,7 @@ class Pipeline:
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         shards = [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
-        with IdWriter(engine, target, vocabulary, self._progress) as writer:
-            corpus, seed = self._corpus, self._settings.seed
-            splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
+        splits = write_splits(engine, target, vocabulary, shards, self._corpus, self._settings.seed, self._progress)
         examples = self._corpus.annotate(target, shards)
         ends = sum(one.sentences for one in splits.values()) if self._end_of_sentence else 0
         if sum(one.tokens - one.unknown for one in splits.values()) <= ends:

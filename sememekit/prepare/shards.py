@@ -19,6 +19,7 @@ import json
 import pickle
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
@@ -172,15 +173,14 @@ class ShardJob(NamedTuple):
 
 
 class ShardTask(NamedTuple):
-    """One shard for a process of an engine: the pickled job, its SHA-256, and what is its own."""
+    """One shard for a process of an engine: the pickled job, and what is its own."""
 
-    digest: str
     job: bytes
     span: Span
     key: str
 
     def run(self) -> ShardResult:
-        job = _job(self)
+        job = _unpickled(self.job)
         return process_shard(self.span, self.key, job.folder, job.corpus, job.segmenter, job.end, job.errors)
 
 
@@ -197,23 +197,17 @@ def run_shards(
     todo = [(span, key) for span, key in zip(spans, keys, strict=True) if key not in results]
     progress("shards", finished := len(results), len(keys))
     pickled = pickle.dumps(job)
-    digest = hashlib.sha256(pickled).hexdigest()
-    _jobs[digest] = job
-    tasks = [ShardTask(digest, pickled, span, key) for span, key in todo]
+    tasks = [ShardTask(pickled, span, key) for span, key in todo]
     try:
         found = engine.in_order(ShardTask.run, tasks, lambda done: progress("shards", finished + done, len(keys)))
         results |= {task.key: result for task, result in zip(tasks, found, strict=True)}
     finally:
-        _jobs.clear()
+        _unpickled.cache_clear()
     return [results[key] for key in keys]
 
 
-_jobs: dict[str, ShardJob] = {}
-"""The job at hand, unpickled: opening a segmenter takes longer than many a shard."""
-
-
-def _job(task: ShardTask) -> ShardJob:
-    if task.digest not in _jobs:
-        _jobs.clear()
-        _jobs[task.digest] = pickle.loads(task.job)  # the command pickled it for this call
-    return _jobs[task.digest]
+@lru_cache(maxsize=1)
+def _unpickled(job: bytes) -> ShardJob:
+    """The job at hand, which the command pickled: opening a segmenter takes longer than many a shard."""
+    opened: ShardJob = pickle.loads(job)
+    return opened

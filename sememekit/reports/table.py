@@ -176,6 +176,7 @@ class Views(NamedTuple):
 class Shown(Generic[ReportType]):
     """A report of sememekit with the page that its command writes; a notebook shows the page.
 
+    >>> from sememekit.reports.table import Shown, Views
     >>> shown = Shown({"a": 1}, Views(lambda report: f"<p>{report['a']}</p>", lambda report: []))
     >>> shown.report, shown.html
     ({'a': 1}, '<p>1</p>')

@@ -1,7 +1,7 @@
 """Sampling text from a language model."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 from sememekit.config import Record, Seed
 from sememekit.errors import ConfigError
 from sememekit.files import RunWarning
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, warn_uncut
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.scripts import HAN
@@ -43,8 +43,6 @@ def generate(
     top_k: int = 0,
     unknown: bool = False,
     seed: Seed = 1,
-    device: str = "auto",
-    which: Which = "best",
 ) -> GenerateReport:
     """Sample words from a trained model, one after the other; arguments as ``sememekit generate --help``.
 
@@ -55,8 +53,28 @@ def generate(
 
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
+    drawn = stream_words(run, prompt, num_tokens=num_tokens, temperature=temperature, top_k=top_k, unknown=unknown, seed=seed)
+    while True:
+        try:
+            next(drawn)
+        except StopIteration as end:
+            report: GenerateReport = end.value
+            return report
+
+
+def stream_words(
+    run: Path | Run,
+    prompt: str,
+    *,
+    num_tokens: int,
+    temperature: float,
+    top_k: int,
+    unknown: bool,
+    seed: int,
+) -> Generator[str, None, GenerateReport]:
+    """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k)
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     form = loaded.form()
     words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
@@ -73,16 +91,18 @@ def generate(
         log_probs = (counts / counts.sum()).log()
         read = added = [draw(log_probs)]
         nats = -float(log_probs[added[0]])
-    with torch.no_grad():
-        state = task.encoder.start(1)
-        ids = torch.tensor(read, device=task.device)[:, None]
-        while len(added) < num_tokens:
+        yield vocabulary.token(added[0])
+    state = task.encoder.start(1)
+    ids = torch.tensor(read, device=task.device)[:, None]
+    while len(added) < num_tokens:
+        with torch.no_grad():  # it belongs to the thread, so it ends before the word is given away
             hidden, state = task.contexts(ids, state)
             log_probs = task.decoder.log_probs(hidden[-1])[0].double().cpu()
-            word = draw(log_probs)
-            nats -= float(log_probs[word])
-            added = [*added, word]
-            ids = torch.tensor([[word]], device=task.device)
+        word = draw(log_probs)
+        nats -= float(log_probs[word])
+        added = [*added, word]
+        ids = torch.tensor([[word]], device=task.device)
+        yield vocabulary.token(word)
     return GenerateReport(
         prompt=tuple(vocabulary.decode(words)),
         tokens=tuple(vocabulary.decode(added)),

@@ -141,6 +141,13 @@ class SememeGraph:
         members = [number for ids in sets for number in ids]
         return np.array(set_of_word, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
 
+    def edges(self) -> tuple[Integers, Integers]:
+        """The sense and the sememe of each edge, (edges,) int64: sense by sense, within a sense by the number of the sememe."""
+        sizes = np.diff(self.set_offsets)[self.sense_set]
+        sense = np.repeat(np.arange(self.num_senses), sizes)
+        within = np.arange(len(sense)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return sense, self.set_sememes[self.set_offsets[self.sense_set[sense]] + within]
+
     @property
     def has_structure(self) -> bool:
         """Whether the place in its definition is known of any sememe of any sense."""

@@ -206,8 +206,6 @@ def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> NDArray[np
 
 def word_sememes(graph: SememeGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Every pair of a word and a sememe of any of its senses, once: words (n,), rising, and sememes (n,), rising in a word."""
-    sizes = np.diff(graph.set_offsets)[graph.sense_set]
-    sense = np.repeat(np.arange(graph.num_senses), sizes)
-    edge = np.arange(len(sense)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + graph.set_offsets[graph.sense_set][sense]
-    keys = np.unique(graph.word_of_sense[sense] * graph.num_sememes + graph.set_sememes[edge])
+    sense, sememe = graph.edges()
+    keys = np.unique(graph.word_of_sense[sense] * graph.num_sememes + sememe)
     return keys // graph.num_sememes, keys % graph.num_sememes

@@ -86,14 +86,10 @@ class _SememeVectors:
     """
 
     def __init__(self, graph: SememeGraph) -> None:
-        set_sizes = np.diff(graph.set_offsets)
-        pairs_of_sense = set_sizes[graph.sense_set]
-        sense = np.repeat(np.arange(graph.num_senses), pairs_of_sense)
-        within = np.arange(len(sense)) - np.repeat(np.cumsum(pairs_of_sense) - pairs_of_sense, pairs_of_sense)
-        sememe = graph.set_sememes[graph.set_offsets[graph.sense_set[sense]] + within]
+        sense, sememe = graph.edges()
         word = graph.word_of_sense[sense]
         rarity = np.where(graph.senses_per_sememe > 1, np.log(graph.num_senses / graph.senses_per_sememe), 0.0)
-        share = rarity[sememe] / (np.diff(graph.sense_offsets)[word] * pairs_of_sense[sense])
+        share = rarity[sememe] / (np.diff(graph.sense_offsets)[word] * np.bincount(sense)[sense])
         keys, position = np.unique(word * graph.num_sememes + sememe, return_inverse=True)
         weight = np.bincount(position, weights=share)
         word_of_pair = keys // graph.num_sememes

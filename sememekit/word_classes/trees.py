@@ -1,6 +1,7 @@
 """Binary trees whose leaves are words, from counts or from an order of words; deterministic, without torch."""
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import final
 
 import numpy as np
@@ -50,28 +51,15 @@ def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
     Of equal weights the words come before the nodes made of them, and words by falling id, which keeps the longest path as
     short as possible.
     """
-    size = len(counts)
-    weight = np.maximum(counts, 1).tolist()
-    leaves = sorted(range(size), key=lambda word: (weight[word], -word))
+    # (weight, whether it is a node that was made, order among its like, number as in ``_numbered``)
+    heap = [(weight, False, -word, -1 - word) for word, weight in enumerate(np.maximum(counts, 1).tolist())]
+    heapify(heap)
     made: list[tuple[int, int]] = []
-    made_weight: list[int] = []
-    next_leaf, next_made = 0, 0
-    for _ in range(size - 1):
-        pair, total = [], 0
-        for _ in range(2):
-            leaf_left, made_left = next_leaf < size, next_made < len(made)
-            if leaf_left and not (made_left and made_weight[next_made] < weight[leaves[next_leaf]]):
-                word = leaves[next_leaf]
-                next_leaf += 1
-                pair.append(-1 - word)
-                total += weight[word]
-            else:
-                pair.append(next_made)
-                total += made_weight[next_made]
-                next_made += 1
-        made.append((pair[0], pair[1]))
-        made_weight.append(total)
-    return _numbered(made, root=size - 2, num_words=size)
+    for number in range(len(counts) - 1):
+        (first, *_, left), (second, *_, right) = heappop(heap), heappop(heap)
+        made.append((left, right))
+        heappush(heap, (first + second, True, number, number))
+    return _numbered(made, root=len(counts) - 2, num_words=len(counts))
 
 
 def balanced_tree(line: NDArray[np.integer], counts: NDArray[np.integer]) -> WordTree:

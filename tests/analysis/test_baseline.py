@@ -58,7 +58,7 @@ def test_the_custom_of_the_data_set(pairs: Path) -> None:
 def test_on_the_command_line(pairs: Path) -> None:
     shown = CliRunner().invoke(app, ["eval", str(pairs), "--baseline", "lead", "--split", "valid"])
     assert shown.exit_code == 0
-    assert "ROUGE-1 (gigaword)" in shown.stdout
+    assert "in per cent: gigaword" in shown.stdout
     assert "metric:rouge|unit:word" in shown.stdout
     found = json.loads(CliRunner().invoke(app, ["eval", str(pairs), "--baseline", "lead", "--json"]).stdout)
     assert found["scores"][0]["values"][0]["value"] == pytest.approx(4 / 11)

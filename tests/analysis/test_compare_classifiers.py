@@ -15,15 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.compare_runs import TEST, RunsComparison, _tested, compare
-from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate
-from sememekit.analysis.evaluate_seeds import evaluate_seeds
+from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate, evaluate_seeds
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError
 from sememekit.jobs.train import train
-from sememekit.measure.intervals import Interval, seed_difference
-from sememekit.measure.rates import rate_difference
+from sememekit.measure.intervals import Interval, rate_difference, seed_difference
 from sememekit.measure.sides import SCALES
-from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
+from sememekit.reports.perplexity import csv_text, curves, latex_text, rows
 from sememekit.runs.classifier import load_classifier
 from sememekit.training import RunFolder
 from tests.small_examples import ExamplePlace
@@ -61,7 +59,7 @@ def accuracy_of_run(run: str | Path) -> LabelMetrics:
 
 def right(run: Path, examples: ExamplePlace) -> np.ndarray:
     """(n,) ones where the label of a test example is the right one, asked for one example after the other."""
-    classifier = load_classifier(run, device="cpu")
+    classifier = load_classifier(run)
     split = examples.pairs.examples("test")
     chosen = [classifier.task.probabilities([split.texts(number)]).argmax() for number in range(len(split))]
     return (np.array(chosen) == split.labels).astype(np.float64)

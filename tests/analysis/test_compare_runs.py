@@ -16,13 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.compare_runs import RunsComparison, compare, runs_of
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.jobs.train import train
 from sememekit.measure.intervals import seed_difference
-from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
+from sememekit.reports.perplexity import csv_text, curves, latex_text, rows
 from sememekit.runs.run import Run
 from sememekit.tasks.base import Task
 from sememekit.tasks.language_model import LanguageModel

@@ -13,8 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
-from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.evaluate_ppl import PerplexityReport, compare_ppl, evaluate_ppl
 from sememekit.analysis.groupings import Grouping
 from sememekit.analysis.scored_runs import TextSums
 from sememekit.analysis.word_groups import word_kinds

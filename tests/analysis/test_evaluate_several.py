@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_seeds import evaluate_seeds
-from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
+from sememekit.analysis.evaluate import evaluate_seeds
+from sememekit.analysis.evaluate_ppl import PerplexityComparison, compare_ppl, evaluate_ppl
 from sememekit.analysis.scored_runs import TextSums
 from sememekit.analysis.word_groups import WordKind
 from sememekit.commands._program import app
@@ -198,7 +197,7 @@ def test_runs_that_cannot_stand_in_one_table_are_refused(
     with pytest.raises(ConfigError, match="two runs or more"):
         compare_ppl(runs_of(softmax))
     with monkeypatch.context() as patch:
-        patch.setattr("sememekit.analysis.evaluate_several.score_texts", None)  # refused before anything is scored
+        patch.setattr("sememekit.analysis.evaluate_ppl.score_texts", None)  # refused before anything is scored
         with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
             compare_ppl(runs_of(softmax, ending))
         agree = "add --batch-size 3 --dtype float32"

@@ -9,8 +9,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.analysis.explanations.predicted import PredictedWord
-from sememekit.analysis.explanations.sememes import SenseShare, is_rare
+from sememekit.analysis.explanations.sememes import PredictedWord, SenseShare, is_rare
 from sememekit.analysis.explanations.words import Explanation, explain
 from sememekit.analysis.senses.tagging import tag
 from sememekit.commands._printing import show

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.compare_runs import compare
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.analysis.explanations.lattice import _edges, explain_embeddings, explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands._program import app

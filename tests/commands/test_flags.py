@@ -92,10 +92,11 @@ def test_no_word_of_a_help_page_is_cut(name: str, columns: int) -> None:
     result = runner.invoke(app, [*name.split()[1:], "--help"], env={"COLUMNS": str(columns), "TERM": "dumb"})
     assert max(map(len, result.stdout.splitlines())) <= columns
     assert "…" not in result.stdout.replace("[…", "")
-    options = [param for param in LEAVES[name].params if param.param_type_name == "option"]
+    shown = [param for param in LEAVES[name].params if not getattr(param, "hidden", False)]
+    options = [param for param in shown if param.param_type_name == "option"]
     second = {flag for param in options for flag in param.secondary_opts}  # below the name, in the middle of the help
     flat = " ".join(word for word in re.sub("[│╭╮╰╯─]", " ", result.stdout).split() if word not in second)
-    texts = [*LEAVES[name].help.split("\n\n"), *(param.help or "" for param in LEAVES[name].params)]
+    texts = [*LEAVES[name].help.split("\n\n"), *(param.help or "" for param in shown)]
     texts += [f"[{param.metavar}]" for param in options if param.metavar]
     assert {flag for param in options for flag in (*param.opts, *param.secondary_opts)} <= set(
         result.stdout.replace(",", " ").split()

@@ -13,8 +13,8 @@ from sememekit import load_run
 from sememekit.analysis.senses.evaluation import evaluate_senses
 from sememekit.analysis.senses.gold import read_gold
 from sememekit.analysis.senses.inventory import inventory_of
-from sememekit.analysis.senses.measured import FILE
 from sememekit.analysis.senses.tagger import LineReader, SenseTagger
+from sememekit.analysis.senses.tagging import FILE
 from sememekit.commands._program import app
 from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.preprocess import preprocess

@@ -10,8 +10,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.analysis.extended_words import compare_extended
 from sememekit.commands._program import app
 from sememekit.data.prepared import PreparedData

@@ -100,9 +100,7 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
     if faults.policy == "strict":
         code = ord(found[0])
         raise DataError(f"{where}: half a surrogate pair (\\u{code:04x}), which is no character; mend the file{faults.choices}")
-    faults.add("invalid_utf8")
-    if faults.policy == "skip":
-        faults.add("skipped_lines")
+    if not faults.keeps("invalid_utf8"):
         return None
     mended: dict[str, Any] = json.loads(_SURROGATE.sub("\ufffd", text))
     return mended

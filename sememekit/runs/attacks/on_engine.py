@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from functools import lru_cache
@@ -32,7 +31,6 @@ _SHARES: Final = ".parts"
 _STOP: Final = "stop"
 _EXAMPLES: Final = 32
 """Examples of a share: what a process that is not lost but slow keeps the others waiting for, at most."""
-_LOOK_EVERY: Final = 0.2
 
 
 class AttackCall(NamedTuple):
@@ -134,24 +132,18 @@ def run_on_engine(
         Share(call, begun.parts.data.sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
         for first in range(0, len(left), size)
     ]
-    ended = threading.Event()
 
-    def watch() -> None:
-        while not ended.wait(_LOOK_EVERY):
-            if should_stop():
-                (folder / _STOP).touch()
-            progress("examples", done + sum(_num_lines(path) for path in folder.glob("*.jsonl")), total)
+    def look() -> None:
+        if should_stop():
+            (folder / _STOP).touch()
+        progress("examples", done + sum(_num_lines(path) for path in folder.glob("*.jsonl")), total)
 
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
     try:
         with open_engine(engine, workers, folder) as opened:
-            for _, (texts, calls) in opened.map(Share.run, tasks):
+            for _, (texts, calls) in opened.map(Share.run, tasks, look):
                 begun.parts.named.victim.texts_asked += texts
                 begun.parts.named.victim.calls += calls
     finally:
-        ended.set()
-        watching.join()
         found = gather(begun)
     progress("examples", done + found, total)
     if done + found < total:

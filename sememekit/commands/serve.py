@@ -1,0 +1,112 @@
+"""The subcommand serve: the workbench and the endpoint on runs (``sememekit.serve``)."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sememekit.commands._options import LEXICON, Device, Quiet, option
+from sememekit.commands._printing import remark, say
+from sememekit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sememekit.serve.gate import App
+
+EXAMPLES = ("sememekit serve", "sememekit serve runs/sdlm runs/softmax --port 8080")
+
+
+def command(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Folders of trained models. Default: those of quickstart.")
+    ] = None,
+    host: Annotated[str, option("--host", "Address to listen on; off loopback a token is asked for.")] = "127.0.0.1",
+    port: Annotated[int, option("--port", "Port; 0 takes a free one.", min=0, max=65535)] = 8700,
+    token: Annotated[
+        str | None, option("--token", "Token that requests carry. Default: none on loopback, else drawn.", show_default=False)
+    ] = None,
+    save: Annotated[Path, option("--save", "Folder for saved annotations and ratings.")] = Path("workbench"),
+    sources: Annotated[
+        list[str] | None, option("--source", "Lexicon of substitutes in attacks.", metavar=LEXICON, show_default="open")
+    ] = None,
+    browser: Annotated[bool, option("--browser/--no-browser", "Open the page in a browser.")] = True,
+    device: Device = "auto",
+    quiet: Quiet = False,
+) -> None:
+    """Open a local page on trained models: type a context, change annotations, attack a text; and a REST endpoint.
+
+    Nothing leaves the machine. Stop it with Ctrl-C; what was saved stays.
+    """
+    try:
+        import fastapi  # noqa: F401  # asked first, so that nothing is read in vain
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise ConfigError("serve needs FastAPI and uvicorn; run: pip install 'sememekit[serve]'") from None
+    from sememekit.serve.app import make_app
+    from sememekit.serve.gate import is_loopback
+    from sememekit.serve.runs import Bench, quickstart_runs
+    from sememekit.serve.worker import Worker
+
+    bench = Bench(runs or quickstart_runs(), sources or ["open"], save, device)
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(24)
+    listening = _listen(host, port)
+    remark(f"reading {', '.join(bench.runs)}", quiet)
+    bench.warm_up()
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}/" + (f"#token={token}" if token else "")
+    say(address)
+    if browser:
+        webbrowser.open(address)
+    remark("stop with Ctrl-C", quiet)
+    run_server(make_app(bench, Worker(), host, token), listening)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket on an address. Raises ConfigError: the address is taken, or none of this machine."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        reason = error.strerror or str(error)
+        raise ConfigError(f"cannot listen on {host}, port {port}: {reason}; --port 0 takes a free port") from None
+    return listening
+
+
+def run_server(app: App, listening: socket.socket) -> None:
+    """Serve until a signal asks to stop; what is answered then is finished first."""
+    import uvicorn
+
+    from sememekit.signals import stop_signals
+
+    class Server(uvicorn.Server):
+        """Stops by the signals of ``sememekit.signals``, and then ends as a command that is done."""
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            with stop_signals() as self.asked_to_stop:
+                yield
+
+        async def on_tick(self, counter: int) -> bool:
+            self.should_exit |= self.asked_to_stop()
+            return await super().on_tick(counter)
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        timeout_keep_alive=30,
+        ws="none",
+    )
+    Server(config).run(sockets=[listening])

@@ -1,0 +1,140 @@
+"""What every request passes before it is read: who may ask, from where, and how much."""
+
+import asyncio
+import json
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from ipaddress import ip_address
+from typing import Any, Final
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MOST_BYTES: Final = 256 * 1024
+"""Bytes of a request at most; more are refused with 413 and not read."""
+BODY_SECONDS: Final = 10.0
+"""Seconds in which a request must have arrived."""
+
+_HEADERS: Final = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is reached from this machine alone."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Gate:
+    """An ASGI application before another one.
+
+    It refuses a ``Host`` that is no address of the server (a page of a foreign name that was pointed at this machine), an
+    ``Origin`` other than the host, a request of the endpoint without the token where there is one, a body that is not JSON, too
+    large or too slow. It adds headers that keep a page to this server. Nothing allows another origin to read an answer.
+
+    Args:
+        host: the address that the server listens on.
+        token: what ``Authorization: Bearer TOKEN`` must name; None asks for none.
+    """
+
+    def __init__(self, app: App, host: str, token: str | None, *, seconds: float = BODY_SECONDS) -> None:
+        self._app, self._host, self._token, self._seconds = app, host.strip("[]"), token, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return None
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+                message = {**message, "headers": [*message.get("headers", []), *own]}
+            await send(message)
+
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        refusal = self._refusal(scope, headers)
+        body = b""
+        if refusal is None and scope["method"] == "POST":
+            try:
+                body = await asyncio.wait_for(self._read(receive, headers.get("content-length", "")), self._seconds)
+            except TimeoutError:
+                refusal = 408, f"the request did not arrive within {self._seconds:g} s"
+            except ConnectionError:
+                return None
+            except ValueError:
+                refusal = 413, f"the request has more than {MOST_BYTES:,} bytes"
+        if refusal is not None:
+            return await _refuse(send_with_headers, *refusal)
+        sent = False
+
+        async def replay() -> MutableMapping[str, Any]:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return await self._app(scope, replay, send_with_headers)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._is_own(host):
+            return 421, "the Host of the request is not this server"
+        if origin is not None and origin.partition("://")[2] != host:
+            return 403, "requests of other pages are refused"
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return 405, "allowed are GET and POST"
+        if scope["method"] == "POST" and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return 415, "the request must be JSON, with Content-Type: application/json"
+        if self._token is not None and scope["path"].startswith("/v1/"):
+            kind, _, given = headers.get("authorization", "").partition(" ")
+            same = secrets.compare_digest(given.strip().encode(), self._token.encode())
+            if kind.lower() != "bearer" or not same:
+                return 401, "give the token that the server printed: Authorization: Bearer TOKEN"
+        return None
+
+    def _is_own(self, host: str) -> bool:
+        """Whether a ``Host`` names this server. Off loopback any address in numbers does, since no foreign name is one."""
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() and not host.endswith("]") else host
+        name = name.strip("[]").lower()
+        if name == self._host.lower() or is_loopback(name):
+            return True
+        try:
+            return not is_loopback(self._host) and bool(ip_address(name))
+        except ValueError:
+            return False
+
+    async def _read(self, receive: Receive, announced: str) -> bytes:
+        if announced.isdecimal() and int(announced[:12]) > MOST_BYTES:
+            raise ValueError
+        parts, size, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ConnectionError
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > MOST_BYTES:
+                raise ValueError
+            more = message.get("more_body", False)
+        return b"".join(parts)
+
+
+async def _refuse(send: Send, status: int, message: str) -> None:
+    body = json.dumps({"error": message}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if status in (408, 413):  # the rest of the body is not read
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
