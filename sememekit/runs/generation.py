@@ -1,7 +1,7 @@
 """Sampling text from a language model."""
 
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -66,12 +66,9 @@ def generate(
         device=device,
         which=which,
     )
-    while True:
-        try:
-            next(drawn)
-        except StopIteration as end:
-            report: GenerateReport = end.value
-            return report
+    *_, report = drawn
+    assert isinstance(report, GenerateReport)
+    return report
 
 
 def stream_words(
@@ -85,8 +82,8 @@ def stream_words(
     seed: int,
     device: str,
     which: Which,
-) -> Generator[str, None, GenerateReport]:
-    """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
+) -> Iterator[str | GenerateReport]:
+    """Give each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k)
     loaded = Run.open(run, which=which, device=device)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
@@ -117,7 +114,7 @@ def stream_words(
         added = [*added, word]
         ids = torch.tensor([[word]], device=task.device)
         yield vocabulary.token(word)
-    return GenerateReport(
+    yield GenerateReport(
         prompt=tuple(vocabulary.decode(words)),
         tokens=tuple(vocabulary.decode(added)),
         text=_text(vocabulary, [*words, *added]),

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from sememekit.errors import ConfigError
-from sememekit.notebook.run import METHODS, Run
+from sememekit.notebook.run import Run
 from sememekit.runs.attacks.victims import NamedVictim, open_victim
 from sememekit.sememes.overlay import Change, apply_changes, write_overlay
 from sememekit.serve.questions import GivenChange
@@ -70,11 +70,6 @@ class ServedRun(Run):
     def options(self) -> dict[str, Any]:
         """Its weights and device, as functions take them, so that they do not open it again."""
         return {"which": self._which, "device": self.settings.device}
-
-    @property
-    def methods(self) -> list[str]:
-        """What it can be asked."""
-        return [name for name, kinds in METHODS.items() if kinds & self.kinds]
 
 
 class Bench:

@@ -2,16 +2,14 @@
 import { barsPicture } from "./draw.js";
 import { announce, button, card, chips, el, problem, shareOf, table, textInput, titleOf, wordButton } from "./parts.js";
 import { number, percent, say } from "./say.js";
-import { ask, get, latest } from "./server.js";
+import { ask, latest } from "./server.js";
 import { info, served, state, toggle, writeLink } from "./state.js";
-
-const names = {}; // run -> all its sememes
 
 export async function annotationView(place, [run]) {
   state.context ||= info(run).start;
   state.text ||= state.context;
   const tray = el("section", { class: "tray", "aria-labelledby": "changes-head" }), words = el("div"), effects = el("div", { "aria-live": "polite" });
-  const open = el("div"), all = el("datalist", { id: "sememes" });
+  const open = el("div"), all = el("datalist", { id: "sememes" }, info(run).sememes.map((name) => el("option", { value: name })));
   const refresh = () => {
     writeLink();
     drawTray(tray, run, refresh);
@@ -30,8 +28,6 @@ export async function annotationView(place, [run]) {
         el("div", { class: "row" }, textInput(say("measured"), state.text, set("text"), { id: "text", rows: 3 })), effects)));
   refresh();
   try {
-    names[run] ??= (await get(`sememes?run=${encodeURIComponent(run)}`)).result.sememes;
-    all.replaceChildren(...names[run].map((name) => el("option", { value: name })));
     await drawUnannotated(open, run, refresh);
   } catch (error) {
     problem(error);
@@ -94,7 +90,7 @@ async function drawEffects(place, run) {
     const parts = [];
     if (state.text.trim()) {
       const { result } = await ask("score", { run, text: state.text, changes });
-      parts.push(el("dl", { class: "figures" }, [[`${say("perplexity")}, ${say("before")}`, number(result.perplexity)], [say("after"), number(result.perplexity_overlay)]]
+      parts.push(el("dl", { class: "figures" }, [[`${say("perplexity")}, ${say("before")}`, result.perplexity.toPrecision(5)], [say("after"), result.perplexity_overlay.toPrecision(5)]]
         .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
       announce(`${say("perplexity")}: ${number(result.perplexity)}, ${number(result.perplexity_overlay)}`);
     }
@@ -120,7 +116,7 @@ async function drawEffects(place, run) {
 async function drawUnannotated(place, run, refresh) {
   if (!info(run).unannotated) return place.replaceChildren(el("p", { class: "faint small" }, say("allAnnotated")));
   const { result } = await ask("unannotated", { run, top: 20 });
-  const known = (one) => one.sememes.filter((item) => item.score >= 0.5 && names[run].includes(item.sememe)).map((item) => item.sememe);
+  const known = (one) => one.sememes.filter((item) => item.score >= 0.5 && info(run).sememes.includes(item.sememe)).map((item) => item.sememe);
   const accept = (word, sememes) => {
     state.changes = [...state.changes.filter((one) => one.sense !== `${word}#1`), { sense: `${word}#1`, add: sememes, remove: [] }];
     state.word = word;
