@@ -13,12 +13,13 @@ export async function annotationView(place, [run]) {
   const refresh = () => {
     writeLink();
     drawTray(tray, run, refresh);
-    drawWord(words, run, refresh);
+    showWord();
     measure();
   };
+  const showWord = latest(() => drawWord(words, run, refresh));
   const measure = latest(() => drawEffects(effects, run));
   const word = el("input", { type: "text", id: "word", value: state.word, autocomplete: "off", spellcheck: "false" });
-  const look = el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); state.word = word.value.trim(); writeLink(); drawWord(words, run, refresh); } },
+  const look = el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); state.word = word.value.trim(); writeLink(); showWord(); } },
     el("label", { class: "field" }, say("lookUp"), word), el("button", { type: "submit" }, say("show")));
   const set = (key) => (value) => { state[key] = value; writeLink(); measure(); };
   place.replaceChildren(el("p", { class: "lead" }, say("annotationLead")), all, tray,
