@@ -113,7 +113,7 @@ def main() -> None:
         texts = made_up_texts(options.examples)
     words = words_of([Example(0, (text,), "0") for text in texts])
     known = list(dict.fromkeys([*words, *(f"w{number}" for number in range(15_000))]))
-    trained = load_classifier(options.run, device="cpu").probabilities if options.run else None
+    trained = load_classifier(options.run).probabilities if options.run else None
     model = out_of_reach(trained or untrained(known, options.hidden))
     table = substitutes(known)
     labels = [str(int(row.argmax())) for text in texts for row in model([text])]

@@ -156,9 +156,10 @@ def _chosen(ctx: typer.Context, slot: str) -> str:
     from sememekit.commands._typed_table import typed_table
     from sememekit.config import USUAL_VARIANTS
 
-    variants = [each for each in USUAL_VARIANTS if each in ctx.params]
-    given = {**ctx.params, "overrides": [each for each in ctx.params.get("overrides") or () if "=" in each]}
-    return str(typed_table(given, {}, variants).get(slot, {}).get("name", USUAL_VARIANTS[slot]))
+    overrides = [each for each in ctx.params.get("overrides") or () if "=" in each]
+    variants = {each: ctx.params.get(each) for each in USUAL_VARIANTS}
+    table = typed_table(ctx.params.get("recipe"), overrides, variants, {})
+    return str(table.get(slot, {}).get("name", USUAL_VARIANTS[slot]))
 
 
 def _of_table(incomplete: str, table: Any) -> list[str]:

@@ -9,20 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from sememekit.analysis.groupings import Grouping
+from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_setting
-from sememekit.commands._options import (
-    BatchSize,
-    Device,
-    Dtype,
-    EvaluationData,
-    Json,
-    Overlay,
-    Quiet,
-    Run,
-    Split,
-    Which,
-    option,
-)
+from sememekit.commands._options import option
 from sememekit.commands._printing import print_json, remark
 from sememekit.commands._printing import show as show_parts
 from sememekit.commands._progress import progress_bars
@@ -39,20 +28,20 @@ EXAMPLES = (
 
 
 def command(
-    run: Run,
+    run: shared.Run,
     others: Annotated[
         list[Path] | None, typer.Argument(metavar="[RUN2]...", help="Further runs to compare with RUN.", show_default=False)
     ] = None,
-    split: Split = "test",
+    split: shared.Split = "test",
     by: Annotated[
         list[Grouping] | None,
         option("--by", "Also by senses, sememes, frequency or sememes-at-frequency of words; repeatable.", metavar="KIND"),
     ] = None,
-    overlay: Overlay = None,
-    data: EvaluationData = None,
+    overlay: shared.Overlay = None,
+    data: shared.EvaluationData = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph for --by, where the run has none.")] = None,
-    batch_size: BatchSize = None,
-    which: Which = "best",
+    batch_size: shared.BatchSize = None,
+    which: shared.Which = "best",
     cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
     dynamic: Annotated[bool, option("--dynamic", "Dynamic evaluation: a gradient step after each segment.")] = False,
     tune: Annotated[bool, option("--tune", "Find their settings that were not chosen on valid, then use them.")] = False,
@@ -68,10 +57,10 @@ def command(
             autocompletion=complete_setting,
         ),
     ] = None,
-    device: Device = "auto",
-    dtype: Dtype = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    device: shared.Device = "auto",
+    dtype: shared.Dtype = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Perplexity with its signature; the rule is in docs/perplexity.md.
 

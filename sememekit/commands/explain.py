@@ -26,7 +26,9 @@ def command(
     other: Annotated[str | None, typer.Argument(metavar="[TEXT2]", help="Pairs: second text.", show_default=False)] = None,
     top: Annotated[int | None, option("--top", "How many words to show.", min=1, show_default="10")] = None,
     label: Annotated[str | None, option("--label", "Label to explain.", show_default="the most probable")] = None,
-    top_sememes: Annotated[int | None, option("--top-sememes", "Sememes to show.", min=1, show_default="12; texts: 5")] = None,
+    top_sememes: Annotated[
+        int | None, option("--top-sememes", "Sememes to show.", min=1, show_default="12; of written texts 5")
+    ] = None,
     min_count: Annotated[int | None, option("--min-count", "Grey out rarer sememes.", min=1, show_default="10")] = None,
     mean: shared.MeanIfGiven = None,
     html: shared.Html = None,

@@ -58,7 +58,7 @@ def command(
         lines = f"its lines: --input {typed(prompt)}" if kind == "texts" else "give the words to begin with"
         remark_file_name(prompt, lines)
     if kind == "texts":
-        _texts(loaded, prompt, json=json, which=which, device=device, **given)
+        _texts(loaded, prompt, json=json, **given)
         return
     report = generate(loaded, prompt or "", **given)
     print_json(report) if json else say(report.text)

@@ -10,7 +10,7 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_path, names_of
-from sememekit.commands._options import given, option, read_options
+from sememekit.commands._options import given, option
 from sememekit.commands._printing import hint, print_json, print_table, remark, remark_faults
 from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
@@ -103,7 +103,27 @@ def command(
     from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 
-    settings = read_options(PreprocessSettings, locals())
+    typed_ones = given(
+        segmenter=segmenter,
+        lexicon=None if lexicon is None else tuple(lexicon),
+        pieces=pieces,
+        piece_model=piece_model,
+        numbers_to=numbers_to,
+        max_length=max_length,
+        min_count=min_count,
+        max_vocabulary=max_vocabulary,
+        end_of_sentence=end_of_sentence,
+        chunks=chunks,
+        chunk_length=chunk_length,
+        vocabulary=vocabulary,
+        column=column,
+        turns=turns,
+        errors=errors,
+        workers=workers,
+        engine=engine,
+        seed=seed,
+    )
+    settings = PreprocessSettings(hmm=hmm, lower=lower, force=force, **typed_ones)
     files = given(train=train, valid=valid, test=test)
     try:
         with progress_bars(quiet) as show:

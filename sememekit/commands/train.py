@@ -29,7 +29,7 @@ from sememekit.commands._options import (
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._training_bars import epoch_line, training_progress
-from sememekit.commands._typed_table import refuse_foreign_options, typed_table
+from sememekit.commands._typed_table import check_vectors, typed_table
 from sememekit.config import settings_typed_as_options
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
@@ -55,19 +55,6 @@ EXAMPLES = (
 
 FORMER = settings_typed_as_options()
 """What other programs have as options, and the setting that each is here."""
-PLACES = {
-    "data": ("data", "path"),
-    "graph": ("graph", "path"),
-    "clusters": ("clusters", "path"),
-    "vectors": ("task", "vectors"),
-    "augment": ("data", "augment"),
-    "seed": ("run", "seed"),
-    "device": ("run", "device"),
-    "dtype": ("run", "dtype"),
-    "track": ("run", "track"),
-}
-"""Where the value of an option goes in the table of a run."""
-VARIANTS = ("task", "encoder", "decoder")
 
 
 class TrackerName(StrEnum):
@@ -136,8 +123,10 @@ def command(
         from sememekit.runs.start_from import table_of_run
 
         below = table_of_run(start_from)
-    table = typed_table(locals(), PLACES, VARIANTS, below)
-    refuse_foreign_options(locals(), PLACES, table)
+    values: dict[str, Any] = {"data.path": data, "graph.path": graph, "clusters.path": clusters, "task.vectors": vectors}
+    values |= {"data.augment": augment, "run.seed": seed, "run.device": device, "run.dtype": dtype, "run.track": track}
+    table = typed_table(recipe, overrides, {"task": task, "encoder": encoder, "decoder": decoder}, values, below)
+    check_vectors(vectors, table)
     if print_plan:
         from sememekit.runs.plan import read_plan
         from sememekit.runs.start_from import with_earlier_epochs

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from sememekit.corpora.sources import SPLITS, CorpusFile, splits_in_name
 from sememekit.errors import ConfigError, DataError, SememekitError
 from sememekit.files import PACKED, RunWarning, packing_of, typed, unpacked_name
+from sememekit.text.huggingface import needed
 
 ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
 """What the names of the files of a folder end in, compressed or not, in either case."""
@@ -32,10 +33,6 @@ class RemoteFile(NamedTuple):
     @property
     def name(self) -> str:
         return PurePosixPath(self.url).name
-
-    @property
-    def suffix(self) -> str:
-        return PurePosixPath(self.url).suffix
 
     def absolute(self) -> RemoteFile:
         return self
@@ -190,11 +187,7 @@ def _is_text(name: str) -> bool:
 
 
 def _file_system(url: str) -> tuple[Any, str]:
-    try:
-        import fsspec
-    except ModuleNotFoundError:
-        raise ConfigError(f"{url}: reading URLs needs the package fsspec; run: pip install 'sememekit[remote]'") from None
-    found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+    found: tuple[Any, str] = needed("fsspec", f"{url}: reading URLs", "sememekit[remote]").core.url_to_fs(url)
     return found
 
 

@@ -29,8 +29,8 @@ from sememekit.files.reading import (
     read_sealed,
     read_text,
     refuse_odd_files,
+    typed,
 )
-from sememekit.files.typed import typed
 from sememekit.files.writing import (
     fits_seal,
     naming,

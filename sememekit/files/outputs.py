@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError
-from sememekit.files.typed import typed
+from sememekit.files.reading import typed
 from sememekit.files.writing import remove_leftovers, sync_to_disk, write_bytes
 
 
@@ -21,22 +21,17 @@ class Kind:
     begins: Callable[[bytes], bool]
 
 
-def _is_page(head: bytes) -> bool:
-    # Pages of earlier versions have no line that says who wrote them; their style has this name for its paper.
-    own = b'<meta name="generator" content="sememekit">' in head or b"color-scheme: light dark; --paper:" in head
-    return head[:15].lower() == b"<!doctype html>" and own
-
-
 def _is_format(name: bytes) -> Callable[[bytes], bool]:
     return lambda head: b"".join(head[:80].split()).startswith(b'{"format":"' + name + b'"')
 
 
-def _is_figure(head: bytes) -> bool:
-    return head.startswith((b"\x89PNG", b"<?xml")) and b"sememekit" in head
-
-
-FIGURE: Final = Kind("a figure that sememekit drew", _is_figure)
-PAGE: Final = Kind("a page that sememekit wrote", _is_page)
+FIGURE: Final = Kind(
+    "a figure that sememekit drew", lambda head: head.startswith((b"\x89PNG", b"<?xml")) and b"sememekit" in head
+)
+PAGE: Final = Kind(
+    "a page that sememekit wrote",
+    lambda head: head[:15].lower() == b"<!doctype html>" and b'<meta name="generator" content="sememekit">' in head,
+)
 TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", lambda head: head.startswith(b'{"source": '))
 GRAPH: Final = Kind("a sememe graph", _is_format(b"sememekitsememegraph"))
 CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_format(b"sememekitwordclusters"))

@@ -92,7 +92,6 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
 
     Args:
         name: genetic, pso, greedy, beam, random, exhaustive, or ``package.module:Class``.
-        settings: of the search.
         seed: of its random numbers; each example has its own, by its text.
 
     Raises:

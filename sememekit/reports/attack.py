@@ -33,13 +33,10 @@ def shown_rate(found: Interval | None) -> str:
     return "–" if found is None else percent_interval(found.value, found.low, found.high)
 
 
-def _number(found: Interval) -> str:
+def _number(found: Interval, scale: float = 1.0, sign: str = "") -> str:
     """A mean with its interval: "52.0 (45.1 to 58.9)"."""
-    if found.value is None:
-        return "–"
-    if found.low is None or found.high is None:
-        return f"{found.value:,.1f}"
-    return f"{found.value:,.1f} ({found.low:,.1f} to {found.high:,.1f})"
+    value, low, high = ("–" if one is None else f"{scale * one:{sign},.1f}" for one in (found.value, found.low, found.high))
+    return value if found.low is None else f"{value} ({low} to {high})"
 
 
 def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
@@ -200,16 +197,9 @@ def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, s
     rows = []
     for row in comparison.rows:
         scale = 1.0 if row.name.startswith("mean ") else 100.0
-        values = [_number(side) if scale == 1.0 else shown_rate(side) for side in (row.first, row.second)]
-        found = row.difference
-        if found.value is None:
-            rows.append((row.name, values[0], values[1], "–", "–"))
-            continue
-        if found.low is None or found.high is None:
-            rows.append((row.name, values[0], values[1], f"{scale * found.value:+,.1f}", "–"))
-            continue
-        difference = f"{scale * found.value:+,.1f} ({scale * found.low:+,.1f} to {scale * found.high:+,.1f})"
-        rows.append((row.name, values[0], values[1], difference, "differs" if row.excludes_zero else "no difference shown"))
+        first, second = (_number(side) if scale == 1.0 else shown_rate(side) for side in (row.first, row.second))
+        verdict = "–" if row.difference.low is None else "differs" if row.excludes_zero else "no difference shown"
+        rows.append((row.name, first, second, _number(row.difference, scale, "+"), verdict))
     return rows
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from sememekit.config import Record, Seed
 from sememekit.errors import ConfigError
 from sememekit.files import RunWarning
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, warn_uncut
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.scripts import HAN
@@ -43,8 +43,6 @@ def generate(
     top_k: int = 0,
     unknown: bool = False,
     seed: Seed = 1,
-    device: str = "auto",
-    which: Which = "best",
 ) -> GenerateReport:
     """Sample words from a trained model, one after the other; arguments as ``sememekit generate --help``.
 
@@ -55,18 +53,8 @@ def generate(
 
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
-    drawn = stream_words(
-        run,
-        prompt,
-        num_tokens=num_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        unknown=unknown,
-        seed=seed,
-        device=device,
-        which=which,
-    )
-    *_, report = drawn
+    words = stream_words(run, prompt, num_tokens=num_tokens, temperature=temperature, top_k=top_k, unknown=unknown, seed=seed)
+    *_, report = words
     assert isinstance(report, GenerateReport)
     return report
 
@@ -80,12 +68,10 @@ def stream_words(
     top_k: int,
     unknown: bool,
     seed: int,
-    device: str,
-    which: Which,
 ) -> Iterator[str | GenerateReport]:
     """Give each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k)
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     form = loaded.form()
     words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()

@@ -128,7 +128,8 @@ class ScoreAnswer(OfRun):
 def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:
     """The surprisal of each word of a text, as ``sememekit score`` gives it."""
     run, lines = bench.run(question.run), question.text.split("\n")
-    overlay, options = bench.overlay(run, question.changes), {**run.options, "carry": question.carry, "name": "the text, line"}
+    overlay = bench.overlay(run, question.changes)
+    options: dict[str, Any] = {"carry": question.carry, "name": "the text, line"}
     tokens: tuple[Any, ...]
     tokens = tuple(score(run, lines, **options) if overlay is None else score_overlay(run, lines, overlay, **options))
     before, after = (_perplexity(getattr(row, name, None) for row in tokens) for name in ("nats", "nats_overlay"))
@@ -152,7 +153,7 @@ class TagAnswer(OfRun):
 def tags(bench: Bench, question: questions.TagQuestion) -> TagAnswer:
     """The senses of words, as ``sememekit tag`` gives them."""
     run = bench.run(question.run)
-    rows = tuple(tag(run, question.text.split("\n"), method=question.method, words=question.words, **run.options))
+    rows = tuple(tag(run, question.text.split("\n"), method=question.method, words=question.words))
     header = header_of(run, question.method, ()).sentences()
     return TagAnswer(run=run.name, checkpoint=run.snapshot, header=tuple(header), tokens=rows)
 
@@ -179,7 +180,7 @@ class SegmentAnswer(OfRun):
 def segmented(bench: Bench, question: questions.SegmentQuestion) -> SegmentAnswer:
     """The words of raw text, as ``sememekit segment --model`` finds them."""
     run = bench.run(question.run)
-    found = segment_lines(open_reader(run, "segment", **run.options), question.text.split("\n"), question.decoding)
+    found = segment_lines(open_reader(run, "segment"), question.text.split("\n"), question.decoding)
     return SegmentAnswer(run=run.name, checkpoint=run.snapshot, lines=tuple(map(tuple, found)))
 
 
@@ -207,5 +208,5 @@ def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[Ge
     if "texts" in run.kinds:
         yield GeneratedPart(report=run.generate(question.prompt).report)
         return
-    for item in stream_words(run, question.prompt, **given, **run.options):
+    for item in stream_words(run, question.prompt, **given):
         yield GeneratedPart(word=item) if isinstance(item, str) else GeneratedPart(report=item)

@@ -149,10 +149,10 @@ def test_sources_that_are_cut_are_told(pairs: PairPlace, tmp_path: Path) -> None
         scored.stderr
         == "sememekit: remark: stdin, line 2: the model reads the first 3 words of this source of 4 (task.read_words)\n"
     )
-    explained = explain_writing(run, "我 吃 苹果 。 。", device="cpu")
+    explained = explain_writing(run, "我 吃 苹果 。 。")
     assert (len(explained.source), explained.read_words, len(explained.words[0].attention)) == (5, 3, 3)
     assert "The model read the first 3 of 5 words (task.read_words)." in remarks(explained)
-    whole = explain_writing(run, "我 吃", device="cpu")
+    whole = explain_writing(run, "我 吃")
     assert (whole.read_words, remarks(whole)) == (2, [line for line in remarks(whole) if "task.read_words" not in line])
 
 

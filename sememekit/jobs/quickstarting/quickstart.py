@@ -81,31 +81,19 @@ def quickstart(
         raise ConfigError(f"quickstart: the share must lie above 0 and be 1 at most, given {settings.share:g}")
     again = folder.command_of(out, settings, share_here)
     began = time.perf_counter()
+    tables = {name: _table(out, name, settings, device) for name in folder.MODELS}
     with stop_signals(patient=True) if asked_to_stop is None else nullcontext(asked_to_stop) as asked:
         try:
             with asked.at_once():
-                return _quickstart(out, settings, again, device, fresh, progress, asked)
+                for name, table in tables.items():
+                    read_plan(table, f"quickstart/{name}")  # so that a wrong setting is found now
+                folder.check(out)
+                with folder.alone(out):
+                    folder.begin(out, settings, again, fresh=fresh)
+                    return _go_on(out, settings, again, device, tables, progress, asked)
         except Stopped:
             seconds = time.perf_counter() - began
             return QuickstartReport(out=str(out), stopped=True, seconds=seconds, next_commands=(again,))
-
-
-def _quickstart(
-    out: Path,
-    settings: QuickstartSettings,
-    again: str,
-    device: str,
-    fresh: bool,
-    progress: Progress,
-    asked_to_stop: StopRequest,
-) -> QuickstartReport:
-    tables = {name: _table(out, name, settings, device) for name in folder.MODELS}
-    for name, table in tables.items():
-        read_plan(table, f"quickstart/{name}")  # so that a wrong setting is found now
-    folder.check(out)
-    with folder.alone(out):
-        folder.begin(out, settings, again, fresh=fresh)
-        return _go_on(out, settings, again, device, tables, progress, asked_to_stop)
 
 
 def _go_on(
@@ -126,12 +114,9 @@ def _go_on(
     began, spent, own = time.perf_counter(), time.process_time(), bool(settings.text)
     stage = partial(progress, "text and graph")
     stage(0, 4)
-    if own:
-        text = texts.prepare_own_text(out, Path(settings.text), settings.share, settings.seed, again)
-    else:
-        text = texts.prepare_month(out, settings.month, settings.share, settings.seed, again)
+    text = texts.draw(out, settings, again)
     stage(1, 4)
-    data = texts.prepare_words(out, text, settings.sources, settings.segmenter, settings.share, settings.seed)
+    data = texts.prepare_words(out, text, settings)
     stage(2, 4)
     graph = steps.prepare_graph(out, data, settings.sources)
     stage(3, 4)
