@@ -1,7 +1,10 @@
 """Sampling text from a language model."""
 
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+=======
+from collections.abc import Callable, Iterator
+>>>>>>> serve
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +67,15 @@ def generate(
     common: dict[str, Any] = {"num_tokens": num_tokens, "stop": stop, "unknown": unknown, "seed": seed}
     if beam:
         return _searched(Run.open(run), prompt, beam, **common)
-    drawn = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
-    while True:
-        try:
-            next(drawn)
-        except StopIteration as end:
-            report: GenerateReport = end.value
-            return report
+    *_, report = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
+    assert isinstance(report, GenerateReport)
+    return report
+=======
+    words = stream_words(run, prompt, num_tokens=num_tokens, temperature=temperature, top_k=top_k, unknown=unknown, seed=seed)
+    *_, report = words
+    assert isinstance(report, GenerateReport)
+    return report
+>>>>>>> serve
 
 
 def stream_words(
@@ -84,9 +89,14 @@ def stream_words(
     seed: int,
     top_p: float = 1.0,
     stop: Sequence[str] = (),
-) -> Generator[str, None, GenerateReport]:
+) -> Iterator[str | GenerateReport]:
     """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k, top_p)
+=======
+) -> Iterator[str | GenerateReport]:
+    """Give each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
+    _check(num_tokens, temperature, top_k)
+>>>>>>> serve
     loaded = Run.open(run)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     words = _prompt(loaded, prompt)
@@ -114,7 +124,7 @@ def stream_words(
         added = [*added, word]
         ids = torch.tensor([[word]], device=task.device)
         yield vocabulary.token(word)
-    return _report(vocabulary, words, added, nats, seed)
+    yield _report(vocabulary, words, added, nats, seed)
 
 
 @torch.no_grad()
