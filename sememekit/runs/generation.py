@@ -2,9 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-=======
-from collections.abc import Callable, Iterator
->>>>>>> serve
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +67,6 @@ def generate(
     *_, report = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
     assert isinstance(report, GenerateReport)
     return report
-=======
-    words = stream_words(run, prompt, num_tokens=num_tokens, temperature=temperature, top_k=top_k, unknown=unknown, seed=seed)
-    *_, report = words
-    assert isinstance(report, GenerateReport)
-    return report
->>>>>>> serve
 
 
 def stream_words(
@@ -92,11 +83,6 @@ def stream_words(
 ) -> Iterator[str | GenerateReport]:
     """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k, top_p)
-=======
-) -> Iterator[str | GenerateReport]:
-    """Give each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
-    _check(num_tokens, temperature, top_k)
->>>>>>> serve
     loaded = Run.open(run)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     words = _prompt(loaded, prompt)
