@@ -13,7 +13,6 @@ Grammar, one for both (blanks around a name are of no account)::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -53,25 +52,6 @@ def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
     """The trees of a DEF, in order. Raises DataError with the position (characters from 1), what stands there and what was
     expected."""
     return _Parser(text).definition()
-
-
-def format_definition(nodes: Sequence[DefinitionNode]) -> str:
-    """The DEF of the trees; the inverse of ``parse_definition``."""
-    return "".join(_format(node, joined=index > 0 and not node.separator) for index, node in enumerate(nodes))
-
-
-def _format(node: DefinitionNode, joined: bool) -> str:
-    relation = f"{node.relation}=" if node.relation and not joined else ""
-    inside = format_definition(node.children)
-    if node.is_group:
-        body = node.marks + node.bracket + inside + _CLOSING[node.bracket]
-    else:
-        head = node.sememe + (f":{inside}" if node.children else "")
-        if node.bracket == "{":
-            body = "{" + node.marks + head + "}"
-        else:
-            body = node.marks + node.bracket + head + _CLOSING.get(node.bracket, "")
-    return node.separator + relation + body
 
 
 class _Parser:

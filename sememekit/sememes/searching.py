@@ -17,18 +17,15 @@ from sememekit.sememes.building import spellings
 from sememekit.sememes.graph import graph_at
 from sememekit.sememes.lexicon import PAIR
 from sememekit.sememes.overlay import near, near_spellings
+from sememekit.text.vocabulary import parse_number
 
 DUMP_HEADER: Final = "word\tpos\tgloss\tsememes\tdef"
 """Columns of a file that ``dump_lexicons`` writes; ``table:FILE`` reads it."""
 
 
 class FoundSense(Record):
-    """A sense that was found, in the order of the lexicon.
-
-    Attributes:
-        similarity: to the sense that was asked for, from 0 to 1; None where none was.
-        shared: the sememes that both have.
-    """
+    """A sense that was found, in the order of the lexicon; its similarity to the sense that was asked for, if any, is from 0 to
+    1, and ``shared`` are the sememes that both have."""
 
     word: str
     source: str
@@ -160,11 +157,8 @@ class WordPair(Record):
 
 
 class PairsReport(Record):
-    """The similarities of pairs of words; ``unknown`` pairs have a word without sememes.
-
-    Attributes:
-        spearman: rank correlation with the judgements, over ``judged`` pairs; None without.
-    """
+    """The similarities of pairs of words; ``unknown`` pairs have a word without sememes. ``spearman`` is the rank correlation
+    with the judgements, over ``judged`` pairs; None without."""
 
     sources: tuple[str, ...]
     pairs: tuple[WordPair, ...]
@@ -217,7 +211,7 @@ def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
     ]
     pairs: list[tuple[str, str, float | None]] = []
     for number, columns in rows:
-        gold = _number(columns[2]) if len(columns) > 2 else None
+        gold = parse_number(columns[2]) if len(columns) > 2 else None
         if len(columns) < 2 or (len(columns) > 2 and gold is None and pairs):
             raise DataError(f"{path}:{number}: expected two words, and possibly a number, found {' '.join(columns)[:60]!r}")
         if len(columns) == 2 or gold is not None:
@@ -225,13 +219,6 @@ def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
     if not pairs:
         raise DataError(f"--pairs {path}: no pairs; write two words and possibly a number on a line, tabs between")
     return pairs
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

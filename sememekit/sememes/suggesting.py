@@ -43,12 +43,8 @@ class Suggestion(Record):
 
 
 class WordSuggestions(Record):
-    """A word and its suggested sememes, best first.
-
-    Attributes:
-        count: how often it occurs; None where no vocabulary says.
-        context: words around its first occurrence; empty where there is no text.
-    """
+    """A word and its suggested sememes, best first; how often it occurs, where a vocabulary says, and the words around its
+    first occurrence, where there is a text."""
 
     word: str
     count: int | None

@@ -87,7 +87,7 @@ class MaximumMatcher:
             return id_of_pattern[patterns]
 
         def number(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-            apart = np.zeros(len(lines), dtype=bool) if self._cut_latin else _with_latin(lines)
+            apart = np.zeros(len(lines), dtype=bool) if self._cut_latin else line_sums(lines, _IS_LATIN)[:, 0] > 0
             together = [line for line, is_apart in zip(lines, apart.tolist(), strict=True) if not is_apart]
             patterns, numbers, gaps = self._match(together)
             apart[np.flatnonzero(~apart)[gaps]] = True
@@ -158,22 +158,18 @@ class MaximumMatcher:
         return words
 
 
-def _with_latin(lines: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """(lines,) whether a line has a Latin letter or a digit."""
+def line_sums(lines: Sequence[str], tables: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """(lines, n) sums over the characters of lines without a line end in them; ``tables`` (n, 65537) have a number for each
+    character below U+10000, and for any other, last."""
     codes = np.frombuffer("\n".join((*lines, "")).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     ends = np.flatnonzero(codes == ord(_LINE_END))
-    latin = np.cumsum(_IS_LATIN[np.minimum(codes, len(_IS_LATIN) - 1)])[ends]
-    return np.diff(latin, prepend=0) > 0
+    codes = np.minimum(codes, tables.shape[1] - 1)
+    return np.stack([np.diff(np.cumsum(table[codes], dtype=np.int64)[ends], prepend=0) for table in tables], axis=1)
 
 
-def _latin_table() -> npt.NDArray[np.bool_]:
-    """(65537,) whether a character below U+10000 is a Latin letter or a digit; the last is any other."""
-    table = np.zeros((1 << 16) + 1, dtype=bool)
-    table[[found.start() for found in re.finditer(f"[{_LETTER}]", "".join(map(chr, range(1 << 16))))]] = True
-    return table
-
-
-_IS_LATIN: Final = _latin_table()
+_IS_LATIN: Final = np.zeros((1, (1 << 16) + 1), dtype=np.uint8)
+"""For ``line_sums``: whether a character is a Latin letter or a digit."""
+_IS_LATIN[0, [found.start() for found in re.finditer(f"[{_LETTER}]", "".join(map(chr, range(1 << 16))))]] = 1
 
 
 def cuts_latin(description: str) -> bool:

@@ -153,6 +153,14 @@ class Vocabulary:
         return ("\ufeff" + text if text.startswith("\ufeff") else text).encode()  # a reader takes one byte-order mark off
 
 
+def parse_number(text: str) -> float | None:
+    """A number in a file, or None for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def parse_count(text: str) -> int | None:
     """A count in a file, or None for what is no whole number from 0 to ``LARGEST_COUNT``."""
     digits = len(str(LARGEST_COUNT))

@@ -86,12 +86,8 @@ class ExampleCorpus(Corpus):
         self._marks = re.compile(f"({'|'.join(map(re.escape, kind.marks))})") if kind.marks else None
 
     def take_labels(self, labels: Sequence[str], of: str) -> None:
-        """Allow the labels of other data and no others, where neither the set nor a training split says which there are.
-
-        Args:
-            labels: in the order of their ids there.
-            of: the folder of that data, for messages.
-        """
+        """Allow the labels of other data, in the order of their ids there, and no others, where neither the set nor a training
+        split says which there are; ``of`` is the folder of that data, for messages."""
         if self._labels is None and self._files.keys().isdisjoint({None, "train"}):
             self._labels, self._labels_of = tuple(labels), f" (those of {of})"
             self._label_ids, self._frozen = {label: index for index, label in enumerate(labels)}, True
