@@ -168,12 +168,12 @@ class Pipeline:
 
     def _cut(self, sources: Sequence[CorpusFile], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
         """(split, span, SHA-256 of what decides the text) for every shard, in order."""
-        parts = []
-        for source, found in zip(sources, unpacked, strict=True):
-            for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes):
-                for span in cut_spans(found.path, str(source.path), start, end, self._settings.shard_bytes):
-                    parts.append((split, span, found.text_sha256 or found.sha256))
-        return parts
+        return [
+            (split, span, found.text_sha256 or found.sha256)
+            for source, found in zip(sources, unpacked, strict=True)
+            for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes)
+            for span in cut_spans(found.path, str(source.path), start, end, self._settings.shard_bytes)
+        ]
 
     def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
         length = self._settings.chunk_length

@@ -65,7 +65,7 @@ def own_cutting(
         name = "none"
 
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
-        if asked is None and isinstance(corpus, Plain | ExampleCorpus) and name in _CUT_AT_BLANKS:
+        if asked is None and type(corpus) in (Plain, ExampleCorpus) and name in _CUT_AT_BLANKS:
             _refuse_text_without_blanks(corpus, parts[0][1], settings.errors)
         if isinstance(corpus, Plain):
             lines = [piece.text for piece in islice(_first_pieces(parts[0][1], settings.errors), _SENTENCES_TO_SEE)]

@@ -38,22 +38,19 @@ class LemmaList:
 
 
 def open_lemmas(spec: str) -> Lemmas:
-    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines. Raises DataError for files
-    that are absent or of another form."""
-    return wordnet_of(spec) or read_lemmas(at_home(spec))
+    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines; of several lines with one form
+    the last counts, as in the released code of sememe RNNs. Raises DataError for files that are absent or of another form."""
+    if (index := wordnet_of(spec)) is not None:
+        return index
+    path = at_home(spec)
+    pairs, sha256 = read_pairs(path)
+    return LemmaList(f"lemmas:{path.name}", sha256, {form: lemma for lemma, form in pairs})
 
 
 def wordnet_of(spec: str) -> WordNetIndex | None:
     """The index of ``wordnet`` or ``wordnet:FOLDER``; None for the name of a file. Raises DataError: no WordNet."""
     name, _, path = spec.partition(":")
     return read_wordnet_index(wordnet_folder(path)) if name == "wordnet" and not Path(spec).is_file() else None
-
-
-def read_lemmas(path: Path) -> LemmaList:
-    """Read ``lemma TAB form`` lines; of several lines with one form the last counts, as in the released code of sememe RNNs.
-    Errors as ``read_pairs``."""
-    pairs, sha256 = read_pairs(path)
-    return LemmaList(f"lemmas:{path.name}", sha256, {form: lemma for lemma, form in pairs})
 
 
 def read_pairs(path: Path) -> tuple[list[tuple[str, str]], str]:

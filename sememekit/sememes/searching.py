@@ -103,7 +103,7 @@ def words_with(
     >>> words_with(["fruit"]).senses[0].sememes
     ('fruit|水果',)
     """
-    senses = list(_senses(open_lexicons(sources, side)))
+    senses = list(senses_of(open_lexicons(sources, side)))
     known = _by_side(sense for _, sense in senses)
     wanted = []
     for asked in sememes:
@@ -223,10 +223,8 @@ def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
 
 def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     """The correlation of ranks, equal values having the mean of theirs; None where one side is constant."""
-    ranks = []
-    for values in (np.asarray(first), np.asarray(second)):
-        _, place, times = np.unique(values, return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(times) - (times - 1) / 2)[place])
+    unique = (np.unique(np.asarray(values), return_inverse=True, return_counts=True) for values in (first, second))
+    ranks = [(np.cumsum(times) - (times - 1) / 2)[place] for _, place, times in unique]
     one, other = (rank - rank.mean() for rank in ranks)
     length = float(np.sqrt((one**2).sum() * (other**2).sum()))
     return float((one * other).sum()) / length if length else None
@@ -235,7 +233,7 @@ def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 def _all_senses(sources: Sequence[str], side: Side, graph: Path | None) -> list[tuple[str, Sense]]:
     """(source, sense) of every annotated word of the lexicons, or of a graph."""
     if graph is None:
-        return list(_senses(open_lexicons(sources, side)))
+        return list(senses_of(open_lexicons(sources, side)))
     entries = [entry for entry in graph_at(graph).entries() if entry.is_annotated]
     return [(entry.source, Sense(entry.word, one.sememes, gloss=one.label)) for entry in entries for one in entry.senses]
 
@@ -301,7 +299,7 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
     lines = [DUMP_HEADER]
     words: set[str] = set()
     renamed: set[str] = set()
-    for _, sense in _senses(open_lexicons(sources, side)):
+    for _, sense in senses_of(open_lexicons(sources, side)):
         words.add(sense.word)
         renamed |= {sememe for sememe in sense.sememes if len(sememe.split()) > 1}
         sememes = " ".join("_".join(sememe.split()) for sememe in sense.sememes)
@@ -313,7 +311,7 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
     return DumpReport(file=str(path), sources=tuple(sources), words=len(words), senses=len(lines) - 1, renamed=len(renamed))
 
 
-def _senses(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
+def senses_of(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
     """(lexicon, sense) of every word, out of the first lexicon that has it with sememes; equal senses once."""
     done: set[str] = set()
     for lexicon in lexicons:

@@ -15,6 +15,7 @@ from sememekit.files import OVERLAY, SUGGESTIONS, check_output, write_output
 from sememekit.sememes import Side, open_lexicons
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.overlay import Change, write_overlay
+from sememekit.sememes.searching import senses_of
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.text.vectors import WordVectors
 
@@ -207,11 +208,9 @@ def _parts(word: str) -> Iterator[tuple[str, str]]:
 def sememes_by_word(sources: Sequence[str], side: Side) -> dict[str, set[str]]:
     """Every word of the lexicons with the sememes of all its senses; the first lexicon that has any gives them."""
     found: dict[str, set[str]] = {}
-    for lexicon in open_lexicons(sources, side):
-        for word in lexicon.words:
-            names = {name for sense in lexicon.senses(word) for name in sense.sememes}
-            if names and word and not found.get(word):
-                found[word] = names
+    for _, sense in senses_of(open_lexicons(sources, side)):
+        if sense.word:
+            found.setdefault(sense.word, set()).update(sense.sememes)
     return found
 
 

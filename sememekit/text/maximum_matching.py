@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, final
 
@@ -62,14 +63,8 @@ class MaximumMatcher:
         self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
 
     def segment(self, text: str) -> list[str]:
-        chunks = text.split()
         cut = self._segment_chunk if self._cut_latin else self._segment_mixed
-        if len(chunks) == 1:
-            return cut(chunks[0])
-        words: list[str] = []
-        for chunk in chunks:
-            words += cut(chunk)
-        return words
+        return list(chain.from_iterable(map(cut, text.split())))
 
     def numbering(self, ids: Mapping[str, int]) -> Numbering:
         """A function from lines to the ``ids`` of the words that ``segment`` gives; ids has one for every word.
