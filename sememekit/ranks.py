@@ -136,25 +136,15 @@ class Ranks:
         """
         if self.size == 1:
             return tensor
-        if tensor is not None and sizes is not None:
-            return self._joined(tensor, tuple(tensor.shape), sizes, dim, tensor.dtype, tensor.device)
-        shapes = self.all(None if tensor is None else (tuple(tensor.shape), tensor.dtype, str(tensor.device.type)))
-        known = [shape for shape in shapes if shape is not None]
-        if not known:
-            return None
-        (first, dtype, device), sizes = known[0], [shape[0][dim] if shape is not None else 0 for shape in shapes]
+        own = None if tensor is None else (tuple(tensor.shape), tensor.dtype, str(tensor.device.type))
+        if own is None or sizes is None:
+            shapes = self.all(own)
+            own = own or next((shape for shape in shapes if shape is not None), None)
+            if own is None:
+                return None
+            sizes = [shape[0][dim] if shape is not None else 0 for shape in shapes]
+        first, dtype, device = own
         place = tensor.device if tensor is not None else torch.device(device)
-        return self._joined(tensor, first, sizes, dim, dtype, place)
-
-    def _joined(
-        self,
-        tensor: Tensor | None,
-        first: tuple[int, ...],
-        sizes: Sequence[int],
-        dim: int,
-        dtype: torch.dtype,
-        place: torch.device,
-    ) -> Tensor:
         padded = torch.zeros((max(sizes), *first[:dim], *first[dim + 1 :]), dtype=dtype, device=place)
         if tensor is not None:
             padded[: tensor.shape[dim]] = tensor.movedim(dim, 0)

@@ -18,7 +18,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally
 from sememekit.measure.rank import BLOCK_ROWS, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.progress import OneStage, Progress, silent
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import declares
 from sememekit.tasks.scoring import PAIRS
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
@@ -120,7 +120,7 @@ class _Model:
 
 def analyze(
     run: Path | Run,
-    other: Path | None = None,
+    other: Path | Run | None = None,
     *,
     split: str = "test",
     data: Path | None = None,
@@ -129,8 +129,6 @@ def analyze(
     cases: int = 6,
     top: int = 4,
     seed: int = 1,
-    device: str = "auto",
-    which: Which = "best",
     progress: Progress = silent,
 ) -> Analysis:
     """Rank and divergence of a model's predictions, and the predictions in which two models differ most.
@@ -145,7 +143,7 @@ def analyze(
         ConfigError: the task predicts no words, or not even two contexts fit into ``memory``.
         DataError: the data are absent, lack the split, or one of the runs has another vocabulary.
     """
-    opened = [Run.open(one, which=which, device=device) for one in (run, *([] if other is None else [other]))]
+    opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
     prepared = models[0].loaded.data(data)
     _check_vocabularies(opened)

@@ -19,7 +19,7 @@ from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.measure.intervals import wilson_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.training import autocast
@@ -100,9 +100,7 @@ class LabelAnalysis(Record):
 
     Attributes:
         labels: names of the rows and columns of the confusion matrix.
-        examples: of the split.
         looked_into: examples in which words and sememes were taken away, drawn by ``seed``.
-        at_least: see ``AT_LEAST``.
     """
 
     split: str
@@ -130,15 +128,13 @@ class _Read:
 
 def analyze_labels(
     run: Path | Run,
-    other: Path | None = None,
+    other: Path | Run | None = None,
     *,
     split: str = "test",
     data: Path | None = None,
     contexts: int = 200,
     top: int = 12,
     seed: int = 1,
-    device: str = "auto",
-    which: Which = "best",
     progress: Progress = silent,
 ) -> LabelAnalysis:
     """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
@@ -153,7 +149,7 @@ def analyze_labels(
     if contexts < 1 or top < 1:
         raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
     chosen_runs = (run, *([] if other is None else [other]))
-    classifiers = [load_classifier(one, which=which, device=device, command="analyze") for one in chosen_runs]
+    classifiers = [load_classifier(one, command="analyze") for one in chosen_runs]
     prepared = classifiers[0].run.data(data)
     summary = prepared.signature.examples
     models = []

@@ -243,8 +243,6 @@ def compare_ppl(
     Words are grouped by one graph for all: the given one, otherwise that of the runs, of which some may have none.
 
     Args:
-        runs: two or more.
-        seed: of the bootstrap.
         split, by, data, graph, batch_size, adaptation, progress: as ``evaluate_ppl`` takes them.
 
     Raises:
@@ -282,7 +280,6 @@ def evaluate_overlay(
 
     Args:
         overlay: a file that ``lookup --change`` wrote.
-        seed: of the bootstrap.
         split, by, data, graph, batch_size, progress: as ``evaluate_ppl`` takes them; the graph for ``by`` is that before.
 
     Raises:

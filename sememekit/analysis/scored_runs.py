@@ -220,9 +220,6 @@ def open_texts(
     """A text as several runs read it; nothing is scored yet.
 
     Args:
-        runs: one or more.
-        text: the same for all.
-        command: for messages.
         figures: that the command has.
         grouped: whether words are going to be grouped.
 

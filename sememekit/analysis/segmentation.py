@@ -21,7 +21,7 @@ from sememekit.files import opening
 from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.text.marks import split_marks, with_marks
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import FaultCounter, read_named
@@ -177,8 +177,6 @@ def evaluate_segmentation(
     lexicon: str | None = None,
     decoding: Decoding = "viterbi",
     marks: Marks = "found",
-    device: str = "auto",
-    which: Which = "best",
     seed: int = 0,
     errors: str = "strict",
     progress: Progress = silent,
@@ -196,7 +194,7 @@ def evaluate_segmentation(
         ConfigError: the run is no lattice model, or one of whole words.
         DataError: the gold file cannot be read or has no words.
     """
-    reader = open_reader(run, "eval --segmentation", device=device, which=which)
+    reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
         how = reader.run.signature.segmenter
         raise ConfigError(

@@ -79,7 +79,6 @@ def word_kinds(by: str, trained: npt.NDArray[np.int64], graph: SememeGraph | Non
     bands, since words with more sememes are rarer, and a model may help them for that.
 
     Args:
-        by: the grouping.
         trained: (V,) counts of the words in the training text.
         graph: the sememes of the words; None is enough where ``reads_graph`` says so.
     """

@@ -26,8 +26,6 @@ def choose(
     """Return the kind of a run that a command asks it as, and the options of that kind; no weights are read.
 
     Args:
-        command: its name.
-        run: the run.
         takers: for each kind the functions that are asked, whose arguments by name alone are its options, and names of further
             options. The first kind that the run has is taken; of a run that has none, the last, which says what it needs.
         options: those of the command by name; None and False were not typed. ``progress`` is left out where nothing takes it.

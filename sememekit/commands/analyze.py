@@ -23,7 +23,7 @@ def command(
     split: Split = "test",
     data: EvaluationData = None,
     contexts: Annotated[
-        int | None, option("--contexts", "Sample N contexts (default: all) or examples (200).", min=2, metavar="N")
+        int | None, option("--contexts", "Contexts to sample (default: all), or examples (200).", min=2)
     ] = None,
     memory: Annotated[float | None, option("--memory", "Memory for the matrix (GiB).", min=0.0, show_default="2")] = None,
     cases: Annotated[int | None, option("--cases", "Cases shown where each run does better.", min=1, show_default="6")] = None,

@@ -50,11 +50,12 @@ def command(
     with input_stream(file) as source:
         if model is not None and model.is_dir():
             from sememekit.runs.lattices import open_reader, segment_raw
+            from sememekit.runs.run import Run as LoadedRun
 
             if segmenter is not None or lexicon or hmm:
                 told = "leave --segmenter, --lexicon and --hmm out"
                 raise ConfigError(f"segment --model RUN: the run has its own way to cut text; {told}")
-            reader = open_reader(model, "segment --model", **given(which=which, device=device))
+            reader = open_reader(LoadedRun.open(model, which=which, device=device), "segment --model")
             lines = segment_raw(reader, source, name=name, faults=faults, **given(decoding=decode))
         else:
             if decode is not None or which is not None or device is not None:

@@ -89,7 +89,7 @@ def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
             key=name,
             type=word,
             choices=choices,
-            range=", ".join(_limit(rule) for rule in field.metadata if _limit(rule)),
+            range=", ".join(filter(None, map(_limit, field.metadata))),
             required=field.is_required(),
             default=default,
             meaning=meanings.get(name, ""),
@@ -152,8 +152,5 @@ def _type(annotation: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _limit(rule: object) -> str:
-    return ", ".join(text.format(_exact(getattr(rule, name))) for name, text in _LIMITS.items() if hasattr(rule, name))
-
-
-def _exact(limit: float) -> str:
-    return str(limit) if isinstance(limit, int) else f"{limit:.17g}"
+    limits = [(text, getattr(rule, name)) for name, text in _LIMITS.items() if hasattr(rule, name)]
+    return ", ".join(text.format(limit if isinstance(limit, int) else f"{limit:.17g}") for text, limit in limits)

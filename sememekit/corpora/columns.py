@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from sememekit.errors import ConfigError, DataError
+from sememekit.errors import DataError
 from sememekit.files import by_its_beginning
+from sememekit.text.huggingface import needed
 from sememekit.text.reading import FaultCounter, refuse_mostly_invalid, without_mark
 
 _ROWS: Final = 1 << 10
@@ -71,11 +72,9 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def texts_of_parquet(path: Path, name: str, column: str | None) -> Iterator[bytes]:
     """The texts of a column, or without one all columns as JSON lines, a thousand rows at a time. Raises DataError: no Parquet
     file, or no such column of texts. Raises ConfigError: pyarrow is not installed."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise ConfigError(f"{name}: .parquet files need the package pyarrow; run: pip install 'sememekit[remote]'") from None
+    pyarrow, parquet = (
+        needed(each, f"{name}: reading .parquet", "sememekit[remote]") for each in ("pyarrow", "pyarrow.parquet")
+    )
     try:
         with parquet.ParquetFile(path) as file:
             columns = file.schema_arrow.names

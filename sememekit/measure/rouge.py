@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -92,18 +92,27 @@ PRESETS_OF_DATASETS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class RougeReport:
+class TextScores:
     """Means over n examples, 0 to 1, with 95 % bootstrap intervals, and ``per_example``: metric -> (n,).
 
     Scores with equal ``signature`` can be compared.
     """
 
-    rouge1: Estimate
-    rouge2: Estimate
-    rougeL: Estimate
+    values: Mapping[str, Estimate]
     per_example: Mapping[str, npt.NDArray[np.float64]]
     examples: int
     signature: str
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name].value
+
+    @classmethod
+    def of(cls, names: Sequence[str], rows: npt.ArrayLike, parts: Mapping[str, object], resamples: int, seed: int) -> Self:
+        """Of metrics by name, the rows (n, names) of the examples, and the parts of the signature."""
+        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(names))
+        columns, ones = dict(zip(names, table.T, strict=True)), np.ones(len(table))
+        values = {name: ratio_interval(column, ones, resamples=resamples, seed=seed) for name, column in columns.items()}
+        return cls(values, columns, len(table), "|".join(f"{name}:{value}" for name, value in parts.items()))
 
 
 def rouge(
@@ -113,7 +122,7 @@ def rouge(
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> RougeReport:
+) -> TextScores:
     """Score n written texts (words with blanks between, also in Chinese) against one or several references each.
 
     ``<unk>`` and ``UNK``, standing alone in a hypothesis, count as a word (or a character) that matches nothing: a model gets
@@ -131,12 +140,7 @@ def rouge(
         )
     score = _scorer(settings)
     rows = [_example(hypothesis, own, settings, score) for hypothesis, own in zip(hypotheses, references, strict=True)]
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(METRICS))
-    columns = {name: table[:, index] for index, name in enumerate(METRICS)}
-    estimates = {
-        name: ratio_interval(column, np.ones(len(column)), resamples=resamples, seed=seed) for name, column in columns.items()
-    }
-    return RougeReport(**estimates, per_example=columns, examples=len(rows), signature=rouge_signature(settings, references))
+    return TextScores.of(METRICS, rows, _signature(settings, references), resamples, seed)
 
 
 def sees(settings: RougeSettings, texts: Iterable[str]) -> bool:
@@ -151,12 +155,12 @@ def sees(settings: RougeSettings, texts: Iterable[str]) -> bool:
     return 2 * kept >= letters
 
 
-def rouge_signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> str:
-    """One line of all that must agree before two scores can be compared: how texts are scored, and against what."""
+def _signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> dict[str, object]:
+    """All that must agree before two scores can be compared: how texts are scored, and against what."""
     tokenizer: str = "characters" if settings.unit == "character" else settings.tokenizer
     if tokenizer == "jieba":
         tokenizer = f"jieba-{version('jieba')}"
-    parts = {
+    return {
         "metric": "rouge",
         "unit": settings.unit,
         "tok": tokenizer.replace(" ", "-"),
@@ -169,7 +173,6 @@ def rouge_signature(settings: RougeSettings, references: Sequence[Sequence[str]]
         "unk": "never" if settings.byte_cap is None else "never/before-cap",
         "package": f"rouge-score-{version('rouge-score')}",
     }
-    return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:

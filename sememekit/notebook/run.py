@@ -23,7 +23,7 @@ from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
-from sememekit.runs.run import KIND_NAMES, Which
+from sememekit.runs.run import KIND_NAMES
 from sememekit.runs.run import Run as OpenRun
 from sememekit.tasks.base import Kind, Task
 
@@ -163,7 +163,7 @@ class Run(OpenRun):
         """
         kind: Kind = "labels" if "labels" in self.kinds else "words"
         function = ANALYZERS[kind]
-        second = other if other is None or isinstance(other, OpenRun) else Path(other)
+        second = None if other is None else OpenRun.open(other, which=self._which, device=self.settings.device)
         report = function(self, second, **self._checked("analyze", kind, options, function))
         return Shown(report, analysis.LABELS if kind == "labels" else analysis.WORDS)
 
@@ -223,14 +223,12 @@ class Run(OpenRun):
         self,
         prompt: str,
         *,
-        which: Which,
-        device: str,
         overrides: Sequence[str] = (),
         apart: bool = False,
     ) -> Generated:
         from sememekit.runs.writing import load_writer, search_of, write_texts
 
-        writer = load_writer(self, which=which, device=device, apart=apart)
+        writer = load_writer(self, apart=apart)
         search = search_of(writer.task, overrides)
         written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
         return Generated(written.best.text, written)
@@ -247,7 +245,7 @@ class Run(OpenRun):
         given = list(texts) if isinstance(texts, Iterable) else [texts]
         wanted = "a list with a string for each example, or with a tuple of strings"
         _check_texts("predict", wanted, *(part for one in given for part in (one if isinstance(one, list | tuple) else [one])))
-        classifier = load_classifier(self, which=self._which, device=self.settings.device)
+        classifier = load_classifier(self)
         classifier.check(given, "predict")
         rows = [
             (text if isinstance(text, str) else " / ".join(text), classifier.labels[int(values.argmax())], *values.tolist())
@@ -270,13 +268,12 @@ class Run(OpenRun):
         return found
 
     def _checked(self, method: str, kind: Kind, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
-        """The options as the functions take them, with the weights and the device of this run unless given.
+        """The options as the functions take them.
 
         Raises:
             ConfigError: as ``config.checked_arguments``.
         """
-        given = checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
-        return {"which": self._which, "device": self.settings.device, **given}
+        return checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
 
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
@@ -284,13 +281,12 @@ class Run(OpenRun):
         """Rows of ``score`` for a method."""
         lines = _lines(method, text)
         given = {"name": "the text, line", **options, "segment": segment}
-        given |= {"which": self._which, "device": self.settings.device}
         if overlay is None:
             return list(score(self, lines, **given))
         return list(score_overlay(self, lines, Path(overlay), **given))
 
     def _reader(self, method: str) -> LatticeReader:
-        return open_reader(self, f"run.{method}", which=self._which, device=self.settings.device)
+        return open_reader(self, f"run.{method}")
 
 
 EXPLAINERS: Final[Mapping[Kind, Sequence[Callable[..., Any]]]] = {

@@ -18,7 +18,7 @@ from torch import Tensor
 from sememekit.config import Record, Settings
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
-from sememekit.measure.scored import Scored
+from sememekit.measure.perplexity import Scored
 
 Start = Literal["history", "full-window"]
 

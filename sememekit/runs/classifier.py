@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.examples.labelled import set_of
 from sememekit.errors import DataError
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.runs.uncut import CUT_FIRST, cuts, refuse_uncut, refuse_unknown, uncut
 from sememekit.tasks.base import LabelPredictor, require
 from sememekit.text.segmenters import Segmenter
@@ -79,11 +79,11 @@ class Classifier:
             return self.task.probabilities(ids)
 
 
-def load_classifier(run: Path | Run, *, which: Which = "best", device: str = "auto", command: str = "predict") -> Classifier:
+def load_classifier(run: Path | Run, *, command: str = "predict") -> Classifier:
     """Load a trained model that predicts labels, for ``command``, which an error names.
 
     Raises ConfigError: the model predicts no labels. Raises DataError: the segmenter of its data cannot be had again."""
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task = require(loaded.task, LabelPredictor, command)
     if loaded.signature.examples is None:
         raise DataError(f"{run}/data.json lists no texts and labels; the run folder is damaged, copy it again")

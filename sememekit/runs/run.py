@@ -103,8 +103,8 @@ class Run:
         cls,
         path: Path | str | Run,
         *,
-        which: Which = "best",
-        device: str = "auto",
+        which: Which | None = None,
+        device: str | None = None,
         dtype: str | None = None,
         trust_code: bool = False,
         overlay: Path | str | None = None,
@@ -113,17 +113,18 @@ class Run:
 
         Args:
             path: the folder; or an open run, of which plan and words are not read again: the same where nothing differs.
-            which: the best weights by validation, or the last.
-            device: ``auto``, ``cpu`` or ``cuda``.
-            dtype: of matrix products; None for that of the training.
+            which: the best weights by validation, or the last; None for those of an open run, of a folder the best.
+            device: ``auto``, ``cpu`` or ``cuda``; None for that of an open run, of a folder ``auto``.
+            dtype: of matrix products; None for that of an open run, of a folder that of the training.
             trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
             overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
 
         Raises CheckpointError: the folder is no run, is torn, or its files are not of one run. Raises ConfigError: it names
         code, which is not trusted or cannot be imported, or ``which``, ``device`` or ``dtype`` is none."""
-        if which not in get_args(Which):
+        if which is not None and which not in get_args(Which):
             raise ConfigError(f"which={which!r}: allowed are {' and '.join(get_args(Which))}")
         if isinstance(path, Run):
+            which, device, dtype = which or path._which, device or path.settings.device, dtype or path.settings.dtype
             folder, plan, vocabulary = path.folder, path.plan, path.vocabulary
             trust_code |= path._trust_code
             overlay = path._overlay if overlay is None else overlay
@@ -133,6 +134,7 @@ class Run:
                 check_table(folder.plan, f"{path}/plan.json")
                 plan = plan_of_run(folder)
             vocabulary = vocabulary_of_run(folder)
+        which, device = which or "best", device or "auto"
         given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
         changes = None if overlay is None else Path(overlay)

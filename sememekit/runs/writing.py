@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.runs.uncut import how_to_cut, warn_uncut
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
@@ -110,8 +110,6 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
 def load_writer(
     run: Path | Run,
     *,
-    which: Which = "best",
-    device: str = "auto",
     apart: bool = False,
     command: str = "generate",
 ) -> Writer:
@@ -121,7 +119,7 @@ def load_writer(
         apart: texts come as words with blanks between, and nothing cuts them.
 
     Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data cannot be had again."""
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task = require(loaded.task, TextWriter, command)
     return Writer(loaded, task, None if apart else loaded.segmenter())
 

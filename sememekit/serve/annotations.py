@@ -8,8 +8,8 @@ import numpy as np
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import write_folder
-from sememekit.sememes.change import GraphSense
 from sememekit.sememes.graph import SememeGraph
+from sememekit.sememes.lookup import GraphSense
 from sememekit.sememes.overlay import ChangedSense, near
 from sememekit.sememes.searching import DUMP_HEADER
 from sememekit.sememes.statistics import sememe_counts

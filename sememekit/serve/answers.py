@@ -142,7 +142,8 @@ class ScoreAnswer(OfRun):
 def scores(bench: Bench, question: ScoreQuestion) -> ScoreAnswer:
     """The surprisal of each word of a text, as ``sememekit score`` gives it."""
     run, lines = bench.run(question.run), question.text.split("\n")
-    overlay, options = bench.overlay(run, question.changes), {**run.options, "carry": question.carry, "name": "the text, line"}
+    overlay = bench.overlay(run, question.changes)
+    options: dict[str, Any] = {"carry": question.carry, "name": "the text, line"}
     tokens: tuple[Any, ...]
     tokens = tuple(score(run, lines, **options) if overlay is None else score_overlay(run, lines, overlay, **options))
     columns = [[row.nats for row in tokens], [getattr(row, "nats_overlay", None) for row in tokens]]
@@ -165,7 +166,7 @@ def tags(bench: Bench, question: TagQuestion) -> TagAnswer:
     """The senses of words, as ``sememekit tag`` gives them."""
     run = bench.run(question.run)
     lines = question.text.split("\n")
-    rows = tuple(tag(run, lines, method=question.method, words=question.words, **run.options))
+    rows = tuple(tag(run, lines, method=question.method, words=question.words))
     header = tuple(header_of(run, question.method, ()).sentences())
     return TagAnswer(run=run.name, checkpoint=run.snapshot, header=header, tokens=rows)
 
@@ -176,18 +177,18 @@ AnyExplanation = OverlayExplanation | Explanation | LabelExplanation | LatticeEx
 def explanation(bench: Bench, question: ExplainQuestion) -> AnyExplanation:
     """Why a model answers as it does, as ``sememekit explain`` says it, by the kind of the run."""
     run = bench.run(question.run)
-    kinds, common = run.kinds, run.options
+    kinds = run.kinds
     if question.others and "labels" not in kinds:
         raise ConfigError(f"explain: {run} takes one text, given {1 + len(question.others)}")
     if question.changes and ("labels" in kinds or "words" not in kinds):
         raise ConfigError(f"explain: {run} takes no changes; they are for language models")
     if "labels" in kinds:
         texts = [question.text, *question.others]
-        return explain_label(run, texts, label=question.label, top_sememes=question.top_sememes, **common)
+        return explain_label(run, texts, label=question.label, top_sememes=question.top_sememes)
     if "texts" in kinds:
-        return explain_writing(run, question.text, **common)
+        return explain_writing(run, question.text)
     if "lattices" in kinds:
-        return explain_lattice(run, question.text, **common)
+        return explain_lattice(run, question.text)
     return explain(
         run,
         question.text,
@@ -196,7 +197,6 @@ def explanation(bench: Bench, question: ExplainQuestion) -> AnyExplanation:
         overlay=bench.overlay(run, question.changes),
         word=question.word,
         right=question.right,
-        **common,
     )
 
 
@@ -209,14 +209,14 @@ class SegmentAnswer(OfRun):
 def segmented(bench: Bench, question: SegmentQuestion) -> SegmentAnswer:
     """The words of raw text, as ``sememekit segment --model`` finds them."""
     run = bench.run(question.run)
-    found = segment_lines(open_reader(run, "segment", **run.options), question.text.split("\n"), question.decoding)
+    found = segment_lines(open_reader(run, "segment"), question.text.split("\n"), question.decoding)
     return SegmentAnswer(run=run.name, checkpoint=run.snapshot, lines=tuple(map(tuple, found)))
 
 
 def predicted(bench: Bench, question: PredictQuestion) -> PredictionReport:
     """The labels of examples, as ``sememekit predict`` gives them."""
     run = bench.run(question.run)
-    classifier = load_classifier(run, **run.options)
+    classifier = load_classifier(run)
     classifier.check(question.examples, "predict")
     rows = enumerate(classifier.probabilities(question.examples), start=1)
     labels = classifier.labels
@@ -244,7 +244,7 @@ def generated(bench: Bench, question: GenerateQuestion) -> Iterator[GeneratedPar
     if "texts" in run.kinds:
         yield GeneratedPart(report=run.generate(question.prompt).report)
         return
-    drawn = stream_words(run, question.prompt, **given, **run.options)
+    drawn = stream_words(run, question.prompt, **given)
     while True:
         try:
             word = next(drawn)

@@ -91,7 +91,7 @@ class Bench:
     def __init__(
         self, folders: Sequence[Path], sources: Sequence[str] = ("open",), save: Path | None = None, device: str = "auto"
     ) -> None:
-        self.sources, self.save, self._changes = tuple(sources), save, TemporaryDirectory(prefix="sememekit-serve-")
+        self.sources, self.save = tuple(sources), save
         if save is not None:
             inside = next((one for one in (save.resolve(), *save.resolve().parents) if (one / "plan.json").is_file()), None)
             if inside is not None:
@@ -106,6 +106,10 @@ class Bench:
                 name = f"{folder.resolve().name}-{number}"
             run.name = name
             self.runs[name] = run
+
+    @cached_property
+    def _overlays(self) -> TemporaryDirectory[str]:
+        return TemporaryDirectory(prefix="sememekit-serve-")
 
     def run(self, name: str) -> ServedRun:
         """A served run. Raises UnknownRunError: none has the name."""
@@ -127,7 +131,7 @@ class Bench:
         ]
         _, _, spelled = apply_changes(graph, given)
         digest = sha256(repr([(one.sense, one.add, one.remove) for one in spelled]).encode()).hexdigest()[:32]
-        path = Path(self._changes.name) / f"{digest}.overlay"
+        path = Path(self._overlays.name) / f"{digest}.overlay"
         if not path.exists():
             write_overlay(path, spelled)
         return path
@@ -145,7 +149,8 @@ class Bench:
 
     def close(self) -> None:
         """Remove the files of this process."""
-        self._changes.cleanup()
+        if "_overlays" in vars(self):
+            self._overlays.cleanup()
 
 
 def quickstart_runs(folder: Path = Path("quickstart")) -> list[Path]:

@@ -33,8 +33,8 @@ from sememekit.reports import (
     analysis,
     attack,
     explanation,
-    explanation_scores,
     ledger,
+    metrics,
     quickstart,
     run,
 )
@@ -161,7 +161,7 @@ def drawn() -> dict[str, tuple[Any, str]]:
         "attack_comparison": (compared, attack.comparison_page(compared)),
         "embeddings": (embedded, templates.render("embeddings", report=embedded)),
         "explanation": (explained, explanation.words_page(explained)),
-        "explanation_scores": (scores, explanation_scores.scores_page(scores)),
+        "explanation_scores": (scores, metrics.scores_page(scores)),
         "label_explanation": (labelled, explanation.label_page(labelled)),
         "labels": (labels_report, analysis.label_page(labels_report)),
         "lattice": (seen, templates.render("lattice", explanation=seen, sentences=pictures)),

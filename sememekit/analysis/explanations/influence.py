@@ -22,7 +22,6 @@ class SememeInfluence:
     """A sememe of one word of one text.
 
     Attributes:
-        sememe: its id in the graph.
         effect: log p(label) minus log p(label) without it; above 0 it speaks for the label.
         gradient: the derivative of log p(label) along its vector, times the vector: the same to first order.
     """

@@ -11,7 +11,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import LatticeReader, Reading, open_reader
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -25,7 +25,6 @@ class LatticeToken(Record):
     """A token of a sentence.
 
     Attributes:
-        text: as it was written.
         read_as: the word of the vocabulary that the model read.
         known: whether the model knows it.
         boundary: the probability that a chunk ends with it.
@@ -145,14 +144,14 @@ class EmbeddingsReport(OfRun):
     words: tuple[WordEmbeddings, ...]
 
 
-def explain_lattice(run: Path | Run, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
+def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
     """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model.
 
     Raises:
         ConfigError: the run is no lattice model.
         DataError: an empty text.
     """
-    reader = open_reader(run, "explain", device=device, which=which)
+    reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
     if not readings:
         raise DataError('explain: the text is empty; give a sentence, as in "去年美国贸易逆差"')
@@ -213,8 +212,6 @@ def explain_embeddings(
     split: str = "valid",
     data: Path | None = None,
     contexts: int = 5,
-    device: str = "auto",
-    which: Which = "best",
     progress: Progress = silent,
 ) -> EmbeddingsReport:
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
@@ -225,7 +222,7 @@ def explain_embeddings(
         ConfigError: the run is no lattice model, or one with a single embedding for each word.
         DataError: no words, one outside the vocabulary, or data that do not fit.
     """
-    reader = open_reader(run, "explain --embeddings", device=device, which=which)
+    reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
     if task.entries.most_copies == 1:
         raise ConfigError(f"explain --embeddings: {run} has one embedding for each word; train one with --set task.copies=2")

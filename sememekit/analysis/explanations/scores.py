@@ -180,7 +180,6 @@ def score_rankings(
         units: (P,) the sentence of each position, which the bootstrap draws.
         ranked: for each ranking (P, k) the first sememes, best first, with k the largest of ``tops`` or K.
         tops: numbers of sememes, k.
-        seed: of the bootstrap.
     """
     sizes_PB, sizes = gold_by_band(gold, words), gold.size_V[words].astype(np.float64)
     band_P = np.digitize(word_counts[words], COUNT_BANDS)

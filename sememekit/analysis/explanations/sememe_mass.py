@@ -122,7 +122,6 @@ def mean_mass(
         empty_1H: (1, H) zeros.
         over: ``counts``, which needs nothing but the run, or the name of a split.
         data: that have the split; None for those of the training.
-        progress: called with predictions so far and in all.
 
     Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
     """

@@ -18,6 +18,7 @@ from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.trainings import Trained
 from sememekit.progress import Progress
 from sememekit.reports.quickstart import LatticeFound, ModelRow
+from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import UNKNOWN
 from sememekit.training import EpochReport, metrics
@@ -121,8 +122,8 @@ def explained(out: Path, contexts: Sequence[str], device: str) -> tuple[list[Exp
     """The explanations of the sememe model, and what the softmax model expects in the same contexts."""
     explanations, guesses = [], []
     for context in contexts:
-        explanations.append(explain(out / "sdlm", context, top=5, top_sememes=8, device=device))
-        guesses.append(explain(out / "softmax", context, top=5, device=device))
+        explanations.append(explain(Run.open(out / "sdlm", device=device), context, top=5, top_sememes=8))
+        guesses.append(explain(Run.open(out / "softmax", device=device), context, top=5))
     return explanations, guesses
 
 
@@ -134,7 +135,7 @@ def explanation_scores(
     entries = list(graph.entries())
     if not any(entries[word].is_from_lexicon for word in np.unique(data.tokens("test"))):
         return None
-    return evaluate_explanations(out / "sdlm", tops=(5,), contexts=4000, device=device, progress=progress)
+    return evaluate_explanations(Run.open(out / "sdlm", device=device), tops=(5,), contexts=4000, progress=progress)
 
 
 def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:
@@ -144,7 +145,9 @@ def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: st
     known = any(" " in line for line in lines)
     rows: tuple[SegmentationRow, ...] = ()
     if known:
-        rows = evaluate_segmentation(run, gold, device=device, progress=lambda _, *done: progress(f"test {name}", *done)).rows
+        rows = evaluate_segmentation(
+            Run.open(run, device=device), gold, progress=lambda _, *done: progress(f"test {name}", *done)
+        ).rows
     raw = ["".join(line.split())[:_RAW_CHARACTERS] for line in lines]
     shown = raw[:: max(1, len(raw) // 3)][:3] if own else RAW
     epochs = epochs_of(run)
@@ -153,6 +156,6 @@ def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: st
         characters=PreparedData.open(out / "characters").signature.splits["train"].characters,
         epochs=trained.report.epochs,
         training_seconds=sum(epoch.seconds for epoch in epochs),
-        sentences=tuple(explain_lattice(run, text, device=device).sentences[0] for text in shown),
+        sentences=tuple(explain_lattice(Run.open(run, device=device), text).sentences[0] for text in shown),
         rows=rows,
     )

@@ -131,7 +131,7 @@ def open_victim(
     if found is not None:
         given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
         return wrap(found, tuple(labels), name=name, **given)
-    classifier = load_classifier(Path(name), which=which, device=device, command="attack")
+    classifier = load_classifier(Run.open(name, which=which, device=device), command="attack")
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
         classifier.task.double()
