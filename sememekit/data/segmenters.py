@@ -32,11 +32,7 @@ def recorded_name(signature: Signature, where: Path) -> str:
 
 
 def segmenter_for(
-    name: str,
-    *,
-    lexicon: str | Sequence[str] | None = None,
-    hmm: bool = False,
-    model: Path | str | None = None,
+    name: str, *, lexicon: str | Sequence[str] | None = None, hmm: bool = False, model: Path | str | None = None
 ) -> Segmenter:
     """A segmenter by name, one of ``sememekit.text.segmenters.SEGMENTERS`` or ``package.module:Class``, with the words of a
     lexicon.

@@ -76,12 +76,7 @@ def _digest(path: Path) -> list[int | str]:
 
 
 def read_sources(
-    engine: Engine,
-    corpus: Corpus,
-    sources: Sequence[CorpusFile],
-    folder: Path,
-    faults: FaultCounter,
-    progress: Progress,
+    engine: Engine, corpus: Corpus, sources: Sequence[CorpusFile], folder: Path, faults: FaultCounter, progress: Progress
 ) -> list[Unpacked]:
     """Every source, in order; their faults are added to ``faults``. Raises DataError as ``Corpus.unpack``."""
     progress("hash", 0, len(sources))

@@ -3,25 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from sememekit.errors import DataError
 from sememekit.files import at_home
 from sememekit.sememes.reading import read_lexicon_text
 from sememekit.sememes.wordnet import WordNetIndex, read_wordnet_index, wordnet_folder
-
-
-class Lemmas(Protocol):
-    """Base forms of inflected words, and where they come from: a name for reports, and the SHA-256 of the files."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def sha256(self) -> str: ...
-
-    def bases(self, word: str) -> tuple[str, ...]:
-        """The base forms of ``word``, the most probable first, without the word itself; empty for unknown words."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +19,13 @@ class LemmaList:
     of_form: Mapping[str, str]
 
     def bases(self, word: str) -> tuple[str, ...]:
+        """The base forms of ``word`` without the word itself; empty for unknown words."""
         lemma = self.of_form.get(word, word)
         return () if lemma == word else (lemma,)
+
+
+Lemmas = WordNetIndex | LemmaList
+"""Base forms of inflected words, and where they come from: a name for reports, and the SHA-256 of the files."""
 
 
 def open_lemmas(spec: str) -> Lemmas:

@@ -21,8 +21,16 @@ from sememekit.text.vectors import WordVectors
 
 Scores = NDArray[np.float64]
 
-KINDS: Final = {"first": 1.0, "middle": 0.7, "last": 1.0, "any": 0.3, "pair": 1.0, "begins": 1.5, "ends": 2.5}
-"""Kinds of parts and their weights, chosen on held-out words of the list released by Jin et al. 2018."""
+KINDS: Final = {
+    "first": (1.0, "at the beginning"),
+    "middle": (0.7, "inside"),
+    "last": (1.0, "at the end"),
+    "any": (0.3, ""),
+    "pair": (1.0, "in it"),
+    "begins": (1.5, "at the beginning"),
+    "ends": (2.5, "at the end"),
+}
+"""Kinds of parts, their weights, chosen on held-out words of the list released by Jin et al. 2018, and where they stand."""
 _SEEN: Final = 1.0
 _WORD_PART: Final = 1.0
 _NEIGHBOURS: Final = 100
@@ -128,7 +136,7 @@ class Suggester:
         for kind, part in _parts(word):
             if (found := self._parts.get((kind, part))) is not None:
                 longer = 1.2 if len(part) > 2 else 1.0
-                _add(scores, found.sememes, KINDS[kind] * longer / (found.words + _SEEN))
+                _add(scores, found.sememes, KINDS[kind][0] * longer / (found.words + _SEEN))
         for part, weight in self._inner_words(word):
             scores[self._sememes[part]] += weight
         return scores
@@ -161,8 +169,9 @@ class Suggester:
                 continue
             having = [other for other in found.examples if sememe in self._sememes[other]]
             like = f", as in {' '.join(having)}" if having else ""
-            share = KINDS[kind] * found.sememes[sememe] / (found.words + _SEEN)
-            told.append((share, f"{part} {_SAID[kind]}: {found.sememes[sememe]:,} of {found.words:,} words{like}"))
+            weight, where = KINDS[kind]
+            share = weight * found.sememes[sememe] / (found.words + _SEEN)
+            told.append((share, f"{part} {where}: {found.sememes[sememe]:,} of {found.words:,} words{like}"))
         told += [(weight, f"{part} has it") for part, weight in self._inner_words(word) if sememe in self._sememes[part]]
         near = [f"{other} ({cosine:.2f})" for other, cosine in self.neighbours(word) if sememe in self._sememes[other]]
         told += [(1.0, f"near {' '.join(near[:_EXAMPLES])}")] if near else []
@@ -174,16 +183,6 @@ class Suggester:
             for end in range(begin + 2, len(word) + 1):
                 if end - begin < len(word) and word[begin:end] in self._sememes:
                     yield word[begin:end], _WORD_PART * (end - begin) / len(word) * (2.0 if end == len(word) else 1.0)
-
-
-_SAID: Final = {
-    "first": "at the beginning",
-    "middle": "inside",
-    "last": "at the end",
-    "pair": "in it",
-    "begins": "at the beginning",
-    "ends": "at the end",
-}
 
 
 def _add(scores: Scores, sememes: Counter[int], weight: float) -> None:
