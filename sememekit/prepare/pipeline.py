@@ -140,7 +140,7 @@ class Pipeline:
                 )
         chunks = self._count_chunks(target, vocabulary)
         for result in results:
-            self._faults.add_all(result.faults)
+            self._faults.counts.update(result.faults)
         signature = Signature(
             format=FORMAT,
             dataset=self._dataset,

@@ -89,5 +89,5 @@ def read_sources(
     tasks = [SourceTask(corpus, source, number, folder, faults.policy) for number, source in enumerate(sources)]
     for unpacked, counts in engine.in_order(SourceTask.run, tasks, lambda done: progress("hash", done, len(sources))):
         found.append(unpacked)
-        faults.add_all(counts)
+        faults.counts.update(counts)
     return found
