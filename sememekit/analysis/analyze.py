@@ -218,8 +218,7 @@ def _analysis(
     thresholds = np.logspace(-12, 0, CURVE_POINTS)
     slot = model.loaded.plan.decoder
     return RunAnalysis(
-        run=str(model.loaded),
-        checkpoint=model.loaded.snapshot,
+        **model.loaded.of_run,
         decoder=type(model.task.decoder).__name__.lower() if slot is None else slot.name,
         perplexity=Tally(float(nats.sum()), len(nats)).perplexity,
         rank=spectrum.rank,

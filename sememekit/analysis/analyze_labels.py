@@ -2,9 +2,10 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -212,8 +213,7 @@ def _analysis(
     encoder = model.loaded.plan.encoder.name
     reads = reads_sememes(model.task)
     return LabelRun(
-        run=str(model.loaded),
-        checkpoint=model.loaded.snapshot,
+        **model.loaded.of_run,
         encoder=encoder,
         accuracy=accuracy_of(confusion, model.task.labels),
         by_sememes=_by_sememes(model.loaded, examples, right),
@@ -236,19 +236,25 @@ def _largest(effects: dict[str, list[float]], top: int) -> tuple[tuple[Moved, ..
     return tuple(sorted(found, key=lambda item: (-item.size, item.name))[:top]), len(effects) - len(often)
 
 
-def _group(name: str, right: npt.NDArray[np.bool_]) -> Group:
-    low, high = wilson_interval(int(right.sum()), len(right))
-    return Group(name=name, examples=len(right), accuracy=float(right.mean()), low=low, high=high)
+def _binned(
+    values: npt.NDArray[Any], begins: Sequence[float], name: Callable[[float, float | None], str], right: npt.NDArray[np.bool_]
+) -> tuple[Group, ...]:
+    """The examples by bins of their values; the last bin has no end, and empty ones are left out."""
+    groups = []
+    for begin, end in zip(begins, (*begins[1:], None), strict=True):
+        inside = right[(values >= begin) & (values < (math.inf if end is None else end))]
+        if len(inside):
+            low, high = wilson_interval(int(inside.sum()), len(inside))
+            found = Group(name=name(begin, end), examples=len(inside), accuracy=float(inside.mean()), low=low, high=high)
+            groups.append(found)
+    return tuple(groups)
 
 
 def _by_length(examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
-    lengths = examples.lengths().sum(1)
-    groups = []
-    for begin, end in zip(LENGTHS, (*LENGTHS[1:], None), strict=True):
-        inside = (lengths >= begin) & (lengths < (end or math.inf))
-        if inside.any():
-            groups.append(_group(f"{begin} words and more" if end is None else f"{begin} to {end - 1} words", right[inside]))
-    return tuple(groups)
+    def name(begin: float, end: float | None) -> str:
+        return f"{begin} words and more" if end is None else f"{begin} to {end - 1} words"
+
+    return _binned(examples.lengths().sum(1), LENGTHS, name, right)
 
 
 def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
@@ -259,14 +265,12 @@ def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -
     running = np.concatenate([[0], np.cumsum(has[np.asarray(examples.tokens, dtype=np.int64)])])
     ends = examples.offsets[:: examples.num_texts]
     shares = (running[ends[1:]] - running[ends[:-1]]) / np.maximum(np.diff(ends), 1)
-    groups = []
-    for begin, end in zip(SHARES, (*SHARES[1:], None), strict=True):
-        inside = (shares >= begin) & (shares < (end if end is not None else math.inf))
-        if inside.any():
-            between = "all" if end is None else f"{percent(begin, 0)} to under {percent(end, 0)} of the"
-            name = f"{between} words have sememes"
-            groups.append(_group(name, right[inside]))
-    return tuple(groups)
+
+    def name(begin: float, end: float | None) -> str:
+        between = "all" if end is None else f"{percent(begin, 0)} to under {percent(end, 0)} of the"
+        return f"{between} words have sememes"
+
+    return _binned(shares, SHARES, name, right)
 
 
 def _comparison(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> LabelComparison:

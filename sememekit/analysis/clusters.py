@@ -88,8 +88,7 @@ def clusters(
 
     filled = sizes[sizes > 0]
     return ClustersReport(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         num_words=len(vocabulary),
         num_clusters=decoder.num_clusters,
         empty_clusters=decoder.num_clusters - len(filled),

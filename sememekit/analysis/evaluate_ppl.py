@@ -126,8 +126,7 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
         groups[kind.grouping] = (*groups.get(kind.grouping, ()), row)
     return PerplexityReport(
         **dict(perplexity_of(total, *((size.characters, size.bytes) if lengths is None else ()))),
-        run=str(loaded.path),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         split=split,
         data=str(data.folder),
         size_of=data.signature.size_of,

@@ -226,8 +226,7 @@ def evaluate_segmentation(
     if marks == "given":
         ways = {name: [*map(with_marks, raw, sentences)] for name, sentences in ways.items()}
     return SegmentationReport(
-        run=str(run),
-        checkpoint=reader.run.snapshot,
+        **reader.run.of_run,
         gold=str(gold),
         decoding=decoding,
         marks=marks,

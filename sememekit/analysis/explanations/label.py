@@ -140,8 +140,7 @@ def explain_label(
     encoder = classifier.run.plan.encoder
     reads = reads_sememes(task)
     return LabelExplanation(
-        run=str(run),
-        checkpoint=classifier.run.snapshot,
+        **classifier.run.of_run,
         encoder=encoder.name,
         labels={task.labels[index]: float(probabilities[index]) for index in order.tolist()},
         label=task.labels[found.label],

@@ -156,8 +156,7 @@ def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
     if not readings:
         raise DataError('explain: the text is empty; give a sentence, as in "去年美国贸易逆差"')
     return LatticeExplanation(
-        run=str(run),
-        checkpoint=reader.run.snapshot,
+        **reader.run.of_run,
         marginal=reader.task.marginal,
         longest=reader.task.settings.longest_chunk,
         copies=reader.task.entries.most_copies,

@@ -112,8 +112,7 @@ def evaluate_senses(
     correct = _correct(SenseTagger(loaded, inventory), method, scored, progress)
     words = [one.target.word for one in scored]
     scores = SenseScores(
-        run=str(loaded),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         gold=str(gold),
         method=method,
         sources=tuple(sources),
