@@ -140,13 +140,9 @@ def analyze_labels(
 ) -> LabelAnalysis:
     """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
 
-    The sample of ``contexts`` examples is drawn without replacement and the same for both runs. Arguments as
-    ``sememekit analyze --help``.
-
-    Raises:
-        ConfigError: a model that predicts no labels, or numbers below 1.
-        DataError: the data are absent, lack the split, have no labels, or one of the runs has another vocabulary.
-    """
+    The sample of ``contexts`` examples is drawn without replacement and the same for both runs. Arguments as ``sememekit
+    analyze --help``. Raises ConfigError: a model that predicts no labels, or numbers below 1. Raises DataError: the data are
+    absent, lack the split, have no labels, or one of the runs has another vocabulary."""
     if contexts < 1 or top < 1:
         raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
     chosen_runs = (run, *([] if other is None else [other]))

@@ -112,11 +112,8 @@ class RunsComparison(Record):
 
 
 def runs_of(side: str) -> list[Path]:
-    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote.
-
-    Raises:
-        CheckpointError: neither.
-    """
+    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote. Raises CheckpointError:
+    neither."""
     path = Path(side)
     if "," in side and not path.exists():
         return [run for part in side.split(",") for run in runs_of(part)]

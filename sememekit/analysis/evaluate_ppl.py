@@ -89,15 +89,11 @@ def evaluate_ppl(
 
     ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
     senses (Table 3), where words without annotation have a row of their own, by their count in the training text, or by sememes
-    among words of like counts. ``batch_size`` None is that of the training, or
-    1 for an ``adaptation``: a cache, dynamic evaluation, or both, which learn from the text. The run stays as it is; dynamic
-    evaluation keeps statistics of gradients in its folder. Other arguments as ``sememekit evaluate-ppl --help``.
-
-    Raises:
-        ConfigError: the task predicts no words, or ``by`` is given and there is no graph.
-        DataError: the data are absent, lack the split, or have another vocabulary.
-        GraphError: the graph is of another vocabulary.
-    """
+    among words of like counts. ``batch_size`` None is that of the training, or 1 for an ``adaptation``: a cache, dynamic
+    evaluation, or both, which learn from the text. The run stays as it is; dynamic evaluation keeps statistics of gradients in
+    its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by``
+    is given and there is no graph. Raises DataError: the data are absent, lack the split, or have another vocabulary. Raises
+    GraphError: the graph is of another vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = loaded.graph if graph is None else given_graph(graph, loaded)

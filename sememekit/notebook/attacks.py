@@ -178,11 +178,8 @@ def attack_classifier(
 def _named(
     victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str, *, logits: bool, trust_code: bool
 ) -> NamedVictim:
-    """A victim of any kind, with the names of its labels.
-
-    Raises:
-        ConfigError: something that cannot be asked, or whose columns have no names.
-    """
+    """A victim of any kind, with the names of its labels. Raises ConfigError: something that cannot be asked, or whose columns
+    have no names."""
     given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
     if isinstance(victim, Run | Path | str):
         name = str(victim.path if isinstance(victim, Run) else victim)
@@ -233,11 +230,8 @@ def _fields(texts: Any) -> list[tuple[str, ...]]:
 
 
 def _label_names(labels: Sequence[Any], known: Sequence[str]) -> list[str]:
-    """The name of each label: all are names, or all are numbers of columns.
-
-    Raises:
-        DataError: a label that is neither, or names and numbers together.
-    """
+    """The name of each label: all are names, or all are numbers of columns. Raises DataError: a label that is neither, or names
+    and numbers together."""
     if all(str(label) in known for label in labels):
         return [str(label) for label in labels]
     numbers = [isinstance(label, int | np.integer) and 0 <= label < len(known) for label in labels]

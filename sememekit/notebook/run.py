@@ -59,11 +59,8 @@ class Run(OpenRun):
         TAB target``, of models of headlines or dialogue.
 
         Each line is read by itself, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the
-        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line.
-
-        Raises:
-            DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand.
-        """
+        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line. Raises
+        DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand."""
         if "lattices" in self.kinds:
             total = self._reader("perplexity").tally(_lines("perplexity", text))
         else:
@@ -254,11 +251,7 @@ class Run(OpenRun):
         return Table(("text", "label", *classifier.labels), rows)
 
     def _kind(self, method: str, *allowed: Kind) -> Kind:
-        """The first kind of this run that a method is of.
-
-        Raises:
-            ConfigError: it has none.
-        """
+        """The first kind of this run that a method is of. Raises ConfigError: it has none."""
         found = next((kind for kind in KIND_NAMES if kind in allowed and kind in self.kinds), None)
         if found is None:
             wanted = " or ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in allowed)
@@ -268,11 +261,7 @@ class Run(OpenRun):
         return found
 
     def _checked(self, method: str, kind: Kind, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
-        """The options as the functions take them.
-
-        Raises:
-            ConfigError: as ``config.checked_arguments``.
-        """
+        """The options as the functions take them. Raises ConfigError: as ``config.checked_arguments``."""
         return checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
 
     def _scored(

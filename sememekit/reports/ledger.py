@@ -90,11 +90,8 @@ def markdown(found: Ledger) -> str:
 
 
 def into_page(page: str, found: Ledger, where: str) -> str:
-    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was.
-
-    Raises:
-        DataError: the page, ``where`` in the message, has not each mark once, in this order.
-    """
+    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was. Raises
+    DataError: the page, ``where`` in the message, has not each mark once, in this order."""
     before, begin, rest = page.partition(f"{BEGIN}\n")
     _, end, after = rest.partition(f"{END}\n")
     if not begin or not end or BEGIN in rest or END in after:

@@ -99,13 +99,9 @@ def explain_label(
     by leaving its vector out of the sum of that word in that place. The effect is the fall of the label's log-probability.
     Effects do not add up: what two words say together goes with either.
 
-    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as
-    ``sememekit explain --help``.
-
-    Raises:
-        CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a known word.
-        ConfigError: ``top_sememes`` below 1, or a label that the model does not have.
-    """
+    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as ``sememekit explain
+    --help``. Raises CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a
+    known word. Raises ConfigError: ``top_sememes`` below 1, or a label that the model does not have."""
     if top_sememes < 1:
         raise ConfigError(f"explain: --top-sememes must be 1 at least, given {top_sememes}")
     classifier = load_classifier(run, command="explain")

@@ -145,12 +145,8 @@ class EmbeddingsReport(OfRun):
 
 
 def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
-    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model.
-
-    Raises:
-        ConfigError: the run is no lattice model.
-        DataError: an empty text.
-    """
+    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model. Raises ConfigError: the
+    run is no lattice model. Raises DataError: an empty text."""
     reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
     if not readings:
@@ -216,11 +212,8 @@ def explain_embeddings(
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
 
     ``words`` are of the vocabulary; of each embedding ``contexts`` are shown. Other arguments as ``sememekit explain --help``.
-
-    Raises:
-        ConfigError: the run is no lattice model, or one with a single embedding for each word.
-        DataError: no words, one outside the vocabulary, or data that do not fit.
-    """
+    Raises ConfigError: the run is no lattice model, or one with a single embedding for each word. Raises DataError: no words,
+    one outside the vocabulary, or data that do not fit."""
     reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
     if task.entries.most_copies == 1:

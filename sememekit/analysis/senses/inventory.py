@@ -121,12 +121,8 @@ def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
     """The senses of a run: those of its own graph, and of ``sources`` (``FORMAT:PATH``) for words that it does not annotate.
 
     Senses of the run keep their order. More annotated words mean more substitutes, and a run without a graph has all from the
-    sources.
-
-    Raises:
-        ConfigError: the run has no graph, and no source is given.
-        DataError, GraphError: a source cannot be read.
-    """
+    sources. Raises ConfigError: the run has no graph, and no source is given. Raises DataError, GraphError: a source cannot be
+    read."""
     if not sources:
         if run.graph is None:
             raise ConfigError(
