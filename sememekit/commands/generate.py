@@ -18,6 +18,7 @@ from sememekit.errors import ConfigError
 from sememekit.files import typed
 
 if TYPE_CHECKING:
+    from sememekit.runs.generation import GenerateReport
     from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = (
@@ -81,12 +82,14 @@ def command(
 _SAMPLING: Final = {"num_tokens": 30, "temperature": 1.0, "top_k": 0, "unknown": False}
 
 
-def _stream(words: Iterator[str], prompt: str) -> None:
+def _stream(words: Iterator[str | GenerateReport], prompt: str) -> None:
     """Print each word as soon as it is drawn."""
     from sememekit.text.vocabulary import END, STOP
 
     say(prompt, end=" " if prompt else "")
     for word in words:
+        if not isinstance(word, str):  # the report comes last
+            break
         say("" if word in (END, STOP) else word, end="\n" if word in (END, STOP) else " ", flush=True)
     say()
 

@@ -48,11 +48,14 @@ OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", lambda head: 
 def check_output(path: Path | str, kind: Kind) -> None:
     """Refuse an output that would replace anything but an empty file or an earlier file of its kind, or whose folder is missing
     or cannot be written. Raises ConfigError."""
-    _check_folder(Path(path))
-    _check_kind(Path(path), kind)
-
-
-def _check_kind(path: Path, kind: Kind) -> None:
+    path = Path(path)
+    folder = path.parent
+    if not folder.exists():
+        raise ConfigError(f"cannot write to {path}: the folder {folder} does not exist; type: {typed('mkdir', '-p', folder)}")
+    if not folder.is_dir():
+        raise ConfigError(f"cannot write to {path}: {folder} is no folder; give another name")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"cannot write to {path}: the folder {folder} cannot be written by you; give a name in another one")
     if not path.name:
         raise ConfigError(f"cannot write to {str(path)!r}: a folder; give the name of a file")
     if not path.exists():
@@ -70,23 +73,13 @@ def _check_kind(path: Path, kind: Kind) -> None:
         )
 
 
-def _check_folder(path: Path) -> None:
-    folder = path.parent
-    if not folder.exists():
-        raise ConfigError(f"cannot write to {path}: the folder {folder} does not exist; type: {typed('mkdir', '-p', folder)}")
-    if not folder.is_dir():
-        raise ConfigError(f"cannot write to {path}: {folder} is no folder; give another name")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConfigError(f"cannot write to {path}: the folder {folder} cannot be written by you; give a name in another one")
-
-
 def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
     """Write an output file atomically, through links; see :func:`check_output` for what it replaces.
 
     Temporary files of killed processes beside it are removed. Raises ConfigError as ``check_output``. Raises OSError: it cannot
     be written; what was there stays.
     """
-    _check_kind(Path(path), kind)
+    check_output(path, kind)
     target = Path(path).resolve()
     remove_leftovers(target.parent, f".{target.name}.", ".writing")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.writing")

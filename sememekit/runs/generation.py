@@ -1,7 +1,7 @@
 """Sampling text from a language model."""
 
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +64,9 @@ def generate(
     common: dict[str, Any] = {"num_tokens": num_tokens, "stop": stop, "unknown": unknown, "seed": seed}
     if beam:
         return _searched(Run.open(run), prompt, beam, **common)
-    drawn = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
-    while True:
-        try:
-            next(drawn)
-        except StopIteration as end:
-            report: GenerateReport = end.value
-            return report
+    *_, report = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
+    assert isinstance(report, GenerateReport)
+    return report
 
 
 def stream_words(
@@ -84,7 +80,7 @@ def stream_words(
     seed: int,
     top_p: float = 1.0,
     stop: Sequence[str] = (),
-) -> Generator[str, None, GenerateReport]:
+) -> Iterator[str | GenerateReport]:
     """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k, top_p)
     loaded = Run.open(run)
@@ -114,7 +110,7 @@ def stream_words(
         added = [*added, word]
         ids = torch.tensor([[word]], device=task.device)
         yield vocabulary.token(word)
-    return _report(vocabulary, words, added, nats, seed)
+    yield _report(vocabulary, words, added, nats, seed)
 
 
 @torch.no_grad()
