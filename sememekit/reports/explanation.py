@@ -70,6 +70,21 @@ def words_parts(explanation: Explanation) -> Parts:
         yield Table(columns, gates, title, numbers={1, 3, 4}, faint=_rare(items, explanation))
 
 
+def through_sememes(explanation: Explanation) -> list[Heatmap]:
+    """The probability that each next word has in its senses with a sememe, for the sememes that the context raises;
+    none for models without senses."""
+    names = tuple(item.name for item in explanation.expected or explanation.sememes)
+    if not names:
+        return []
+    rows = []
+    for word in explanation.words:
+        shares = [(sense.share, {item.name for item in sense.sememes}) for sense in word.senses]
+        rows.append(tuple(word.probability * sum(share for share, has in shares if name in has) for name in names))
+    context = " ".join(word.word for word in explanation.context)
+    title = f"Probability of the next words after {context} in their senses with each sememe"
+    return [Heatmap(title, names, tuple(word.word for word in explanation.words), tuple(rows))]
+
+
 def _senses(explanation: Explanation) -> Iterator[tuple[str, ...]]:
     for word in explanation.words:
         cells = (word.word, percent(word.probability), share_bar(word.probability))
@@ -314,7 +329,7 @@ VIEWS: Final[Mapping[type[Any], Views]] = {
     WritingExplanation: Views(text_page, text_parts, attention),
     LatticeExplanation: Views(lattice_page, lattice_parts),
     EmbeddingsReport: Views(embeddings_page, embeddings_parts),
-    Explanation: Views(words_page, words_parts),
+    Explanation: Views(words_page, words_parts, through_sememes),
 }
 
 
