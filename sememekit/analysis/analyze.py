@@ -66,7 +66,6 @@ class Case(Record):
         position: of the predicted word in the split.
         context: the sentence before and this one up to the word, or the last words.
         better, worse: of the run that gave it more probability and of the other.
-        gain: nats between the two.
     """
 
     position: int

@@ -49,7 +49,6 @@ class Moved(Record):
     Attributes:
         times: how often it stands in the examples that were looked into.
         effect: mean nats that the log-probability of the label falls by; above 0 it speaks for the label that was chosen.
-        size: mean absolute effect.
     """
 
     name: str

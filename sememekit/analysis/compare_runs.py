@@ -77,7 +77,6 @@ class Side(Record):
     """A model with one or several seeds.
 
     Attributes:
-        seeds: of these runs.
         measures: in the order of the table.
         curves: validation of each run by epoch, as (updates, CPU seconds, figure).
     """

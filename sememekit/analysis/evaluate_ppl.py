@@ -165,7 +165,6 @@ class ComparedWords(Record):
 
     Attributes:
         grouping: "all", "senses", "sememes" or "change".
-        tokens: predictions of them.
         share: of all predictions, 0 to 1.
         perplexities: of each model; None where no target is of this kind.
         changes: of each model but the first, against the first.
@@ -206,7 +205,6 @@ class OverlayComparison(PerplexityComparison):
     """Report of ``evaluate-ppl --overlay``: the run as it was trained, then with the changes.
 
     Attributes:
-        changes: the senses that differ.
         sememe_counts: sememe that was added -> how often the words that had it before occur in the text that the vocabulary was
             counted in.
     """
@@ -235,15 +233,9 @@ def compare_ppl(
 ) -> PerplexityComparison:
     """Perplexities of several models on one text, and by how much each differs from the first.
 
-    Words are grouped by one graph for all: the given one, otherwise that of the runs, of which some may have none.
-
-    Args:
-        split, by, data, graph, batch_size, adaptation, progress: as ``evaluate_ppl`` takes them.
-
-    Raises:
-        ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped.
-        CheckpointError, DataError, GraphError: as ``evaluate_ppl``.
-    """
+    Words are grouped by one graph for all: the given one, otherwise that of the runs, of which some may have none. Raises
+    ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped. Raises
+    CheckpointError, DataError, GraphError: as ``evaluate_ppl``."""
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
     text = TextReading(split, data, batch_size, adaptation)

@@ -63,12 +63,7 @@ class TextsDifference(Record):
 
 
 class ComparisonReport(Record):
-    """Report of ``compare`` on two files of texts: by metric, the first minus the second.
-
-    Attributes:
-        by: how texts were scored.
-        examples: sources that both have.
-    """
+    """Report of ``compare`` on two files of texts: by metric, the first minus the second."""
 
     first: str
     second: str

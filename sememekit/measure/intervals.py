@@ -153,7 +153,6 @@ def seed_difference(first: Sequence[float], second: Sequence[float], confidence:
     estimate, and the limits are NaN.
 
     Args:
-        first, second: a value for each seed.
         confidence: probability of the interval, above 0 and below 1.
     """
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
@@ -171,7 +170,6 @@ def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     """The mean over seeds with Student's interval for one sample, n - 1 degrees of freedom; with one seed the limits are NaN.
 
     Args:
-        values: a value for each seed.
         confidence: probability of the interval, above 0 and below 1.
     """
     own = np.asarray(values, dtype=np.float64)

@@ -131,7 +131,6 @@ def attack_classifier(
         out: a new folder for the results, as the command writes it; none is kept unless given. There is no file whose hash
             could stand for the data: ``data`` of the signature is the hash of texts and labels, other than that of the command
             on a file with the same ones. ``attack --compare`` pairs both by their texts.
-        progress: called with (stage, done, total).
 
     Raises:
         ConfigError: no names for the columns, or a part that is unknown or does not fit.

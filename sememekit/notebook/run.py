@@ -85,7 +85,6 @@ class Run(OpenRun):
         for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
 
         Args:
-            text: a sentence a line.
             overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
             segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
@@ -169,7 +168,6 @@ class Run(OpenRun):
         predict words. The title says how often the method was right, where ``eval --senses`` measured it.
 
         Args:
-            text: a sentence a line.
             options: ``words`` (only these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``.
         """
         from sememekit.analysis.senses.tagging import header_of, tag

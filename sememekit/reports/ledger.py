@@ -27,11 +27,7 @@ _LARGE: Final = 9.0
 
 
 class Ledger(Record):
-    """All claims with what is known of them.
-
-    Attributes:
-        counts: how many have each verdict.
-    """
+    """All claims with what is known of them."""
 
     claims: tuple[ClaimResult, ...]
     counts: dict[str, int]

@@ -32,7 +32,6 @@ class ReadWord(Record):
 
     Attributes:
         read_as: the word that the model reads in its place; None where it leaves it out.
-        known: whether the vocabulary has it.
         source: the lexicon that its sememes come from; None for runs without a graph.
         effect: nats that log p(label) falls by where the model reads an unknown word instead; None where it reads none.
         gradient: gradient times vector of the word; likewise.

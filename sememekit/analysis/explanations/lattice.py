@@ -26,7 +26,6 @@ class LatticeToken(Record):
 
     Attributes:
         read_as: the word of the vocabulary that the model read.
-        known: whether the model knows it.
         boundary: the probability that a chunk ends with it.
     """
 

@@ -233,7 +233,6 @@ class AskedWord(Record):
     Attributes:
         word: as a word that may come next.
         rank: of its probability among all words, from 1.
-        right: the words after it.
         tags: its senses by the method ``combined`` of ``SenseTagger``; empty for models without senses.
         accuracy: what is known of how often this method is right, a sentence each.
     """

@@ -110,7 +110,6 @@ class OverlayExplanation(Explanation):
 
     Attributes:
         before: the explanation of the run as it was trained.
-        changes: the senses that differ.
         changed_words: their words, by falling difference of their probabilities.
         changed_sememes: sememes that a changed sense has before or after, by falling difference of their probabilities, or of
             their gates where there are none; empty for models without senses.
@@ -128,7 +127,6 @@ class _Reading:
     """What a run says after a context.
 
     Attributes:
-        log_probs_V: of all words.
         best: ids of the most probable words.
         predicted: id -> word, for the best and for those that were asked for.
         shares: number of a sense -> its share, for these words.

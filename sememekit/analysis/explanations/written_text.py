@@ -98,7 +98,6 @@ class OverlayWriting(WritingExplanation):
 
     Attributes:
         before: the explanation of the run as it was trained.
-        changes: the senses that differ.
         text: the text of ``before``, a word after the other, under both.
         changed_words: the words of the changes at each place of that text, by falling difference of their probabilities.
     """

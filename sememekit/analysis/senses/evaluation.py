@@ -53,10 +53,8 @@ class SenseScores(OfRun):
     """Report of ``evaluate_senses``.
 
     Attributes:
-        targets: scored.
         left_out: targets that cannot be scored, by cause.
         rows: the methods, the one asked for first, then the baselines.
-        words: by falling number of targets.
         stored: whether ``tag`` finds this measurement beside the run.
     """
 
@@ -87,7 +85,6 @@ def evaluate_senses(
 
     Args:
         run: a language model, or its folder.
-        gold: a file that ``read_gold`` reads.
         method: the one that comes first and is remembered.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate; see ``inventory_of``.
 

@@ -42,7 +42,6 @@ class SenseInventory:
     >>> inventory.usual(word)
 
     Attributes:
-        graph: words, senses and sememes.
         counts: (V,) of the vocabulary.
         log_frequency: (V,) log of the share of each word in the counts, with one token for a word of count 0.
     """

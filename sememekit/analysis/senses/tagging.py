@@ -154,7 +154,6 @@ def tag(
 
     Args:
         run: a language model, or its folder.
-        method: how senses are told apart.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
         words: only these are tagged; all where there are none.
         whole: give the other words, too, without senses.
