@@ -1,11 +1,10 @@
 """The explanations of ``sememekit explain``: pages, and tables for terminals; a section for each kind of run."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sememekit.analysis.explanations.label import HOW, LabelExplanation
-from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence
+from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeExplanation
 from sememekit.analysis.explanations.sememes import ContextSememe, is_rare
 from sememekit.analysis.explanations.words import ChangedSememe, ChangedWord, Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation
@@ -17,9 +16,6 @@ from sememekit.reports.table import Remark, Shown, Table, Views, share_bar
 Parts = Iterator[str | Table]
 SHOWN: Final = 12
 """Rows of what an overlay changes that are shown; --json has all."""
-_STEP, _SIDE, _ARC, _BELOW = 46, 28, 34, 78
-_TOKEN: Final = 15
-"""Pixels of a character of a token in the picture of a lattice."""
 
 
 def words_page(explanation: Explanation) -> str:
@@ -269,8 +265,7 @@ def label_parts(explanation: LabelExplanation) -> Parts:
 
 def lattice_page(explanation: LatticeExplanation) -> str:
     """Return a whole page for one text: Figures 1 and 3 of Buckman and Neubig 2018."""
-    sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
-    return pages.render("lattice", explanation=explanation, sentences=sentences)
+    return pages.render("lattice", explanation=explanation)
 
 
 def lattice_parts(explanation: LatticeExplanation) -> Parts:
@@ -288,20 +283,6 @@ def lattice_parts(explanation: LatticeExplanation) -> Parts:
             rows.append((*chunk, percent(edge.probability), share_bar(edge.probability), marks))
         columns = ("tokens", "chunk", *(("embedding",) if several else ()), "posterior", "", "")
         yield Table(columns, rows, f"{sentence.nats:.2f} nats, {explanation.marginal}", numbers=())
-
-
-def picture_of(sentence: LatticeSentence) -> dict[str, Any]:
-    """Return the places of everything in the picture of a lattice: a step to a token, and an arc over the line to an edge."""
-    step = max(_STEP, max(len(token.text) for token in sentence.tokens) * _TOKEN + 14)
-    line = max(_height(edge) for edge in sentence.edges) / 2 + 30
-    arcs = [(edge, _SIDE + step * edge.begin, _SIDE + step * edge.end, line - _height(edge)) for edge in sentence.edges]
-    width = 2 * _SIDE + step * len(sentence.tokens)
-    return {"step": step, "side": _SIDE, "line": line, "width": width, "height": line + _BELOW, "arcs": arcs}
-
-
-def _height(edge: LatticeEdge) -> float:
-    """Height of the control point of an arc: longer edges go higher, further embeddings above the first."""
-    return _ARC * 2 * math.sqrt(edge.end - edge.begin) + _ARC * 1.4 * (edge.copy_number - 1)
 
 
 def embeddings_page(report: EmbeddingsReport) -> str:
