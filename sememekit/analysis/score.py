@@ -72,12 +72,7 @@ class _Line(NamedTuple):
 
 
 def score(
-    run: Path | Run,
-    lines: Iterable[str],
-    *,
-    carry: bool = False,
-    segment: bool | None = None,
-    name: str = "line",
+    run: Path | Run, lines: Iterable[str], *, carry: bool = False, segment: bool | None = None, name: str = "line"
 ) -> Iterator[ScoredToken]:
     """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
 

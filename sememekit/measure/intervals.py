@@ -70,13 +70,7 @@ def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: i
     return from_draws(float(values[0]), draws[:, 0])
 
 
-def ratio_difference_interval(
-    first: Ratio,
-    second: Ratio,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate:
+def ratio_difference_interval(first: Ratio, second: Ratio, *, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
 
     Each side is a numerator and a denominator, (n,) each; an example that a side does not count has zeros there.

@@ -74,12 +74,7 @@ class Run(OpenRun):
         return total.perplexity
 
     def score(
-        self,
-        text: Lines,
-        *,
-        overlay: Path | str | None = None,
-        carry: bool = False,
-        segment: bool | None = None,
+        self, text: Lines, *, overlay: Path | str | None = None, carry: bool = False, segment: bool | None = None
     ) -> Table:
         """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
         for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
@@ -214,13 +209,7 @@ class Run(OpenRun):
             return Generated(report.text, report)
         return self._written(prompt, **self._checked("generate", kind, options, Run._written))
 
-    def _written(
-        self,
-        prompt: str,
-        *,
-        overrides: Sequence[str] = (),
-        apart: bool = False,
-    ) -> Generated:
+    def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> Generated:
         from sememekit.runs.writing import load_writer, search_of, write_texts
 
         writer = load_writer(self, apart=apart)

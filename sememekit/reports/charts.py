@@ -263,10 +263,7 @@ def _style(salt: str = "sememekit") -> Iterator[None]:
 
     there = set(fontManager.get_font_names())
     fonts = {"font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)]}
-    with (
-        style.context(["default", str(_STYLE), {**fonts, "svg.hashsalt": salt}]),
-        warnings.catch_warnings(),
-    ):
+    with style.context(["default", str(_STYLE), {**fonts, "svg.hashsalt": salt}]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         yield
 

@@ -86,11 +86,7 @@ class LabelExplanation(OfRun):
 
 
 def explain_label(
-    run: Path | Run,
-    texts: Sequence[str],
-    *,
-    label: str | None = None,
-    top_sememes: int = 12,
+    run: Path | Run, texts: Sequence[str], *, label: str | None = None, top_sememes: int = 12
 ) -> LabelExplanation:
     """Say what label a model gives an example, and how much each word and each sememe of it moved that.
 

@@ -205,13 +205,7 @@ def explain(
 
 
 def _reading(
-    loaded: Run,
-    context: str,
-    top: int,
-    asked: Sequence[int],
-    mean: str,
-    data: Path | None,
-    progress: OneStage,
+    loaded: Run, context: str, top: int, asked: Sequence[int], mean: str, data: Path | None, progress: OneStage
 ) -> _Reading:
     """What a run says after a context, of its ``top`` most probable words and of those ``asked`` for; errors as ``explain``."""
     task = require(loaded.task, WordPredictor, "explain")

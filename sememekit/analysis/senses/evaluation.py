@@ -69,12 +69,7 @@ class SenseScores(OfRun):
 
 
 def evaluate_senses(
-    run: Path | Run,
-    gold: Path,
-    *,
-    method: Method = "combined",
-    sources: Sequence[str] = (),
-    progress: Progress = silent,
+    run: Path | Run, gold: Path, *, method: Method = "combined", sources: Sequence[str] = (), progress: Progress = silent
 ) -> SenseScores:
     """Compare the senses that a language model tags with those that people gave.
 
