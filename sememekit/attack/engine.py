@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,6 @@ class Attack:
     ('failed', 2)
 
     Attributes:
-        table: substitutes by word.
         cut: cuts texts without blanks between their words; None for white space and marks.
         reads: fields -> characters of each that the victim reads; None where it reads all. Words behind are not part of it.
     """
@@ -240,8 +239,7 @@ class _Active:
         return None
 
 
-@dataclass(frozen=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     queries: int
     best_score: float
     reason: str = ""

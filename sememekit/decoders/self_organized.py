@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
@@ -221,13 +220,13 @@ class SelfOrganized(ClusterLearner, FixedTables):
             self._share_occurrences()
         due = every > 0 and step % every == 0
         if not due:
-            return asdict(self._unmoved()) if step == 1 else None
+            return self._unmoved()._asdict() if step == 1 else None
         of_clusters, within, tokens = self.losses.tolist()
         perplexities = {
             "cluster_perplexity": Tally(of_clusters, int(tokens)).perplexity,
             "in_cluster_perplexity": Tally(within, int(tokens)).perplexity,
         }
-        return {**asdict(self.reassign()), **perplexities}
+        return {**self.reassign()._asdict(), **perplexities}
 
     def _unmoved(self) -> ClusterChange:
         """The clusters that training begins with."""

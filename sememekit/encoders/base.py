@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -32,8 +32,7 @@ class Encoded:
     layers: tuple[Tensor, ...]
 
 
-@dataclass(frozen=True)
-class EncoderResources:
+class EncoderResources(NamedTuple):
     """What an encoder is built from: E, the size of the input vectors; the words; the graph, if any; and what ``Encoder.keep``
     gave when the run began, if anything."""
 

@@ -361,9 +361,7 @@ class RunFolder:
             for record in self.metrics()
             if record["step"] <= step and (record["kind"] != "EpochReport" or record["epoch"] <= epochs)
         ]
-        replace_file(
-            self.path / "metrics.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept).encode()
-        )
+        metrics_file.write(self.path / "metrics.jsonl", kept)
         return kept
 
 

@@ -170,7 +170,6 @@ class Lattice(SentencePredictor):
         """(B, T, L, C) log-probability of each edge given the state where it begins, by its last token; -inf for none.
 
         Args:
-            batch: of T tokens.
             generator: of a rule that samples, on the device of the parameters; None for torch's own.
             known: for each node but the first and the last the weights (A, B) of the arriving states, shorter edges first, in
                 place of those of the rule.
