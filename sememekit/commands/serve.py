@@ -17,7 +17,7 @@ from sememekit.commands._printing import remark, say
 from sememekit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sememekit.serve.gate import App
+    from sememekit.serve.gate import Gate
 
 EXAMPLES = ("sememekit serve", "sememekit serve runs/sdlm runs/softmax --port 8080")
 
@@ -56,7 +56,10 @@ def command(
     bench = Bench(runs or quickstart_runs(), sources or ["open"], save, device)
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
-    listening = _listen(host, port)
+    try:
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {host}, port {port}: {error.strerror}; --port 0 takes a free port") from None
     remark(f"reading {', '.join(bench.runs)}", quiet)
     bench.warm_up()
     shown = f"[{host}]" if ":" in host else host
@@ -65,24 +68,15 @@ def command(
     if browser:
         webbrowser.open(address)
     remark("stop with Ctrl-C", quiet)
-    run_server(make_app(bench, Worker(), host, token), listening)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket on an address. Raises ConfigError: the address is taken, or none of this machine."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    worker = Worker()
     try:
-        listening.bind((host, port))
-    except OSError as error:
-        listening.close()
-        reason = error.strerror or str(error)
-        raise ConfigError(f"cannot listen on {host}, port {port}: {reason}; --port 0 takes a free port") from None
-    return listening
+        run_server(make_app(bench, worker, host, token), listening)
+    finally:
+        worker.close()
+        bench.close()
 
 
-def run_server(app: App, listening: socket.socket) -> None:
+def run_server(app: Gate, listening: socket.socket) -> None:
     """Serve until a signal asks to stop; what is answered then is finished first."""
     import uvicorn
 
@@ -100,13 +94,5 @@ def run_server(app: App, listening: socket.socket) -> None:
             self.should_exit |= self.asked_to_stop()
             return await super().on_tick(counter)
 
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-        timeout_keep_alive=30,
-        ws="none",
-    )
+    config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=5, ws="none")
     Server(config).run(sockets=[listening])

@@ -13,7 +13,7 @@ from sememekit.sememes.lookup import GraphSense
 from sememekit.sememes.overlay import ChangedSense, near
 from sememekit.sememes.searching import DUMP_HEADER
 from sememekit.sememes.statistics import sememe_counts
-from sememekit.sememes.suggesting import Suggester, Suggestion
+from sememekit.sememes.suggesting import Suggester, Suggestion, WordSuggestions
 from sememekit.serve.questions import SaveQuestion, SememeQuestion, UnannotatedQuestion, WordQuestion
 from sememekit.serve.runs import Bench, ServedRun
 
@@ -65,19 +65,11 @@ class WordAnswer(Record):
     senses: tuple[GraphSense, ...]
 
 
-class UnannotatedWord(Record):
-    """A word without annotation, with sememes of the run that its parts suggest, best first."""
-
-    word: str
-    count: int
-    sememes: tuple[Suggestion, ...]
-
-
 class UnannotatedAnswer(Record):
     """Words without annotation, the most frequent first, and how many there are."""
 
     total: int
-    words: tuple[UnannotatedWord, ...]
+    words: tuple[WordSuggestions, ...]
 
 
 class SaveAnswer(Record):
@@ -108,16 +100,16 @@ def sememe(bench: Bench, question: SememeQuestion) -> SememeAnswer:
                 beside.update(sense.sememes)
                 found.append(WordOfSememe(word=entry.word, sense=place, sememes=sense.sememes, count=int(counts[index])))
     own = beside.pop(asked, 0)
-    near_ones = [(shared / (own + senses_with[name] - shared), shared, name) for name, shared in beside.items()]
+    neighbours = [
+        NeighbourSememe(name=name, shared=shared, similarity=shared / (own + senses_with[name] - shared))
+        for name, shared in beside.items()
+    ]
     return SememeAnswer(
         sememe=asked,
         count=int(sememe_counts(graph, counts)[number]),
         num_words=len({one.word for one in found}),
         words=tuple(sorted(found, key=lambda one: (-one.count, one.word))[:_MOST_WORDS]),
-        neighbours=tuple(
-            NeighbourSememe(name=name, shared=shared, similarity=similarity)
-            for similarity, shared, name in sorted(near_ones, key=lambda one: (-one[0], one[2]))[:_MOST_NEIGHBOURS]
-        ),
+        neighbours=tuple(sorted(neighbours, key=lambda one: (-one.similarity, one.name))[:_MOST_NEIGHBOURS]),
     )
 
 
@@ -129,27 +121,9 @@ def word(bench: Bench, question: WordQuestion) -> WordAnswer:
         raise GraphError(f"no word {asked!r} in the vocabulary of {run}{near(asked, graph.words)}; add it with: extend")
     number = run.vocabulary.id(asked)
     entry = graph.entry(number)
-    senses = (
-        GraphSense(sense=place, label=sense.label, sememes=sense.sememes) for place, sense in enumerate(entry.senses, start=1)
-    )
-    return WordAnswer(
-        word=entry.word,
-        source=entry.source,
-        annotated=entry.is_annotated,
-        count=int(run.vocabulary.counts[number]),
-        senses=tuple(senses),
-    )
-
-
-class SememeNames(Record):
-    """All sememes of a run, by name."""
-
-    sememes: tuple[str, ...]
-
-
-def sememe_names(bench: Bench, run: str) -> SememeNames:
-    """All sememes of a run."""
-    return SememeNames(sememes=tuple(sorted(_graph(bench.run(run)).sememes)))
+    senses = tuple(GraphSense(sense=at, label=one.label, sememes=one.sememes) for at, one in enumerate(entry.senses, start=1))
+    count = int(run.vocabulary.counts[number])
+    return WordAnswer(word=asked, source=entry.source, annotated=entry.is_annotated, count=count, senses=senses)
 
 
 def unannotated(bench: Bench, question: UnannotatedQuestion) -> UnannotatedAnswer:
@@ -160,12 +134,11 @@ def unannotated(bench: Bench, question: UnannotatedQuestion) -> UnannotatedAnswe
     chosen = open_ids[np.argsort(-counts[open_ids], kind="stable")][: question.top]
     words = {graph.words[index]: int(counts[index]) for index in chosen.tolist()}
     suggester = Suggester({one.word: one.sememes() for one in graph.entries() if one.is_from_lexicon}, list(words))
-    return UnannotatedAnswer(
-        total=len(open_ids),
-        words=tuple(
-            UnannotatedWord(word=name, count=count, sememes=tuple(_suggested(suggester, name))) for name, count in words.items()
-        ),
+    found = (
+        WordSuggestions(word=name, count=count, context="", sememes=tuple(_suggested(suggester, name)))
+        for name, count in words.items()
     )
+    return UnannotatedAnswer(total=len(open_ids), words=tuple(found))
 
 
 def _suggested(suggester: Suggester, name: str) -> Iterable[Suggestion]:

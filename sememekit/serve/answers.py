@@ -1,32 +1,24 @@
 """What a request is answered with: the reports of the commands, and so their numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from sememekit.analysis.explanations.label import LabelExplanation, explain_label
-from sememekit.analysis.explanations.lattice import LatticeExplanation, explain_lattice
-from sememekit.analysis.explanations.words import Explanation, OverlayExplanation, explain
-from sememekit.analysis.explanations.written_text import WritingExplanation, explain_writing
+from sememekit.analysis.explanations.label import LabelExplanation
+from sememekit.analysis.explanations.lattice import LatticeExplanation
+from sememekit.analysis.explanations.words import Explanation, OverlayExplanation
+from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.predict import LabelPrediction, PredictionReport
 from sememekit.analysis.score import OverlaidToken, ScoredToken, score, score_overlay
 from sememekit.analysis.senses.tagging import TaggedToken, header_of, tag
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
-from sememekit.runs.classifier import load_classifier
 from sememekit.runs.generation import GenerateReport, stream_words
 from sememekit.runs.lattices import open_reader, segment_lines
+from sememekit.runs.overlay import check_reads_graph
 from sememekit.runs.run import OfRun
 from sememekit.runs.writing import WrittenText
-from sememekit.serve.questions import (
-    ExplainQuestion,
-    GenerateQuestion,
-    NextWordsQuestion,
-    PredictQuestion,
-    ScoreQuestion,
-    SegmentQuestion,
-    TagQuestion,
-)
+from sememekit.serve import questions
 from sememekit.serve.runs import Bench, ServedRun
 
 STARTS: Final = ("去年 美国", "the company said")
@@ -37,9 +29,9 @@ class RunInfo(Record):
 
     Attributes:
         kinds: of questions, as in docs/architecture.md.
-        methods: what it can be asked.
-        task, encoder, decoder: names of its parts.
-        words, sememes: how many it knows; no sememes for a run without a graph.
+        decoder: the name of its output layer, None for a classifier.
+        words: how many it knows.
+        sememes: names of those of its graph; none without one.
         labels, texts: of a classifier: its labels, and what the texts of an example are called.
         overlays: whether its annotation can be changed.
         unannotated: words that no lexicon knows.
@@ -48,12 +40,11 @@ class RunInfo(Record):
 
     name: str
     kinds: tuple[str, ...]
-    methods: tuple[str, ...]
     task: str
     encoder: str
     decoder: str | None
     words: int
-    sememes: int
+    sememes: tuple[str, ...]
     labels: tuple[str, ...]
     texts: tuple[str, ...]
     overlays: bool
@@ -64,42 +55,37 @@ class RunInfo(Record):
 class RunList(Record):
     """The runs that are served, in the order in which they were given; ``saves`` says whether changes can be saved."""
 
-    version: str
     runs: tuple[RunInfo, ...]
     saves: bool
 
 
-def info_of(run: ServedRun) -> RunInfo:
-    """What a client has to know of a run."""
-    from sememekit.runs.overlay import check_reads_graph
+def list_runs(bench: Bench) -> RunList:
+    """The runs that are served."""
+    return RunList(runs=tuple(map(_info, bench.runs.values())), saves=bench.save is not None)
 
-    graph, plan, examples = run.graph, run.plan, run.signature.examples
-    overlays = graph is not None and "words" in run.kinds
+
+def _info(run: ServedRun) -> RunInfo:
+    graph, plan, examples, known = run.graph, run.plan, run.signature.examples, run.vocabulary
+    usual = next((one for one in STARTS if all(word in known for word in one.split())), "")
     try:
         check_reads_graph(plan, run.task, run.path)
+        overlays = "words" in run.kinds
     except ConfigError:
         overlays = False
     return RunInfo(
         name=run.name,
         kinds=tuple(sorted(run.kinds)),
-        methods=tuple(run.methods),
         task=plan.task.name,
         encoder=plan.encoder.name,
         decoder=plan.decoder.name if plan.decoder else None,
-        words=len(run.vocabulary),
-        sememes=0 if graph is None else graph.num_sememes,
-        labels=tuple(run.labels),
-        texts=tuple(examples.texts) if examples is not None else (),
+        words=len(known),
+        sememes=() if graph is None else tuple(sorted(graph.sememes)),
+        labels=run.labels,
+        texts=() if examples is None else examples.texts,
         overlays=overlays,
         unannotated=0 if graph is None else int((~graph.annotated).sum()),
-        start=_start(run),
+        start=usual or " ".join([word for word in known.tokens if word.isalpha()][:3]),
     )
-
-
-def _start(run: ServedRun) -> str:
-    known = run.vocabulary
-    usual = next((one for one in STARTS if all(word in known for word in one.split())), "")
-    return usual or " ".join([word for word in known.tokens if word.isalpha()][:3])
 
 
 class NextWord(Record):
@@ -119,7 +105,7 @@ class NextWords(OfRun):
     words: tuple[NextWord, ...]
 
 
-def next_words(bench: Bench, question: NextWordsQuestion) -> NextWords:
+def next_words(bench: Bench, question: questions.NextWordsQuestion) -> NextWords:
     """The most probable next words of a language model."""
     run = bench.changed(question.run, question.changes)
     table = run.next_words(question.context, question.top)
@@ -139,20 +125,22 @@ class ScoreAnswer(OfRun):
     perplexity_overlay: float | None = None
 
 
-def scores(bench: Bench, question: ScoreQuestion) -> ScoreAnswer:
+def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:
     """The surprisal of each word of a text, as ``sememekit score`` gives it."""
     run, lines = bench.run(question.run), question.text.split("\n")
     overlay = bench.overlay(run, question.changes)
     options: dict[str, Any] = {"carry": question.carry, "name": "the text, line"}
     tokens: tuple[Any, ...]
     tokens = tuple(score(run, lines, **options) if overlay is None else score_overlay(run, lines, overlay, **options))
-    columns = [[row.nats for row in tokens], [getattr(row, "nats_overlay", None) for row in tokens]]
-    known = [[nats for nats in column if nats is not None] for column in columns]
-    if not known[0]:
+    before, after = (_perplexity(getattr(row, name, None) for row in tokens) for name in ("nats", "nats_overlay"))
+    if before is None:
         raise DataError("score: the text has no word that could be predicted; give two words at least")
-    after = Tally(sum(known[1]), len(known[1])).perplexity if known[1] else None
-    perplexity = Tally(sum(known[0]), len(known[0])).perplexity
-    return ScoreAnswer(run=run.name, checkpoint=run.snapshot, tokens=tokens, perplexity=perplexity, perplexity_overlay=after)
+    return ScoreAnswer(run=run.name, checkpoint=run.snapshot, tokens=tokens, perplexity=before, perplexity_overlay=after)
+
+
+def _perplexity(nats: Iterable[float | None]) -> float | None:
+    known = [value for value in nats if value is not None]
+    return Tally(sum(known), len(known)).perplexity if known else None
 
 
 class TagAnswer(OfRun):
@@ -162,42 +150,25 @@ class TagAnswer(OfRun):
     tokens: tuple[TaggedToken, ...]
 
 
-def tags(bench: Bench, question: TagQuestion) -> TagAnswer:
+def tags(bench: Bench, question: questions.TagQuestion) -> TagAnswer:
     """The senses of words, as ``sememekit tag`` gives them."""
     run = bench.run(question.run)
-    lines = question.text.split("\n")
-    rows = tuple(tag(run, lines, method=question.method, words=question.words))
-    header = tuple(header_of(run, question.method, ()).sentences())
-    return TagAnswer(run=run.name, checkpoint=run.snapshot, header=header, tokens=rows)
+    rows = tuple(tag(run, question.text.split("\n"), method=question.method, words=question.words))
+    header = header_of(run, question.method, ()).sentences()
+    return TagAnswer(run=run.name, checkpoint=run.snapshot, header=tuple(header), tokens=rows)
 
 
 AnyExplanation = OverlayExplanation | Explanation | LabelExplanation | LatticeExplanation | WritingExplanation
 
 
-def explanation(bench: Bench, question: ExplainQuestion) -> AnyExplanation:
+def explanation(bench: Bench, question: questions.ExplainQuestion) -> AnyExplanation:
     """Why a model answers as it does, as ``sememekit explain`` says it, by the kind of the run."""
     run = bench.run(question.run)
-    kinds = run.kinds
-    if question.others and "labels" not in kinds:
-        raise ConfigError(f"explain: {run} takes one text, given {1 + len(question.others)}")
-    if question.changes and ("labels" in kinds or "words" not in kinds):
-        raise ConfigError(f"explain: {run} takes no changes; they are for language models")
-    if "labels" in kinds:
-        texts = [question.text, *question.others]
-        return explain_label(run, texts, label=question.label, top_sememes=question.top_sememes)
-    if "texts" in kinds:
-        return explain_writing(run, question.text)
-    if "lattices" in kinds:
-        return explain_lattice(run, question.text)
-    return explain(
-        run,
-        question.text,
-        top=question.top,
-        top_sememes=question.top_sememes,
-        overlay=bench.overlay(run, question.changes),
-        word=question.word,
-        right=question.right,
-    )
+    options: dict[str, Any] = question.model_dump(exclude={"run", "text", "others", "changes"}, exclude_unset=True)
+    if (overlay := bench.overlay(run, question.changes)) is not None:
+        options["overlay"] = overlay
+    report: AnyExplanation = run.explain(question.text, *question.others, **options).report
+    return report
 
 
 class SegmentAnswer(OfRun):
@@ -206,29 +177,22 @@ class SegmentAnswer(OfRun):
     lines: tuple[tuple[str, ...], ...]
 
 
-def segmented(bench: Bench, question: SegmentQuestion) -> SegmentAnswer:
+def segmented(bench: Bench, question: questions.SegmentQuestion) -> SegmentAnswer:
     """The words of raw text, as ``sememekit segment --model`` finds them."""
     run = bench.run(question.run)
     found = segment_lines(open_reader(run, "segment"), question.text.split("\n"), question.decoding)
     return SegmentAnswer(run=run.name, checkpoint=run.snapshot, lines=tuple(map(tuple, found)))
 
 
-def predicted(bench: Bench, question: PredictQuestion) -> PredictionReport:
+def predicted(bench: Bench, question: questions.PredictQuestion) -> PredictionReport:
     """The labels of examples, as ``sememekit predict`` gives them."""
     run = bench.run(question.run)
-    classifier = load_classifier(run)
-    classifier.check(question.examples, "predict")
-    rows = enumerate(classifier.probabilities(question.examples), start=1)
-    labels = classifier.labels
-    predictions = tuple(
-        LabelPrediction(
-            line=line,
-            label=labels[int(values.argmax())],
-            probabilities=dict(zip(labels, values.tolist(), strict=True)),
-        )
-        for line, values in rows
+    rows, labels = run.predict(question.examples).rows, run.labels
+    predictions = (
+        LabelPrediction(line=line, label=label, probabilities=dict(zip(labels, values, strict=True)))
+        for line, (_, label, *values) in enumerate(rows, start=1)
     )
-    return PredictionReport(run=run.name, checkpoint=run.snapshot, labels=labels, predictions=predictions)
+    return PredictionReport(run=run.name, checkpoint=run.snapshot, labels=labels, predictions=tuple(predictions))
 
 
 class GeneratedPart(Record):
@@ -238,17 +202,11 @@ class GeneratedPart(Record):
     report: GenerateReport | WrittenText | None = None
 
 
-def generated(bench: Bench, question: GenerateQuestion) -> Iterator[GeneratedPart]:
+def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[GeneratedPart]:
     """A text that a model writes, word by word; models of headlines and dialogue give theirs at once."""
     run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt"})
     if "texts" in run.kinds:
         yield GeneratedPart(report=run.generate(question.prompt).report)
         return
-    drawn = stream_words(run, question.prompt, **given)
-    while True:
-        try:
-            word = next(drawn)
-        except StopIteration as end:
-            yield GeneratedPart(report=end.value)
-            return
-        yield GeneratedPart(word=word)
+    for item in stream_words(run, question.prompt, **given):
+        yield GeneratedPart(word=item) if isinstance(item, str) else GeneratedPart(report=item)

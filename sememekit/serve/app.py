@@ -1,8 +1,8 @@
 """The application: the paths of the endpoint, what each error becomes, and the files of the page."""
 
+import json
 import mimetypes
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
@@ -16,7 +16,7 @@ from sememekit import __version__
 from sememekit.config import Record
 from sememekit.errors import SememekitError
 from sememekit.serve import annotations, answers, attacks
-from sememekit.serve.gate import App, Gate
+from sememekit.serve.gate import Gate
 from sememekit.serve.runs import Bench, UnknownRunError
 from sememekit.serve.worker import BusyError, LateError, Worker
 
@@ -49,15 +49,8 @@ class Answered(Record, Generic[T]):
     remarks: tuple[str, ...]
 
 
-def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str | None = None) -> App:
+def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str | None = None) -> Gate:
     """The endpoint and the page, behind a ``Gate``."""
-
-    @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        worker.close()
-        bench.close()
-
     app = FastAPI(
         title="sememekit",
         version=__version__,
@@ -65,7 +58,6 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
         docs_url=None,
         redoc_url=None,
         openapi_url="/v1/openapi.json",
-        lifespan=life,
     )
     _add_errors(app)
     for path, function in ANSWERS.items():
@@ -76,17 +68,7 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
     @app.get("/v1/runs", response_model=Answered[answers.RunList])
     async def runs() -> Response:
         """The runs that are served."""
-
-        def listed() -> answers.RunList:
-            infos = tuple(map(answers.info_of, bench.runs.values()))
-            return answers.RunList(version=__version__, runs=infos, saves=bench.save is not None)
-
-        return _reply(*await worker.ask(listed))
-
-    @app.get("/v1/sememes", response_model=Answered[annotations.SememeNames])
-    async def sememes(run: str) -> Response:
-        """All sememes of a run."""
-        return _reply(*await worker.ask(partial(annotations.sememe_names, bench, run)))
+        return _reply(*await worker.ask(partial(answers.list_runs, bench)))
 
     _add_page(app)
     return Gate(app, host, token)
@@ -135,12 +117,8 @@ _SAID: Final[dict[type[Exception], tuple[int, str]]] = {
 }
 
 
-class _Error(Record):
-    error: str
-
-
 def _error_json(message: str) -> str:
-    return _Error(error=message.encode("utf-8", "replace").decode()).model_dump_json()
+    return json.dumps({"error": message})
 
 
 def _error(message: str, status: int, **headers: str) -> Response:
@@ -148,47 +126,37 @@ def _error(message: str, status: int, **headers: str) -> Response:
 
 
 def _add_errors(app: FastAPI) -> None:
-    async def refused(request: Request, error: Exception) -> Response:
+    async def told(request: Request, error: Exception) -> Response:
         return _error(str(error), 404 if isinstance(error, UnknownRunError) else 422)
 
     async def waits(request: Request, error: Exception) -> Response:
         status, message = _SAID[type(error)]
         return _error(message, status, **{"retry-after": "1"})
 
-    async def wrong(request: Request, error: Exception) -> Response:
+    async def wrong(request: Request, error: Any) -> Response:
         """Name the field and what it must be, and never what was given: it may not even be text."""
-        assert isinstance(error, RequestValidationError)
-        found = error.errors()
-        too_long = any(one["type"] == "string_too_long" for one in found)
-        told = (f"{'.'.join(str(part) for part in one['loc'][1:]) or 'the request'}: {one['msg']}" for one in found[:5])
-        return _error("; ".join(told), 413 if too_long else 422)
+        found = error.errors()[:5]
+        faults = (f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found)
+        return _error("; ".join(faults), 413 if any(one["type"] == "string_too_long" for one in found) else 422)
 
-    async def http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+    async def http(request: Request, error: Any) -> Response:
         return _error(str(error.detail), error.status_code)
 
     async def bug(request: Request, error: Exception) -> Response:
         return _error("a fault of the server, which its terminal tells", 500)
 
-    app.add_exception_handler(SememekitError, refused)
-    app.add_exception_handler(UnknownRunError, refused)
-    app.add_exception_handler(BusyError, waits)
-    app.add_exception_handler(LateError, waits)
-    app.add_exception_handler(RequestValidationError, wrong)
-    app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(Exception, bug)
+    handlers: list[tuple[type[Exception], Any]] = [(SememekitError, told), (UnknownRunError, told), (BusyError, waits)]
+    handlers += [(LateError, waits), (RequestValidationError, wrong), (HTTPException, http), (Exception, bug)]
+    for kind, handler in handlers:
+        app.add_exception_handler(kind, handler)
 
 
 def _add_page(app: FastAPI) -> None:
     """The files of the page, read now: no name of a request is ever opened."""
     for file in sorted(STATIC.iterdir()):
-        content, kind = file.read_bytes(), mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-        path = "/" if file.name == "index.html" else f"/{file.name}"
-        app.get(path, include_in_schema=False)(_file(content, kind))
+        content = Response(file.read_bytes(), media_type=mimetypes.guess_type(file.name)[0])
+        app.get("/" if file.name == "index.html" else f"/{file.name}", include_in_schema=False)(_file(content))
 
 
-def _file(content: bytes, kind: str) -> Callable[[], Any]:
-    async def file() -> Response:
-        return Response(content, media_type=kind)
-
-    return file
+def _file(content: Response) -> Callable[[], Response]:
+    return lambda: content

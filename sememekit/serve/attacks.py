@@ -45,11 +45,10 @@ class Step(Record):
 
 
 class AttackEvent(Record):
-    """A line of the stream: a step, and at last the result with its labels."""
+    """A line of the stream: a step, and at last the result."""
 
     step: Step | None = None
     result: ExampleResult | None = None
-    labels: tuple[str, ...] | None = None
 
 
 def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
@@ -59,22 +58,15 @@ def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
         raise ConfigError(f"attack needs a classifier, and {run} is none")
     named, fields = run.victim, tuple(question.texts)
     victim, texts = named.victim, run.signature.examples.texts if run.signature.examples else ()
-    if len(fields) != len(texts) or not all(map(str.strip, fields)):
-        raise DataError(f"attack: {run} takes {len(texts)} texts ({', '.join(texts)}), none of them empty; given {len(fields)}")
     if question.label is not None and question.label not in victim.labels:
         raise DataError(f"attack: no label {question.label!r}; there are {', '.join(victim.labels)}")
     answer = victim.alone(fields)
     if isinstance(answer, str):
         raise DataError(f"attack: {answer}")
     label = question.label or victim.labels[int(answer.argmax())]
-    plan = read_attack_plan(
-        {
-            "search": {"name": question.search},
-            "candidates": {"name": "sememe", "sources": list(bench.sources)},
-            "attack": {"query_budget": question.query_budget},
-        },
-        "attack",
-    )
+    candidates = {"name": "sememe", "sources": list(bench.sources)}
+    running = {"query_budget": question.query_budget}
+    plan = read_attack_plan({"search": {"name": question.search}, "candidates": candidates, "attack": running}, "attack")
     example, digest = Example(0, fields, label), sha256(json.dumps([fields, label]).encode()).hexdigest()
     parts = attack_parts(plan, named, None, AttackedData("the text", digest, tuple(texts)), [example], [example], silent)
     asking, place, queries, best = parts.engine.attack_one(example), victim.labels.index(label), 0, (2.0, fields)
@@ -93,7 +85,7 @@ def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
             best = shares[lowest], wanted[lowest]
         pieces = tuple(_pieces(*pair) for pair in zip(fields, best[1], strict=True))
         yield AttackEvent(step=Step(queries=queries, tried=len(wanted), fields=pieces, probability=best[0]))
-    yield AttackEvent(result=result, labels=tuple(victim.labels))
+    yield AttackEvent(result=result)
 
 
 def _pieces(old: str, new: str) -> tuple[Piece, ...]:

@@ -3,14 +3,10 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Final
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES: Final = 256 * 1024
 """Bytes of a request at most; more are refused with 413 and not read."""
@@ -47,7 +43,7 @@ class Gate:
         token: what ``Authorization: Bearer TOKEN`` must name; None asks for none.
     """
 
-    def __init__(self, app: App, host: str, token: str | None, *, seconds: float = BODY_SECONDS) -> None:
+    def __init__(self, app: ASGIApp, host: str, token: str | None, *, seconds: float = BODY_SECONDS) -> None:
         self._app, self._host, self._token, self._seconds = app, host.strip("[]"), token, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,7 +52,7 @@ class Gate:
         if scope["type"] != "http":
             return None
 
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
                 message = {**message, "headers": [*message.get("headers", []), *own]}
@@ -67,7 +63,7 @@ class Gate:
         body = b""
         if refusal is None and scope["method"] == "POST":
             try:
-                body = await asyncio.wait_for(self._read(receive, headers.get("content-length", "")), self._seconds)
+                body = await asyncio.wait_for(_read(receive), self._seconds)
             except TimeoutError:
                 refusal = 408, f"the request did not arrive within {self._seconds:g} s"
             except ConnectionError:
@@ -78,7 +74,7 @@ class Gate:
             return await _refuse(send_with_headers, *refusal)
         sent = False
 
-        async def replay() -> MutableMapping[str, Any]:
+        async def replay() -> Message:
             nonlocal sent
             if sent:
                 return await receive()
@@ -115,26 +111,23 @@ class Gate:
         except ValueError:
             return False
 
-    async def _read(self, receive: Receive, announced: str) -> bytes:
-        if announced.isdecimal() and int(announced[:12]) > MOST_BYTES:
+
+async def _read(receive: Receive) -> bytes:
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError
+        body += message.get("body", b"")
+        if len(body) > MOST_BYTES:
             raise ValueError
-        parts, size, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ConnectionError
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > MOST_BYTES:
-                raise ValueError
-            more = message.get("more_body", False)
-        return b"".join(parts)
+        more = message.get("more_body", False)
+    return bytes(body)
 
 
 async def _refuse(send: Send, status: int, message: str) -> None:
     body = json.dumps({"error": message}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if status in (408, 413):  # the rest of the body is not read
-        headers.append((b"connection", b"close"))
+    headers += [(b"connection", b"close")] * (status in (408, 413))  # the rest of the body is not read
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

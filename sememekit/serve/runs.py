@@ -6,10 +6,10 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from sememekit.errors import ConfigError
-from sememekit.notebook.run import METHODS, Run
+from sememekit.notebook.run import Run
 from sememekit.runs.attacks.victims import NamedVictim, open_victim
 from sememekit.sememes.overlay import Change, apply_changes, write_overlay
 from sememekit.serve.questions import GivenChange
@@ -64,17 +64,7 @@ class ServedRun(Run):
     @cached_property
     def victim(self) -> NamedVictim:
         """The classifier as attacks ask it; errors as ``open_victim``."""
-        return open_victim(str(self.path), **self.options)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Its weights and device, as functions take them, so that they do not open it again."""
-        return {"which": self._which, "device": self.settings.device}
-
-    @property
-    def methods(self) -> list[str]:
-        """What it can be asked."""
-        return [name for name, kinds in METHODS.items() if kinds & self.kinds]
+        return open_victim(str(self.path), which=self._which, device=self.settings.device)
 
 
 class Bench:

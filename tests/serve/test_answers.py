@@ -153,7 +153,7 @@ def test_a_sememe_has_its_words_and_a_word_its_annotation(client: TestClient) ->
     assert found["neighbours"][0] == {"name": "植物", "shared": 2, "similarity": 1.0}
     word = asked(client, "word", run="sdlm", word="苹果", changes=[CHANGE])
     assert word["senses"][1]["sememes"] == ["机器", "电脑"]
-    assert "水果" in client.get("/v1/sememes", params={"run": "sdlm"}).json()["result"]["sememes"]
+    assert "水果" in client.get("/v1/runs").json()["result"]["runs"][0]["sememes"]
 
 
 def test_words_without_annotation_are_listed_with_suggestions(client: TestClient) -> None:
@@ -208,7 +208,7 @@ def test_two_runs_of_one_name_are_told_apart(folders: Path) -> None:
 
 def test_the_description_names_every_path(client: TestClient) -> None:
     description = client.get("/v1/openapi.json").json()
-    assert set(description["paths"]) == {f"/v1/{path}" for path in (*ANSWERS, *STREAMS, "runs", "sememes")}
+    assert set(description["paths"]) == {f"/v1/{path}" for path in (*ANSWERS, *STREAMS, "runs")}
     for path in ANSWERS:
         schema = description["paths"][f"/v1/{path}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert schema["$ref"].endswith("Question"), path

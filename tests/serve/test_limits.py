@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,7 +94,7 @@ def test_the_status_says_what_to_change(client: TestClient) -> None:
     assert client.post("/v1/next-words", content=json.dumps(GOOD), headers={"content-type": "text/plain"}).status_code == 415
 
 
-def test_no_name_of_a_request_is_opened(client: TestClient, tmp_path: Path) -> None:
+def test_no_name_of_a_request_is_opened(client: TestClient) -> None:
     for path in (
         "/../pyproject.toml",
         "/%2e%2e/app.py",

@@ -2,25 +2,24 @@
 import { barsPicture } from "./draw.js";
 import { announce, button, card, chips, el, problem, shareOf, table, textInput, titleOf, wordButton } from "./parts.js";
 import { number, percent, say } from "./say.js";
-import { ask, get, latest } from "./server.js";
+import { ask, latest } from "./server.js";
 import { info, served, state, toggle, writeLink } from "./state.js";
-
-const names = {}; // run -> all its sememes
 
 export async function annotationView(place, [run]) {
   state.context ||= info(run).start;
   state.text ||= state.context;
   const tray = el("section", { class: "tray", "aria-labelledby": "changes-head" }), words = el("div"), effects = el("div", { "aria-live": "polite" });
-  const open = el("div"), all = el("datalist", { id: "sememes" });
+  const open = el("div"), all = el("datalist", { id: "sememes" }, info(run).sememes.map((name) => el("option", { value: name })));
   const refresh = () => {
     writeLink();
     drawTray(tray, run, refresh);
-    drawWord(words, run, refresh);
+    showWord();
     measure();
   };
+  const showWord = latest(() => drawWord(words, run, refresh));
   const measure = latest(() => drawEffects(effects, run));
   const word = el("input", { type: "text", id: "word", value: state.word, autocomplete: "off", spellcheck: "false" });
-  const look = el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); state.word = word.value.trim(); writeLink(); drawWord(words, run, refresh); } },
+  const look = el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); state.word = word.value.trim(); writeLink(); showWord(); } },
     el("label", { class: "field" }, say("lookUp"), word), el("button", { type: "submit" }, say("show")));
   const set = (key) => (value) => { state[key] = value; writeLink(); measure(); };
   place.replaceChildren(el("p", { class: "lead" }, say("annotationLead")), all, tray,
@@ -30,8 +29,6 @@ export async function annotationView(place, [run]) {
         el("div", { class: "row" }, textInput(say("measured"), state.text, set("text"), { id: "text", rows: 3 })), effects)));
   refresh();
   try {
-    names[run] ??= (await get(`sememes?run=${encodeURIComponent(run)}`)).result.sememes;
-    all.replaceChildren(...names[run].map((name) => el("option", { value: name })));
     await drawUnannotated(open, run, refresh);
   } catch (error) {
     problem(error);
@@ -94,7 +91,7 @@ async function drawEffects(place, run) {
     const parts = [];
     if (state.text.trim()) {
       const { result } = await ask("score", { run, text: state.text, changes });
-      parts.push(el("dl", { class: "figures" }, [[`${say("perplexity")}, ${say("before")}`, number(result.perplexity)], [say("after"), number(result.perplexity_overlay)]]
+      parts.push(el("dl", { class: "figures" }, [[`${say("perplexity")}, ${say("before")}`, result.perplexity.toPrecision(5)], [say("after"), result.perplexity_overlay.toPrecision(5)]]
         .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
       announce(`${say("perplexity")}: ${number(result.perplexity)}, ${number(result.perplexity_overlay)}`);
     }
@@ -120,7 +117,7 @@ async function drawEffects(place, run) {
 async function drawUnannotated(place, run, refresh) {
   if (!info(run).unannotated) return place.replaceChildren(el("p", { class: "faint small" }, say("allAnnotated")));
   const { result } = await ask("unannotated", { run, top: 20 });
-  const known = (one) => one.sememes.filter((item) => item.score >= 0.5 && names[run].includes(item.sememe)).map((item) => item.sememe);
+  const known = (one) => one.sememes.filter((item) => item.score >= 0.5 && info(run).sememes.includes(item.sememe)).map((item) => item.sememe);
   const accept = (word, sememes) => {
     state.changes = [...state.changes.filter((one) => one.sense !== `${word}#1`), { sense: `${word}#1`, add: sememes, remove: [] }];
     state.word = word;
