@@ -17,8 +17,8 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.classes import Accuracy
+from sememekit.measure.perplexity import tallies
 from sememekit.measure.rouge import TextScores, rouge
-from sememekit.measure.scored import tallies
 from sememekit.measure.sides import SCALES
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which

@@ -91,7 +91,7 @@ Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a fil
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
 Mean = Annotated[str, _MEAN]
 MeanIfGiven = Annotated[str | None, _MEAN]
-Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, for a paper.", metavar="FILE.{png,svg}")]
+Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, for a paper.", metavar="FILE.{png,svg,pdf}")]
 Html = Annotated[Path | None, option("--html", "Also write an HTML page (one file, no network).")]
 
 Errors = Annotated[ErrorPolicy, _ERRORS]

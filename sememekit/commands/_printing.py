@@ -35,10 +35,10 @@ def shown(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def say(*values: object, sep: str = " ", end: str = "\n") -> None:
+def say(*values: object, sep: str = " ", end: str = "\n", flush: bool = False) -> None:
     """A line of results on stdout: as it is for a file or a pipe, with controls shown where a terminal would obey them."""
     line = sep.join(map(str, values))
-    print(shown(line) if sys.stdout.isatty() else line, end=end)
+    print(shown(line) if sys.stdout.isatty() else line, end=end, flush=flush)
 
 
 def result_console() -> Console:

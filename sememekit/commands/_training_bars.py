@@ -1,4 +1,4 @@
-"""What ``train`` shows while it trains: a line an epoch, and on a terminal a bar from its first second with the time left."""
+"""What ``train`` shows while it trains: a line an epoch, and the place, on a terminal as a bar, else as a line now and then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sememekit.commands._printing import remark
 from sememekit.figures import format_value, percent
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from sememekit.jobs.train import Position
+
+
+LINE_EVERY: Final = 30.0
+"""Seconds between two lines where there is no bar."""
 
 
 class TimeLeft:
@@ -61,11 +65,12 @@ def clock(seconds: float) -> str:
 class TrainingBars:
     """Call it with the reports of a trainer; ``at`` with where it is after each step.
 
-    Without ``progress`` there is no bar; without ``say`` there are no lines.
+    Without ``progress`` there is no bar, but a line every ``line_every`` seconds; without ``say`` there are no lines.
     """
 
-    def __init__(self, progress: Progress | None, say: Callable[[str], None] | None) -> None:
+    def __init__(self, progress: Progress | None, say: Callable[[str], None] | None, line_every: float = LINE_EVERY) -> None:
         self._progress, self._say, self._left = progress, say, TimeLeft()
+        self._line_every, self._said = line_every, time.monotonic()
         self._bar: TaskID | None = None
         self._seconds: float | None = None
         self._state = "getting ready"
@@ -77,6 +82,9 @@ class TrainingBars:
         seconds = self._left.at(place)
         self._seconds = self._seconds if seconds is None else seconds
         if self._progress is None or self._bar is None:
+            if self._say is not None and place.batch and time.monotonic() - self._said >= self._line_every:
+                where = f"epoch {place.epoch}, batch {place.batch:,} of {place.num_batches:,}"
+                self._line(self._say, where, self._state if self._state != "getting ready" else "", self._told())
             return
         if self._state == "getting ready" and place.num_batches:
             self._state = ""
@@ -95,33 +103,40 @@ class TrainingBars:
         if self._say is None:
             return
         match report:
-            case StepReport() if self._progress is not None and self._bar is not None:
+            case StepReport():
                 self._state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
+                if self._progress is None or self._bar is None:
+                    return
                 state = self._state if report.batch < report.num_batches else f"{self._state}; validating"
                 self._progress.update(self._bar, completed=report.batch, total=report.num_batches, state=state)
             case EpochReport():
                 told = "" if report.finished else self._told()
-                self._say("; ".join(filter(None, (epoch_line(report), told))))
+                self._line(self._say, epoch_line(report), told)
             case ChangeReport():
-                self._say(change_line(report))
+                self._line(self._say, change_line(report))
             case _:
                 pass  # the subcommand reports a stop, with what to type next
+
+    def _line(self, say: Callable[[str], None], *parts: str) -> None:
+        say("; ".join(filter(None, parts)))
+        self._said = time.monotonic()
 
     def _told(self) -> str:
         return "" if self._seconds is None else f"at most {clock(self._seconds)} left"
 
 
 @contextmanager
-def training_progress(quiet: bool) -> Iterator[TrainingBars]:
+def training_progress(quiet: bool, verbose: bool = False) -> Iterator[TrainingBars]:
     """A bar for the epoch at hand, where stderr is a terminal, and a line for each that is done.
 
-    The bar is there before torch is imported, and moves with every step that ``at`` is told.
+    A log file has a line every ``LINE_EVERY`` seconds as well; with ``verbose`` there is a line for each step, and no bar. The
+    bar is there before torch is imported, and moves with every step that ``at`` is told.
     """
     if quiet:
         yield TrainingBars(None, None)
         return
-    if not sys.stderr.isatty():  # a log file: lines alone
-        yield TrainingBars(None, lambda line: remark(line, quiet=False))
+    if verbose or not sys.stderr.isatty():  # a log file: lines alone
+        yield TrainingBars(None, lambda line: remark(line, quiet=False), 0.0 if verbose else LINE_EVERY)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn

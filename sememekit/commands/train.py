@@ -104,6 +104,7 @@ def command(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for each step, in place of the bar.")] = False,
 ) -> None:
     """Train a model and write its run folder, which the other commands read.
 
@@ -150,7 +151,7 @@ def command(
         follows = ranks is not None and not ranks.leads
         quiet = quiet or follows
         hint(f"metrics: {out}/metrics.jsonl", quiet)
-        show = held.enter_context(training_progress(quiet))
+        show = held.enter_context(training_progress(quiet, verbose))
         trained: list[Any] = []
 
         def reported(report: Any) -> None:

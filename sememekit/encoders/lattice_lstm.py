@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, last_real_step, zero_padding
-from sememekit.layers import lstm_cell, lstm_scan, shared_dropout, weighted_sum
+from sememekit.layers import four_gates, lstm_cell, lstm_scan, shared_dropout, weighted_sum
 
 
 @final
@@ -147,22 +147,15 @@ class LatticeLSTM(Encoder):
     def _input(self, x: Tensor, number: int) -> Tensor:
         layer = self.inputs[number]
         assert isinstance(layer, nn.Linear)
-        return self._four(layer(x), -1)
+        return four_gates(layer(x), self.settings.coupled)
 
     def _recurrent(self, number: int) -> Tensor:
         layer = self.recurrents[number]
         assert isinstance(layer, nn.Linear)
-        return self._four(layer.weight, 0)
+        return four_gates(layer.weight, self.settings.coupled, 0)
 
     def _from_output(self, hidden: Tensor, number: int, masks: State) -> Tensor:
         return functional.linear(hidden * masks[number] if masks else hidden, self._recurrent(number))
 
     def _between(self, x: Tensor, number: int, masks: State) -> Tensor:
         return x * masks[len(self.inputs) + number - 1] if masks else x
-
-    def _four(self, gates: Tensor, axis: int) -> Tensor:
-        """[u, f, i, o] where gates are coupled and [u, f, o] are given: i is f with the other sign."""
-        if not self.settings.coupled:
-            return gates
-        u, f, o = gates.chunk(3, dim=axis)
-        return torch.cat([u, f, -f, o], dim=axis)

@@ -36,10 +36,7 @@ def sync_to_disk(path: Path) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file and wait until it is on the disk. Raises OSError with the name of the file, also where the disk is full."""
-    with naming(path), new_file(path) as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
+    _write_pieces(path, [content])
 
 
 @contextmanager

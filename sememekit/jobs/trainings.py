@@ -170,7 +170,6 @@ def train_all(
     *,
     at_once: int = 0,
     engine: str = "local",
-    in_words: Callable[[str, SememekitError], SememekitError] = lambda name, error: error,
     on_remark: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Trained]:
     """Train every model in a process of its own; a signal stops them all with checkpoints.
@@ -184,10 +183,9 @@ def train_all(
         asked_to_stop: whether a signal came.
         at_once: how many are trained at a time; 0: as many as there are cores, two at least.
         engine: where they are trained, as ``--engine`` takes it.
-        in_words: the error to raise for one of the run NAME.
         on_remark: told what is to be known before a training begins, once.
 
-    Raises SememekitError: what went wrong in one of them; the others were stopped."""
+    Raises SememekitError: what went wrong in one of them, with its folder; the others were stopped."""
     waiting, done, remarks, at_once = dict(tables), dict[str, Trained](), set[str](), at_once or _at_once()
     with Trainings(engine, at_once, out) as trainings:
 
@@ -203,7 +201,7 @@ def train_all(
                     if not message.report.stopped:
                         progress(f"train {name}", 1, 1)
                 case Failed(error=error):
-                    raise in_words(name, error)
+                    raise type(error)(f"{out / name}: {error}")
                 case Position():
                     show_position(progress, name, message)
                 case str():

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -91,14 +91,7 @@ def run_trial(
     environment: Mapping[str, str],
     engine: Engine | None = None,
 ) -> None:
-    """Every step of a trial that is not done, then its result as a file.
-
-    Args:
-        trial: what to run.
-        say: told each command before it begins.
-        asked_to_stop: whether a signal came; the step at hand is told, and ends with a checkpoint.
-        environment: of the commands.
-        engine: as ``run_trials`` has it.
+    """Every step of a trial that is not done, then its result as a file; arguments as ``run_trials`` has them.
 
     Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and the last line
     that it said. Raises EngineError: the process of a command was lost; the same command goes on. Raises Stopped: a signal
@@ -120,14 +113,8 @@ def run_trial(
 def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
     """Train the first epoch of both models in turns, here and alone, and keep the CPU time of an update as a file.
 
-    Another call that times anything of the same folder is waited for: two at once would disturb each other's figures.
-
-    Args:
-        timing: what to time.
-        say: told each command before it begins.
-        asked_to_stop: whether a signal came; nothing is kept then.
-
-    Raises DataError, TrainingError, Stopped: as ``run_trial``."""
+    Another call that times anything of the same folder is waited for: two at once would disturb each other's figures. After a
+    signal nothing is kept. Raises DataError, TrainingError, Stopped: as ``run_trial``."""
 
     def run(step: Step, spent: list[float]) -> str:
         return call(step, asked_to_stop, os.environ, spent, None)
@@ -164,7 +151,17 @@ def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool
     if step.kind != "train" and step.made.exists():
         return
     with _alone(step.made, say, asked_to_stop):
-        _make(step, say, run)
+        if step.kind == "train":
+            _train(step, say, run)
+        elif not step.made.exists():
+            say(step.shell().splitlines()[-1])
+            if step.kind == "copy":
+                _copy(step)
+            elif step.kind == "evaluate":
+                shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
+                replace_file(step.made, run(step, []).encode())
+            else:
+                run(step, [])
 
 
 @contextmanager
@@ -188,20 +185,6 @@ def _alone(made: Path, say: Callable[[str], None], asked_to_stop: Callable[[], b
 
 class _MadeElsewhereError(Exception):
     """Who holds the lock of what a step makes."""
-
-
-def _make(step: Step, say: Callable[[str], None], run: _Run) -> None:
-    if step.kind == "train":
-        _train(step, say, run)
-    elif not step.made.exists():
-        say(step.shell().splitlines()[-1])
-        if step.kind == "copy":
-            _copy(step)
-        elif step.kind == "evaluate":
-            shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
-            replace_file(step.made, run(step, []).encode())
-        else:
-            run(step, [])
 
 
 def _times_beside(run: Path) -> Path:
@@ -240,11 +223,6 @@ def _times_of(path: Path) -> tuple[float, bool]:
     )
 
 
-def _taken(text: Iterable[bytes], lines: int) -> Iterable[bytes]:
-    """The first lines of a text, the last for a negative number, all for 0."""
-    return deque(text, maxlen=-lines) if lines < 0 else islice(text, lines or None)
-
-
 def _copy(step: Step) -> None:
     """Copy the texts into a folder that appears when it is complete."""
     torn = step.made.with_name(step.made.name + ".copying")
@@ -256,7 +234,8 @@ def _copy(step: Step) -> None:
                 (lzma.open if unpacked(source, target) else open)(source, "rb") as text,
                 (torn / Path(target).name).open("wb") as kept,
             ):
-                kept.writelines(_taken(text, int(lines)))
+                number = int(lines)
+                kept.writelines(deque(text, maxlen=-number) if number < 0 else islice(text, number or None))
         except FileNotFoundError:
             raise DataError(f"{source} is missing; put it there, or name the folder that has it with --root") from None
         except (OSError, EOFError, lzma.LZMAError) as error:
@@ -281,7 +260,8 @@ def _result(trial: Trial, times: Path) -> RunResult:
         tiny=trial.tiny,
         commands=trial.shown,
         plan=_shown(read_object(trial.run / "plan.json", DataError), places),
-        signature=_comparable(measured),
+        # without what differs between arms by design: adaptation, and how paths are summed
+        signature=of_text(str(measured.get("signature", "")), adapted=False),
         measured=_shown(measured, places),
         curve=tuple(_curve(epochs, spent)),
         finished=epochs[-1].get("finished") or "all epochs are done",
@@ -304,43 +284,22 @@ def _shown(value: Any, places: Mapping[Path, Path]) -> Any:
     return [_shown(one, places) for one in value] if isinstance(value, list) else value
 
 
-def _comparable(measured: dict[str, Any]) -> str:
-    """The signature of what was measured, without what differs between arms by design: adaptation, and how paths are summed."""
-    return of_text(str(measured.get("signature", "")), adapted=False)
-
-
 def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
     """The CPU time of all trainings divided among the epochs as their wall time is."""
     wall, points, passed = sum(epoch["seconds"] for epoch in epochs), [], 0.0
     for epoch in epochs:
         passed += epoch["seconds"]
-        valid = epoch["valid"][epoch.get("metric") or next(iter(epoch["valid"]))]
-        points.append(
-            Point(
-                epoch=epoch["epoch"],
-                step=epoch["step"],
-                cpu_seconds=cpu_seconds * passed / wall,
-                valid=float(valid),
-                rate=epoch.get("rate"),
-            )
-        )
+        valid = float(epoch["valid"][epoch.get("metric") or next(iter(epoch["valid"]))])
+        spent, rate = cpu_seconds * passed / wall, epoch.get("rate")
+        points.append(Point(epoch=epoch["epoch"], step=epoch["step"], cpu_seconds=spent, valid=valid, rate=rate))
     return points
 
 
 def _commit() -> str:
     """The commit of the source tree that this package lies in; its version where it is no working tree of git."""
-    tree = Path(__file__).resolve().parents[3]
-    if not (tree / ".git").exists():
-        return f"sememekit {__version__}"
-    environment = {**os.environ, "LC_ALL": "C"}
-    try:
-        said = subprocess.run(
-            ["git", "-C", str(tree), "describe", "--always", "--dirty"],
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=False,
-        )
-    except OSError:
-        return f"sememekit {__version__}"
-    return said.stdout.strip() or f"sememekit {__version__}"
+    tree, version = Path(__file__).resolve().parents[2], f"sememekit {__version__}"
+    command = ["git", "-C", str(tree), "describe", "--always", "--dirty"]
+    if not (tree / ".git").exists() or shutil.which("git") is None:
+        return version
+    said = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+    return said.stdout.strip() or version

@@ -143,16 +143,8 @@ class _GroupByGroup(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        rows_NE: Tensor,
-        items_VE: Tensor,
-        bias_V: Tensor | None,
-        target_N: Tensor,
-        groups: Groups,
-        lowered: torch.dtype,
-        with_gradient: bool,
-    ) -> Tensor:
+    def forward(ctx: Any, rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, *how: Any) -> Tensor:
+        groups, lowered, with_gradient = how
         order_N, place_N = groups.sort_by_group(target_N)
         counts = torch.bincount(groups.group_of[target_N], minlength=groups.num_groups).tolist()
         pick = _Picker(groups.members, groups.in_order)

@@ -65,15 +65,9 @@ class _LSTMScan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        ready_TBG: Tensor,
-        recurrent_GH: Tensor,
-        hidden_BH: Tensor,
-        cell_BH: Tensor,
-        added: Tensor | None,
-        output: Tensor | None,
-        mask: Tensor | None,
+        ctx: Any, ready_TBG: Tensor, recurrent_GH: Tensor, hidden_BH: Tensor, cell_BH: Tensor, *more: Tensor | None
     ) -> tuple[Tensor, Tensor]:
+        added, output, mask = more
         steps, batch, _ = ready_TBG.shape
         size = hidden_BH.shape[1]
         hidden_TBH = ready_TBG.new_empty(steps + 1, batch, size)
@@ -169,6 +163,14 @@ def lstm_cell(ready_G: Tensor, recurrent_G: Tensor, cell_H: Tensor) -> tuple[Ten
 
     Returns h and c', (..., H) each, of the axes of ``ready_G``."""
     return _Cell.apply(ready_G, recurrent_G, cell_H)
+
+
+def four_gates(gates: Tensor, coupled: bool, axis: int = -1) -> Tensor:
+    """[u, f, i, o] where input gates are coupled and [u, f, o] are given: 1 - sigmoid(z) = sigmoid(-z)."""
+    if not coupled:
+        return gates
+    u, f, o = gates.chunk(3, dim=axis)
+    return torch.cat([u, f, -f, o], dim=axis)
 
 
 class _Cell(torch.autograd.Function):

@@ -27,8 +27,7 @@ def merge_vocabulary(
     engine: Engine,
     shards: Sequence[ShardResult],
     *,
-    known: frozenset[str] | None,
-    stands_alone: Callable[[str], bool],
+    is_known: Callable[[str], bool] | None,
     min_count: int,
     max_vocabulary: int | None,
     specials: tuple[str, ...],
@@ -37,7 +36,7 @@ def merge_vocabulary(
     """Add up the counts of all shards and choose the words to keep; give back the vocabulary, and the share of the tokens that
     the lexicon knows before ``<unk>`` replacement.
 
-    A word is kept when the lexicon knows it (or there is none, or it stands alone), it occurs ``min_count`` times, and it is
+    A word is kept when it ``is_known`` (where that is asked), it occurs ``min_count`` times, and it is
     among the ``max_vocabulary`` most frequent. The count of every other word goes to ``<unk>``. Specials are always kept.
     Raises ConfigError for an impossible minimum count or size.
     """
@@ -56,10 +55,10 @@ def merge_vocabulary(
             if word in specials and word != UNKNOWN:
                 counts[word] += count
                 continue
-            is_known = known is None or word in known or stands_alone(word)
+            known = is_known is None or is_known(word)
             total += count
-            covered += count * is_known
-            if word != UNKNOWN and count >= min_count and is_known:
+            covered += count * known
+            if word != UNKNOWN and count >= min_count and known:
                 yield word, count
 
     if max_vocabulary is None:
@@ -69,7 +68,7 @@ def merge_vocabulary(
     counts.update(kept)
     if UNKNOWN in counts:
         counts[UNKNOWN] = total - sum(count for _, count in kept)
-    coverage = None if known is None or total == 0 else round(covered / total, 6)
+    coverage = None if is_known is None or total == 0 else round(covered / total, 6)
     return Vocabulary.from_counts(counts), coverage
 
 

@@ -225,11 +225,11 @@ class Pipeline:
         if splits == ("train",) and not self._corpus.shuffle:
             undivided = of_training(engine, undivided, self._corpus.proportions, self._settings.seed, self._work)
         counted += undivided
+        lexicon, protected = self._lexicon, self._corpus.stands_alone
         vocabulary, coverage = merge_vocabulary(
             engine,
             counted,
-            known=self._lexicon if self._corpus.lexicon_limits_words() else None,
-            stands_alone=self._corpus.stands_alone,
+            is_known=None if lexicon is None or protected is None else lambda word: word in lexicon or protected(word),
             min_count=self._min_count,
             max_vocabulary=self._max_vocabulary,
             specials=specials,

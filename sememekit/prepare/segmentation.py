@@ -2,7 +2,6 @@
 
 import csv
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count, islice, pairwise
@@ -17,7 +16,7 @@ from sememekit.corpora.opening import with_rules
 from sememekit.corpora.plain import Plain
 from sememekit.data.segmenters import MODELS
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import RunWarning, typed, unpacked_name
+from sememekit.files import typed, unpacked_name, warn
 from sememekit.prepare.pipeline import Cutting
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
@@ -102,7 +101,7 @@ def _refuse_unused(name: str, corpus: Corpus, settings: PreprocessSettings) -> N
         if name != "sentencepiece" and given != fields[option].default:
             shown = f"--{option.replace('_', '-')} {given}"
             raise ConfigError(f"{shown}: this is for --segmenter sentencepiece, not for {name}; leave it out")
-    if settings.lexicon not in (None, "none", ["none"]) and name in _WITHOUT_WORDS and not corpus.lexicon_limits_words():
+    if settings.lexicon not in (None, "none", ["none"]) and name in _WITHOUT_WORDS and corpus.stands_alone is None:
         raise ConfigError(
             f"--lexicon: the segmenter {name} cuts without a lexicon; leave it out, or add --segmenter fmm (or jieba), which "
             "cuts by its words"
@@ -149,7 +148,7 @@ def warn_of_form(span: Span, errors: str) -> None:
     """A RunWarning where the lines of a running text are columns, tags, trees or numbered."""
     pieces = read_pieces(span, FaultCounter("replace" if errors == "strict" else errors))
     if found := form_of_lines([piece.text for piece in islice(pieces, _SENTENCES_TO_SEE)], span.name):
-        warnings.warn(f"{span.name}: {found}", RunWarning, stacklevel=2)
+        warn(f"{span.name}: {found}")
 
 
 def _refuse_text_without_blanks(corpus: Corpus, span: Span, errors: str) -> None:

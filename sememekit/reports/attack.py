@@ -25,7 +25,6 @@ _TITLES: Final = {
     "error": "Errors",
     "skipped": "Skipped",
 }
-_CRITERIA: Final = {"meaning kept": "meaning", "label kept": "label", "fluent": "fluent", "valid, all three": "valid"}
 
 
 def shown_rate(found: Interval | None) -> str:
@@ -41,77 +40,16 @@ def _number(found: Interval, scale: float = 1.0, sign: str = "") -> str:
 
 def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
     """Name and value of every number of a report, for a terminal as for a page."""
-    rates = report.rates
-    rows = [
-        ("outcomes", ", ".join(f"{name} {number:,}" for name, number in rates.outcomes.items())),
-        ("words with candidates", _candidates(report)),
-        ("texts to try, median example", _texts(report)),
-        ("accuracy before the attack", shown_rate(rates.accuracy)),
-    ]
     survived = NOT_TURNED if report.targeted else UNDER_ATTACK
-    if rates.untried:
-        rows.append((f"{survived}, {rates.untried:,} untried as surviving", shown_rate(rates.accuracy_at_most)))
-        rows.append((f"{survived}, {rates.untried:,} untried as fooled", shown_rate(rates.accuracy_under_attack)))
-    else:
-        rows.append((survived, shown_rate(rates.accuracy_under_attack)))
-    rows.append((f"success rate, of {rates.attackable:,} with something to try", shown_rate(rates.success_rate)))
-    rows.append((f"success rate, of all {rates.attacked:,} attacked", shown_rate(rates.success_of_attacked)))
-    for level, found in rates.success_at.items():
-        rows.append((f"success rate at {level:,} queries", shown_rate(found) if found else "beyond the query budget"))
-    if rates.attackable:
-        rows.append(("mean queries", _number(rates.mean_queries)))
-        rows.append(("median queries", f"{rates.median_queries:,.1f}"))
-    if rates.mean_queries_of_successes is not None and rates.words_changed is not None:
-        rows.append(("mean queries of successes", f"{rates.mean_queries_of_successes:,.1f}"))
-        rows.append(("words changed, of successes", percent(rates.words_changed)))
-    if report.perplexity_before is not None and report.perplexity_after is not None:
-        rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
-    if report.refused_by_any is not None:
-        costs = ", ".join(f"{name} {number:,}" for name, number in report.refused_by_standard.items())
-        rows.append(("successes that standard would refuse", f"{report.refused_by_any:,} ({costs})"))
-    if (rated := report.validity) is not None:
-        shown = [
-            ("successes rated", f"{rated.rated:,} of {rated.successes:,} ({rated.ratings:,} rows of raters)"),
-            ("originals that raters give their label", shown_rate(rated.originals)),
-            *((f"adversarial texts: {name}", shown_rate(getattr(rated, key))) for name, key in _CRITERIA.items()),
-            ("success rate times validity", shown_rate(rated.valid_success)),
-        ]
-        for level, value in rated.valid_success_at.items():
-            shown += [(f"success rate times validity at {level:,} queries", shown_rate(value))] if value else []
-        rows += shown
-    rows += [
-        ("queries counted", f"{report.queries:,} ({report.counting})"),
-        ("asked by this command", f"{report.texts_asked:,} texts in {report.calls:,} calls"),
-    ]
-    rows.extend((f"examples {reason}", f"{number:,}") for reason, number in report.reasons.items())
-    return rows
-
-
-def _candidates(report: AttackReport) -> str:
-    """Words, those with candidates, and what the constraints leave of them."""
-    found = report.coverage
-    if found.share_with_candidates is None or found.share_changeable is None:
-        return "no words"
-    each = f", {found.mean_substitutes:,.1f} each" if found.mean_substitutes is not None else ""
-    return (
-        f"{percent(found.share_with_candidates)} of {found.words:,}; under the constraints "
-        f"{percent(found.share_changeable)}{each}"
-    )
-
-
-def _texts(report: AttackReport) -> str:
-    """The size of the space, as far as a power of ten says it."""
-    found = report.coverage.median_texts_log10
-    if found is None:
-        return "none"
-    return f"{10**found:,.0f}" if found < 6 else f"10^{found:.1f}"
+    lines = (line.partition("\t") for line in pages.remarks("rates", report, shown_rate, _number, survived))
+    return [(name, value) for name, _, value in lines]
 
 
 def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
     """The page of one attack."""
     of_outcome = [(outcome, title, [one for one in results if one.outcome == outcome]) for outcome, title in _TITLES.items()]
     groups = [(outcome, title, found[:MOST_SHOWN], len(found)) for outcome, title, found in of_outcome if found]
-    shown = {"how": _how(report), "rows": rate_rows(report), "groups": groups, "marked": marked}
+    shown = {"rows": rate_rows(report), "groups": groups, "marked": marked}
     return pages.render("attack", report=report, charts=[chart(one) for one in charts({"success rate": results})], **shown)
 
 
@@ -182,14 +120,6 @@ def marked(result: ExampleResult) -> list[list[tuple[str, str, str]]]:
                 end = change.begin + len(change.old)
         fields.append([*pieces, (field[end:], "", "")])
     return fields
-
-
-def _how(report: AttackReport) -> str:
-    parts = [report.preset, f"goal {report.goal}", f"search {report.search}", f"candidates {report.candidates}"]
-    parts += [f"queries counted: {report.counting}", f"data {report.data}", f"words cut by {report.segmentation}"]
-    parts += [f"budget {report.query_budget:,} queries"] if report.query_budget else []
-    parts += [f"signature {report.signature}"]
-    return "; ".join(part for part in parts if part)
 
 
 def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, str, str]]:

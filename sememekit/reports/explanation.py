@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sememekit.analysis.explanations import label, written_text
 from sememekit.analysis.explanations.label import HOW, LabelExplanation
 from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence
 from sememekit.analysis.explanations.sememes import ContextSememe, is_rare
-from sememekit.analysis.explanations.words import BLANKS, ChangedSememe, ChangedWord, Explanation, OverlayExplanation
+from sememekit.analysis.explanations.words import ChangedSememe, ChangedWord, Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation
 from sememekit.figures import percent
 from sememekit.reports import pages
@@ -26,13 +25,13 @@ _TOKEN: Final = 15
 def words_page(explanation: Explanation) -> str:
     """Return a whole page for the next words of a language model."""
     tables = compared(explanation) if isinstance(explanation, OverlayExplanation) else asked_tables(explanation)
-    return pages.render("explanation", explanation=explanation, remarks=remarks(explanation), tables=tables)
+    return pages.render("explanation", explanation=explanation, remarks=pages.remarks("words", explanation), tables=tables)
 
 
 def words_parts(explanation: Explanation) -> Parts:
     """Yield the context as it was read, what an overlay changes, the next words with senses, sememes, and the largest gates."""
     yield f"{' '.join(word.word for word in explanation.context)} …"
-    yield from map(Remark, remarks(explanation))
+    yield from map(Remark, pages.remarks("words", explanation))
     if isinstance(explanation, OverlayExplanation):
         yield from compared(explanation)
         yield f"with {explanation.overlay}:"
@@ -153,30 +152,10 @@ def _level(item: ContextSememe) -> str:
     return f"{item.gate:.2f}" if item.mass is None else probability(item.mass)
 
 
-def remarks(explanation: Explanation) -> list[str]:
-    """What a reader must know about how the context was read, a sentence each."""
-    lines = []
-    if explanation.segmentation != BLANKS:
-        lines.append(f"Cut into words by {explanation.segmentation}.")
-    changed = [f"{word.word} as {word.read_as}" for word in explanation.context if word.known and word.word != word.read_as]
-    if changed:
-        lines.append(f"Read {', '.join(dict.fromkeys(changed))}.")
-    if explanation.unknown:
-        unknown = next(word.read_as for word in explanation.context if not word.known)
-        lines.append(f"The model does not know {', '.join(explanation.unknown)} and read {unknown} instead.")
-    if explanation.no_senses is not None:
-        lines.append(f"No senses: {explanation.no_senses}.")
-        return lines
-    lines.append("The stroke on the bar of a sense is the even share of the senses of its word.")
-    if not all(word.is_told_apart for word in explanation.words):
-        lines.append("Grey senses: the context does not tell them apart from what they are without any context.")
-    return lines
-
-
 def text_page(explanation: WritingExplanation) -> str:
     """Return a whole page: the text, what was written for it, the attention as a chart, the sememes of each word."""
     tables = compared_texts(explanation) if isinstance(explanation, OverlayWriting) else []
-    shown = {"remarks": written_text.remarks(explanation), "charts": [chart(one) for one in attention(explanation)]}
+    shown = {"remarks": pages.remarks("text", explanation), "charts": [chart(one) for one in attention(explanation)]}
     return pages.render("written_explanation", explanation=explanation, tables=tables, **shown)
 
 
@@ -188,7 +167,7 @@ def text_parts(explanation: WritingExplanation) -> Parts:
         yield from compared_texts(explanation)
         yield f"with {explanation.overlay}:"
     yield f"→ {' '.join(word.word for word in explanation.words)}"
-    yield from map(Remark, written_text.remarks(explanation))
+    yield from map(Remark, pages.remarks("text", explanation))
     has_sememes, rows = explanation.no_senses is None, []
     for word in explanation.words:
         place = word.attention.index(max(word.attention))
@@ -241,13 +220,13 @@ def label_page(explanation: LabelExplanation) -> str:
     """Return a whole page: the labels, each text with its words, and the largest gates."""
     effects = [abs(word.effect) for text in explanation.texts for word in text.words if word.effect is not None]
     top = max((abs(item.effect) for item in explanation.sememes), default=0.0)
-    shown = {"remarks": label.remarks(explanation), "largest": max(effects, default=0.0), "top": top, "how": HOW}
+    shown = {"remarks": pages.remarks("label", explanation), "largest": max(effects, default=0.0), "top": top, "how": HOW}
     return pages.render("label_explanation", explanation=explanation, **shown)
 
 
 def label_parts(explanation: LabelExplanation) -> Parts:
     """Yield the labels, words and sememes of an example."""
-    yield from map(Remark, label.remarks(explanation))
+    yield from map(Remark, pages.remarks("label", explanation))
     labels = [(name, percent(value)) for name, value in explanation.labels.items()]
     yield Table(("label", "probability"), labels, numbers={1})
     reads = explanation.no_sememes is None

@@ -27,6 +27,12 @@ def render(template: str, **values: Any) -> str:
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _environment().get_template(f"{template}.html.j2").render(**values))
 
 
+def remarks(kind: str, report: object, *more: object) -> list[str]:
+    """What a reader must know of a report of a kind, a sentence each: the macros of ``templates/remarks.txt.j2``."""
+    macros = _environment().overlay(autoescape=False).get_template("remarks.txt.j2").module
+    return [line for line in str(getattr(macros, kind)(report, *more)).split("\n") if line.strip()]
+
+
 def markdown(template: str, **values: Any) -> str:
     """A page of Markdown from a template and what it shows; text of others goes through ``plain`` or into cells."""
     environment = _environment().overlay(autoescape=False)
@@ -87,6 +93,7 @@ def _environment() -> Environment:
     )
     environment.filters["word"] = word
     environment.filters["lang"] = lang
+    environment.filters["prefixed"] = lambda text, before: f"{before}{text}"
     environment.filters["show"] = formatted
     environment.filters["labelled"] = _labelled
     return environment

@@ -12,7 +12,7 @@ from torch import Tensor
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterChange, ClusterLearner
-from sememekit.measure.scored import tallies
+from sememekit.measure.perplexity import tallies
 from sememekit.progress import OneStage, Progress
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.writing import Predictor, predictions

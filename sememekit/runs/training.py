@@ -19,19 +19,10 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sync_to_disk, typed
 from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
+from sememekit.runs import build
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.augment import augmented, kept
-from sememekit.runs.build import (
-    ENCODER,
-    ModelParts,
-    build_task,
-    data_of,
-    graph_of,
-    parts_of,
-    prepare_torch,
-    slow_products,
-    versions,
-)
+from sememekit.runs.build import ModelParts
 from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import (
     CLUSTERS,
@@ -114,22 +105,22 @@ def open_training(
     with ExitStack() as held:
         folder = _open_folder(out, ranks, held) if resume else None
         plan = _resumed_plan(folder, table) if folder else read_plan(with_earlier_epochs(table), "the plan")
-        device = prepare_torch(plan.run, ranks)
+        device = build.prepare_torch(plan.run, ranks)
         if folder is not None:
             data, parts = resumed_sources(folder, plan, table)
         else:
-            graph, data = graph_of(plan), data_of(plan)
-            parts = parts_of(plan, data, graph)
+            graph, data = build.graph_of(plan), build.data_of(plan)
+            parts = build.parts_of(plan, data, graph)
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
         if plan.data.augment:
             data = augmented(data, extra, plan.data.augment_share, plan.run.seed, on_remark)
-        task = build_task(plan, *parts)
+        task = build.build_task(plan, *parts)
         begun = folder is not None and bool(folder.pointer())
         if not begun:
             _start(task, plan, parts.vocabulary, data)
         check_own_decoders(task)
         remarks = remarks_on(plan) if folder is None else ()
-        for text in (*remarks, *slow_products(plan.run.dtype, device)):
+        for text in (*remarks, *build.slow_products(plan.run.dtype, device)):
             on_remark(text)
         vectors = task.vector_coverage(data, "train") if declares(task, LabelPredictor) and not begun else None
         if vectors is not None:
@@ -185,7 +176,7 @@ def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks
     """The folder of a fresh run, made by the first rank; ``held`` keeps its lock."""
     folder = None
     if ranks.leads:
-        folder = RunFolder.create(out, plan.table(), versions(), files)
+        folder = RunFolder.create(out, plan.table(), build.versions(), files)
         sync_to_disk(out.parent)
         held.enter_context(folder.locked())
     ranks.wait()
@@ -220,7 +211,7 @@ def kept_files(parts: ModelParts, data: PreparedData) -> dict[str, bytes]:
     """The files of a run folder that never change, as ``training.manifest.KEPT`` names them."""
     files = saved_parts(parts.vocabulary, parts.graph, parts.clusters)
     if parts.kept is not None:
-        files[ENCODER] = parts.kept
+        files[build.ENCODER] = parts.kept
     for name in (CHUNKS, *MODELS.values(), LEXICON):
         if (data.folder / name).exists():
             files[name] = (data.folder / name).read_bytes()
@@ -287,7 +278,7 @@ def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> 
         raise DataError(
             f"{folder.path} was begun with the data in {where}, which are not there{here}; say where they are: {again}"
         )
-    data, run = data_of(plan), Run(folder, plan, vocabulary_of_run(folder), "last", plan.run, trust_code=False)
+    data, run = build.data_of(plan), Run(folder, plan, vocabulary_of_run(folder), "last", plan.run, trust_code=False)
     graph, clusters = (table.get(slot, {}).get("path") for slot in ("graph", "clusters"))
     if graph and (run.graph is None or SememeGraph.load(Path(graph)) != run.graph):
         raise ConfigError(

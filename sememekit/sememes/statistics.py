@@ -1,6 +1,5 @@
 """Coverage of a graph, and averages over its senses and sememes."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
-from sememekit.files import RunWarning
+from sememekit.files import warn
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lexicon import Lexicon, LexiconReport
 from sememekit.sememes.overlay import ChangedSense, near
@@ -188,11 +187,9 @@ def counts_of_added(
             )
         if count < FEW:
             times = "once" if count == 1 else f"{count} times"
-            warnings.warn(
+            warn(
                 f"words with the sememe {name} occur only {times} in the text that the vocabulary of {where} was counted in: "
-                "its gate was trained on few examples, so its figures are uncertain",
-                RunWarning,
-                stacklevel=3,
+                "its gate was trained on few examples, so its figures are uncertain"
             )
     return found
 

@@ -9,5 +9,3 @@ TASKS = {
     "nli": "sememekit.tasks.classifier:TextPairClassifier",
 }
 """name -> "module:Class"; ``--task package.module:Class`` takes a task of your own."""
-
-__all__ = ["TASKS"]

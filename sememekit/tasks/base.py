@@ -21,7 +21,7 @@ from sememekit.decoders.base import Decoder, rate_was_cut
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy
-from sememekit.measure.scored import Scored
+from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.resources import TaskResources

@@ -20,7 +20,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single, evaluating, uniform_embedding
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding, Memory, Score
 from sememekit.measure import Tally
-from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State

@@ -11,7 +11,7 @@ from torch import Tensor
 from sememekit.data.examples import Originals
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
-from sememekit.measure.scored import Scored
+from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require

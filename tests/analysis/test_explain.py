@@ -20,8 +20,8 @@ from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.explanation import remarks, words_page, words_parts
-from sememekit.reports.pages import write_page
+from sememekit.reports.explanation import words_page, words_parts
+from sememekit.reports.pages import remarks, write_page
 from sememekit.reports.table import share_bar
 from sememekit.runs.run import Run
 from tests.pages import check_page
@@ -196,7 +196,7 @@ def test_unknown_words_are_said(place: Path) -> None:
     found = explain(place / "sdlm", "我 买 海豚 海豚")
     assert found.unknown == ("海豚",)
     assert [word.read_as for word in found.context] == ["我", "买", "<unk>", "<unk>"]
-    assert remarks(found)[0] == "The model does not know 海豚 and read <unk> instead."
+    assert remarks("words", found)[0] == "The model does not know 海豚 and read <unk> instead."
 
 
 def test_chinese_without_blanks_is_refused_where_blanks_cut_the_data(place: Path) -> None:

@@ -12,12 +12,13 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.explanations.label import LabelExplanation, explain_label, remarks
+from sememekit.analysis.explanations.label import LabelExplanation, explain_label
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.train import train
 from sememekit.reports.analysis import label_page as analysis_page
 from sememekit.reports.explanation import label_page
+from sememekit.reports.pages import remarks
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run
 from tests.analysis.test_influence import graph_of
@@ -68,7 +69,7 @@ def test_words_have_the_sememes_of_the_lexicon(explanation: LabelExplanation) ->
     assert sizes == sorted(sizes, reverse=True)
     zeppelin = next(word for word in explanation.texts[0].words if word.word == "zeppelin")
     assert (zeppelin.known, zeppelin.read_as, zeppelin.effect) == (False, "<unk>", 0.0)
-    assert remarks(explanation) == ["The model does not know zeppelin."]
+    assert remarks("label", explanation) == ["The model does not know zeppelin."]
 
 
 def test_effects_are_differences_of_predictions(runs: Path, explanation: LabelExplanation) -> None:
@@ -96,7 +97,7 @@ def test_the_strongest_sememes_are_in_order_and_any_label_can_be_asked_for(runs:
 def test_a_model_without_sememes_says_so(runs: Path) -> None:
     found = explain_label(runs / "plain", [PREMISE, HYPOTHESIS])
     assert found.sememes == ()
-    assert "reads words and no sememes" in remarks(found)[-1]
+    assert "reads words and no sememes" in remarks("label", found)[-1]
     assert "sememes with their effects" not in label_page(found)
 
 

@@ -190,6 +190,37 @@ def test_temperature_zero_takes_the_likeliest_word(sdlm: Path) -> None:
     assert greedy.tokens == generate(sdlm, "我", num_tokens=8, temperature=1e-9, seed=3).tokens
 
 
+def test_the_top_share_of_probability_and_words_that_stop(sdlm: Path) -> None:
+    greedy = generate(sdlm, "我", num_tokens=8, temperature=0.0)
+    assert generate(sdlm, "我", num_tokens=8, top_p=1e-6, seed=3).tokens == greedy.tokens
+    assert generate(sdlm, "我", num_tokens=8, top_p=1.0, seed=3) == generate(sdlm, "我", num_tokens=8, seed=3)
+    last = greedy.tokens[3]
+    stopped = generate(sdlm, "我", num_tokens=8, temperature=0.0, stop=[last]).tokens
+    assert stopped == greedy.tokens[: greedy.tokens.index(last) + 1]
+    with pytest.raises(ConfigError, match="top_p must be above 0"):
+        generate(sdlm, "我", top_p=0.0)
+
+
+def test_a_beam_finds_a_text_at_least_as_probable_as_greedy_choice(sdlm: Path, ending: Path) -> None:
+    greedy = generate(sdlm, "我", num_tokens=6, temperature=0.0)
+    assert generate(sdlm, "我", num_tokens=6, beam=1).tokens == greedy.tokens
+    best = generate(sdlm, "我", num_tokens=6, beam=8)
+    assert len(best.tokens) == 6
+    assert best.nats <= greedy.nats + 1e-6
+    scored = rows(sdlm, [best.text])[1:]
+    assert sum(nats(scored)) == pytest.approx(best.nats, abs=1e-4)
+    assert generate(ending, "我", num_tokens=40, beam=3).tokens.count("<eos>") <= 1
+    with pytest.raises(ConfigError, match="needs a prompt"):
+        generate(sdlm, beam=2)
+
+
+def test_prompts_of_standard_input_and_several_samples(sdlm: Path) -> None:
+    run = ["generate", str(sdlm), "--num-tokens", "4", "--num-samples", "2", "--seed", "5"]
+    shown = CliRunner().invoke(app, run, input="我\n我 吃\n").stdout.splitlines()
+    assert shown == [generate(sdlm, text, num_tokens=4, seed=seed).text for text in ("我", "我 吃") for seed in (5, 6)]
+    assert CliRunner().invoke(app, [*run, "我"]).stdout.splitlines() == shown[:2]
+
+
 def test_unknown_words_are_drawn_only_when_allowed(tmp_path: Path) -> None:
     narrow = Place(tmp_path / "narrow", max_vocabulary=4)
     train(narrow.table(schedule__epochs=1), tmp_path / "run")

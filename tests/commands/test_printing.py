@@ -104,6 +104,24 @@ def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         assert text in shown
 
 
+@pytest.mark.parametrize(("verbose", "lines"), [(False, 2), (True, 4)])
+def test_a_log_file_says_every_half_a_minute_where_a_training_is(
+    verbose: bool, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("sememekit.commands._training_bars.time.monotonic", lambda: now)
+    with training_progress(quiet=False, verbose=verbose) as report:
+        for batch in range(5):
+            report.at(Position(2, batch, 1200, 3))
+            if batch == 1:
+                report(STEP)
+            now += 16.0
+    shown = [line for line in capsys.readouterr().err.splitlines() if "batch" in line]
+    assert len(shown) == lines
+    assert shown[-1].startswith("epoch 2, batch 4 of 1,200; loss ")
+    assert "; at most " in shown[-1]
+
+
 def test_a_log_file_has_the_stages_at_hand_every_half_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
     times = iter((0.0, 10.0, 29.0, 30.0, 45.0, 61.0, 95.0))
     lines = ProgressLines(now=lambda: next(times, 1000.0))

@@ -176,24 +176,6 @@ def _word(classifier: Classifier, task: TextClassifier, word: str, number: int, 
     )
 
 
-def remarks(explanation: LabelExplanation) -> list[str]:
-    """What a reader must know about how the texts were read, a sentence each."""
-    words = [word for text in explanation.texts for word in text.words]
-    lines = []
-    unknown = dict.fromkeys(word.word for word in words if not word.known)
-    if unknown:
-        lines.append(f"The model does not know {', '.join(unknown)}.")
-    left_out = dict.fromkeys(word.word for word in words if word.read_as is None)
-    if left_out:
-        lines.append(f"The model leaves out {', '.join(left_out)}.")
-    changed = {word.word: word.read_as for word in words if word.known and word.read_as not in (None, word.word)}
-    if changed:
-        lines.append(f"Read {', '.join(f'{word} as {other}' for word, other in changed.items())}.")
-    if explanation.no_sememes is not None:
-        lines.append(f"No sememes: {explanation.no_sememes}.")
-    return lines
-
-
 HOW = (
     "Effect: nats that the log-probability of the label falls by where the word is unknown, or lacks the sememe; above 0 it "
     "speaks for the label, below 0 against it. Effects do not add up. Gradient: the same to first order."

@@ -254,21 +254,3 @@ def _written(
         min_count=min_count,
         no_senses=None if has_senses or not words else f"the output layer {decoder!r} knows of no senses or sememes",
     )
-
-
-def remarks(explanation: WritingExplanation) -> list[str]:
-    """What a reader must know, a sentence each."""
-    lines = []
-    if explanation.unknown:
-        lines.append(f"The model does not know {', '.join(explanation.unknown)}.")
-    if explanation.read_words < len(explanation.source):
-        of = f"{explanation.read_words:,} of {len(explanation.source):,} words"
-        lines.append(f"The model read the first {of} (task.read_words).")
-    replaced = [word.word for word in explanation.words if word.word != word.read_as]
-    if replaced:
-        lines.append(f"Words of the source in the place of unknown ones: {', '.join(replaced)}.")
-    if not explanation.ended:
-        lines.append("The text was cut at the greatest length.")
-    if explanation.no_senses is not None:
-        lines.append(f"No sememes: {explanation.no_senses}.")
-    return lines

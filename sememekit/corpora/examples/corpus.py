@@ -46,7 +46,7 @@ class _Part(NamedTuple):
     """Rows of one source in one split: their number, their labels by provisional ids, and their references."""
 
     split: str
-    labels: Path
+    labels: array[int]
     references: Path
     rows: int
 
@@ -114,7 +114,7 @@ class ExampleCorpus(Corpus):
             self._hold_out(files, faults)
         rows_by_split = self._apart(zip(rows, names, strict=False))  # rows first: all are to be read
         target = folder / f"{number}.rows"
-        counts = self._write(rows_by_split, splits, target)
+        counts, labels = self._write(rows_by_split, splits, target)
         self._ranges[str(target)] = []
         end, text_digest = 0, hashlib.sha256()
         with target.open("wb") as out:
@@ -128,9 +128,7 @@ class ExampleCorpus(Corpus):
                 part.unlink()
                 if start != end:
                     self._ranges[str(target)].append((split, start, end))
-                self._parts.append(
-                    _Part(split, _beside(target, split, "labels"), _beside(target, split, "references"), counts[split])
-                )
+                self._parts.append(_Part(split, labels[split], _beside(target, split, "references"), counts[split]))
         smallest = StratifiedDivision(self.proportions, 0).smallest
         why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
         why = f" ({why})" if why else ""
@@ -172,11 +170,10 @@ class ExampleCorpus(Corpus):
             if self.kind.label_headers:
                 with (target / f"{split}.labels.bin").open("wb") as out:
                     for part in own:
-                        for block in _blocks(part.labels):
-                            ids = mapping[block]
-                            of_label += np.bincount(ids, minlength=len(names))
-                            digest.update(ids.tobytes())
-                            out.write(ids.data)
+                        ids = mapping[np.frombuffer(part.labels, dtype=np.uint16)]
+                        of_label += np.bincount(ids, minlength=len(names))
+                        digest.update(ids.tobytes())
+                        out.write(ids.data)
             if self.kind.keeps_text:
                 with ExitStack() as stack:
                     files = [stack.enter_context(part.references.open(encoding="utf-8", newline="\n")) for part in own]
@@ -286,26 +283,28 @@ class ExampleCorpus(Corpus):
         labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
         return (SPLITS[label] for label in labels)
 
-    def _write(self, rows: Iterable[tuple[str, Row]], splits: Sequence[str], target: Path) -> Counter[str]:
-        counts: Counter[str] = Counter()
+    def _write(
+        self, rows: Iterable[tuple[str, Row]], splits: Sequence[str], target: Path
+    ) -> tuple[Counter[str], dict[str, array[int]]]:
+        """Write the rows and references of each split into files; how many there are, and their labels."""
+        counts, labels = Counter[str](), {split: array("H") for split in splits}
         with ExitStack() as stack:
 
             def create(split: str, what: str) -> BinaryIO:
                 return stack.enter_context(_beside(target, split, what).open("wb", buffering=_BLOCK))
 
-            kinds = ("rows", "labels", "references")
-            files = {split: [create(split, what) for what in kinds] for split in splits}
+            files = {split: [create(split, what) for what in ("rows", "references")] for split in splits}
             for split, row in rows:
                 line = "\t".join(row.texts).encode()
                 if len(line) >= LINE_CAP:
                     raise DataError(f"row {row.line}: {len(line):,} bytes; an example may have 1 MiB")
                 files[split][0].write(line + b"\n")
                 if row.label is not None:
-                    files[split][1].write(self._label_ids[row.label].to_bytes(2, "little"))
+                    labels[split].append(self._label_ids[row.label])
                 if self.kind.keeps_text:
-                    files[split][2].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
+                    files[split][1].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
                 counts[split] += 1
-        return counts
+        return counts, labels
 
 
 def _key(row: Row) -> bytes:
@@ -332,12 +331,6 @@ def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._H
                 digest.update(ends.tobytes())
                 out.write(ends.data)
     return texts
-
-
-def _blocks(path: Path) -> Iterator[np.ndarray]:
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            yield np.frombuffer(block, dtype="<u2")
 
 
 def write_texts(

@@ -128,15 +128,10 @@ def _go_on(
         tables[folder.LATTICE] = _table(out, folder.LATTICE, settings, device)
     cpu_seconds = {"text and graph": time.process_time() - spent}
     with asked_to_stop.patiently():
-        trained = train_all(
-            out,
-            tables,
-            again,
-            progress,
-            lambda name, report: None,
-            asked_to_stop,
-            in_words=lambda name, error: _in_words_of_quickstart(error, again),
-        )
+        try:
+            trained = train_all(out, tables, again, progress, lambda name, report: None, asked_to_stop)
+        except SememekitError as error:
+            raise _in_words_of_quickstart(error, again) from None
     if any(one.report.stopped for one in trained.values()):
         raise Stopped
     cpu_seconds |= {name: one.cpu_seconds for name, one in trained.items()}

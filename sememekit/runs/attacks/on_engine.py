@@ -9,15 +9,15 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sememekit.attack import check_parts, choose_examples, read_attack_plan, read_examples
 from sememekit.attack.folder import append_result, whole_results
-from sememekit.config import trusted_code, trusting_code
+from sememekit.config import trusting_code
 from sememekit.engines.base import open_engine
 from sememekit.errors import DataError
 from sememekit.files import opening
@@ -53,10 +53,9 @@ class AttackCall(NamedTuple):
         plan = read_attack_plan(json.loads(self.table), "the attack")
         with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
             check_kind(self.victim)  # a run that is no classifier needs no lexicon
-        check_parts(plan, language_model=bool(self.language_model))
-        with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
-            os.stat(self.data)
-        with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
+            check_parts(plan, language_model=bool(self.language_model))
+            with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
+                os.stat(self.data)
             named = open_victim(
                 self.victim,
                 labels=self.labels,
@@ -169,9 +168,3 @@ def gather(begun: OpenAttack) -> int:
 
 def _num_lines(path: Path) -> int:
     return path.read_bytes().count(b"\n")
-
-
-def call_of(table: Mapping[str, Any], **values: Any) -> AttackCall:
-    """An ``AttackCall`` with the table as text, from here, with the code that is trusted here."""
-    text = json.dumps(table, sort_keys=True)
-    return AttackCall(table=text, trusted=trusted_code(), folder=os.getcwd(), **values)

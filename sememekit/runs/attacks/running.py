@@ -17,10 +17,7 @@ from sememekit.attack import (
     Document,
     Example,
     ExampleResult,
-    build_candidates,
     build_constraints,
-    build_goal,
-    build_search,
     long_run,
     read_attack_plan,
     words_of,
@@ -122,13 +119,13 @@ def attack_parts(
     frequent = frequent_words(words_of(examples, named.cut) if victim.words is None else victim.words)
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
     resources = AttackResources(known, frequent, data.fields, nats)
-    candidates = build_candidates(plan, resources)
+    candidates = plan.candidates.build(resources)
     substitutes = candidates.table(words)
     resources = replace(resources, words=frozenset(words).union(*substitutes.values()))
     engine = Attack(
         victim,
-        build_goal(plan, victim.labels),
-        build_search(plan),
+        plan.goal.build(victim.labels),
+        plan.search.build(),
         build_constraints(plan, resources),
         substitutes,
         plan.attack,

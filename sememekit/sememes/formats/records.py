@@ -1,7 +1,6 @@
 """Formats that are one text file of records: tables, lists, words, sense files of SE-WRL, HowNet 2000 and HowNet."""
 
 import re
-import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from itertools import accumulate, islice
 from typing import ClassVar
 
 from sememekit.errors import DataError
-from sememekit.files import RunWarning, typed
+from sememekit.files import typed, warn
 from sememekit.sememes.format_guess import WORD_LINE, likely_format, only_words, other_form, seems, sense_file_row
 from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
@@ -30,7 +29,7 @@ class RecordReader(LexiconReader):
         if form not in ("", self.format_name):
             raise DataError(other_form(self.path, form))
         if self.format_name == "list" and only_words(source.lines()):
-            warnings.warn(other_form(self.path, "words"), RunWarning, stacklevel=2)
+            warn(other_form(self.path, "words"))
         builder, doubts, joined = LexiconBuilder(self.path), list[tuple[int, str]](), _Joined()
         for line, record in self.records(source):
             if isinstance(record, Sense):
@@ -43,10 +42,10 @@ class RecordReader(LexiconReader):
         if doubts:
             line, told = doubts[0]
             others = f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else ""
-            warnings.warn(f"{source.place(line)}: {told}{others}", RunWarning, stacklevel=2)
+            warn(f"{source.place(line)}: {told}{others}")
         elif self.names_by_hand and (found := joined.found()):
             line, told = found
-            warnings.warn(f"{source.place(line)}: {told}", RunWarning, stacklevel=2)
+            warn(f"{source.place(line)}: {told}")
         if builder.is_empty:
             raise DataError(f"lexicon {self.path}: no record with a word in it")
         notes = (f"read as {source.encoding}",) if len(self.encodings) > 1 else ()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.layers import lstm_cell, rows_of, shared_dropout
+from sememekit.layers import four_gates, lstm_cell, rows_of, shared_dropout
 from sememekit.tasks.lattice.batch import LatticeBatch, Windows
 
 
@@ -38,11 +38,7 @@ class Inner:
         return layer
 
     def gates(self, given: Tensor, axis: int = -1) -> Tensor:
-        """[u, f, i, o] where gates are coupled and [u, f, o] are given: 1 - sigmoid(z) = sigmoid(-z)."""
-        if not self.coupled:
-            return given
-        u, f, o = given.chunk(3, dim=axis)
-        return torch.cat([u, f, -f, o], dim=axis)
+        return four_gates(given, self.coupled, axis)
 
     def masks(self, like: Tensor, rows: int, *sizes: int) -> list[Tensor]:
         return [shared_dropout(like.new_ones(rows, size), self.dropout, True, ()) for size in sizes]
