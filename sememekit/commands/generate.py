@@ -62,7 +62,10 @@ def command(
     loaded = LoadedRun.open(run, which=which, device=device)
     takers: dict[str, list[Any]] = {"texts": ["input_file", "overrides", "apart", "errors"], "words": [generate]}
     instead = "its texts are searched for: change the search with --set task.search.KEY=VALUE"
-    kind, given = choose("generate", loaded, takers, locals(), instead if "texts" in loaded.kinds else "leave it out")
+    options: dict[str, Any] = {"input_file": input_file, "overrides": overrides, "apart": apart, "errors": errors, "seed": seed}
+    options |= {"num_tokens": num_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "stop": stop}
+    options |= {"beam": beam, "unknown": unknown}
+    kind, given = choose("generate", loaded, takers, options, instead if "texts" in loaded.kinds else "leave it out")
     if prompt is not None:
         lines = f"its lines: --input {typed(prompt)}" if kind == "texts" else "give the words to begin with"
         remark_file_name(prompt, lines)

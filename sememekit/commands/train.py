@@ -226,7 +226,7 @@ def _command_seeds(
     with progress_bars(quiet) as progress, stop_signals(patient=True, lasting=True) as asked_to_stop:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
         told["should_stop"] = asked_to_stop
-        from sememekit.jobs.seeds import train_seeds
+        from sememekit.jobs.seeds import of_engine, train_seeds
 
         report = train_seeds(table, out, read_seeds(seeds), jobs=jobs or 2, engine=engine, resume=resume, **told)
     if json:
@@ -234,9 +234,7 @@ def _command_seeds(
     else:
         print_seeds(report)
     if report.stopped:
-        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + (
-            "" if engine == "local" else f" --engine {engine}"
-        )
+        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + of_engine(engine)
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)
 

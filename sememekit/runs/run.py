@@ -73,8 +73,6 @@ class Run:
     ``task`` is first asked for, and the graph likewise.
 
     Attributes:
-        plan: as it was trained.
-        vocabulary: the V words.
         signature: how its data were made.
         settings: of the plan, with the device and the dtype that were asked for.
     """

@@ -11,12 +11,12 @@ from sememekit.commands.segment import segment_stream
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segmenters import Segmenter, WhiteSpace
+from sememekit.text.segmenters import Segmenter, WhiteSpace, open_segmenter
 
 
 @cache
 def matcher() -> Segmenter:
-    return segmenter_for("fmm", lexicon_words=["天地", "人和"])
+    return open_segmenter("fmm", words=frozenset(["天地", "人和"]))
 
 
 def run(content: bytes, errors: str = "strict") -> str:

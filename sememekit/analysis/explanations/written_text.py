@@ -1,7 +1,6 @@
 """``sememekit explain`` for models that write a text for a text: for each word the sememes and where the attention looked."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -136,7 +135,7 @@ def explain_writing(
     if overlay is None:
         return _written(writer, str(run), *given)
     changed = writer.run.with_overlay(overlay)
-    other = replace(writer, run=changed, task=require(changed.task, TextWriter, "explain"))
+    other = writer._replace(run=changed, task=require(changed.task, TextWriter, "explain"))
     before, after = _written(writer, str(run), *given), _written(other, f"{run} with {overlay}", *given)
     reread, places = _reread(before, changed.changed_senses, (writer, other), writer.run.vocabulary.encode(source))
     return OverlayWriting(
