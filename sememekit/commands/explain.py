@@ -83,5 +83,5 @@ def command(
         fail_usage("there is nothing to explain; give CONTEXT in quotes, or a text a line on stdin")
 
 
-_FURTHER: Final = {"labels": ("other",), "texts": ("figure",), "lattices": ("embeddings",)}
+_FURTHER: Final = {"labels": ("other",), "texts": ("figure",), "lattices": ("embeddings",), "words": ("figure",)}
 """Kind of run -> options that the command reads."""

@@ -185,8 +185,11 @@ def command(
     if resume and not trained:
         more = typed("sememekit", "train", "--out", out, "--resume", "--set", "schedule.epochs=N")
         remark(f"the run had ended before, and nothing was trained; where its schedule allows more epochs: {more}", quiet)
-    measure = "evaluate-ppl" if report.metric == "perplexity" else "eval"
-    hint(f"page: {out}/report.html; next: {typed('sememekit', measure, out)}", quiet)
+    from sememekit.runs.plan import variant
+
+    kinds = variant("task", str(table.get("task", {}).get("name", "language_model"))).kinds
+    command_name = "evaluate-ppl" if {"words", "sentences"} & kinds else "eval"
+    hint(f"page: {out}/report.html; next: {typed('sememekit', command_name, out)}", quiet)
 
 
 @contextmanager
