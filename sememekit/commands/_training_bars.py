@@ -43,7 +43,7 @@ class TimeLeft:
             return None
         done = (place.epoch - 1) * place.num_batches + place.batch
         self._first = done - 1 if self._first is None else self._first
-        return (place.epochs * place.num_batches - done) * (self._now() - self._begin) / (done - self._first)
+        return (place.epochs * place.num_batches - done) * (self._now() - self._begin) / max(1, done - self._first)
 
 
 class TrainingBars:

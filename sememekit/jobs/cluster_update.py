@@ -65,8 +65,7 @@ def cluster_update(
     record = {"kind": CLUSTER_UPDATE, "split": split, "statistics": statistics, "values": values}
     where, name = keep_clusters(loaded, task, state, record, out, target_epochs if epochs else 0)
     report = ClusterUpdateReport(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         written=str(where),
         new_checkpoint=name,
         statistics=statistics,

@@ -135,8 +135,7 @@ def extend(
     target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
     calibrated = _calibrate(predictor(made, "extend").decoder, growth, added, contexts, target)
     report = ExtendReport(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         written=str(out),
         vocabulary=larger.fingerprint,
         of_vocabulary=vocabulary.fingerprint,

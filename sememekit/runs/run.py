@@ -148,6 +148,11 @@ class Run:
         return str(self.path)
 
     @property
+    def of_run(self) -> dict[str, Any]:
+        """The fields of ``OfRun``."""
+        return {"run": str(self), "checkpoint": self.snapshot}
+
+    @property
     def path(self) -> Path:
         return self.folder.path
 

@@ -266,3 +266,5 @@ def test_a_resumed_run_counts_what_it_does_itself() -> None:
     left.at(Position(2, 600, 0, 2))
     now[0] = 3.0
     assert left.at(Position(2, 601, 611, 2)) == pytest.approx(30.0)
+    one_batch = TimeLeft(lambda: now[0])
+    assert [one_batch.at(Position(1, batch, 1, 1)) for batch in (1, 0)] == [0.0, 0.0], "then the epoch is closed"

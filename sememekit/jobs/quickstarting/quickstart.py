@@ -132,7 +132,7 @@ def _go_on(
     for name, one in trained.items():
         if name != folder.LATTICE:
             measured = evaluate_ppl(out / name, device=device, progress=_renamed(progress, f"test {name}"))
-            rows.append(steps.model_row(name, one, measured, steps.epochs_of(out / name)))
+            rows.append(steps.model_row(out, name, one, measured))
     contexts = steps.contexts_of(data, own=own)
     explanations, guesses = steps.explained(out, contexts, device)
     scores = steps.explanation_scores(out, data, graph, device, _renamed(progress, "explanations"))

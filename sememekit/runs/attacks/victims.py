@@ -19,10 +19,9 @@ from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
 from sememekit.runs.attacks.adapters import Adapted, Reads, adapted, is_pickle, model_folder, pickled
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.lattices import LatticeReader, segment_lines
+from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import LabelPredictor, check_declares
-from sememekit.tasks.lattice.model import Lattice
 from sememekit.text.huggingface import PREFIX
 
 CUTS_WORDS: Final = ("characters", "fmm", "jieba")
@@ -58,8 +57,8 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
     if lexicon:
         raise ConfigError(f"--lexicon {lexicon}: the run {path} has its own words; leave --lexicon out")
     run = Run.open(path)
-    if isinstance(run.task, Lattice):
-        reader = LatticeReader(run, run.task, run.segmenter())
+    if "lattices" in run.kinds:
+        reader = open_reader(run, "--segmenter")
         if reader.finds_words:
             return LatticeCutter(reader, run.weights_sha256), f"the lattice model {path}, {run.snapshot}"
     name = str(run.signature.options.get("segmenter"))
