@@ -59,7 +59,7 @@ def summary(milliseconds: list[float]) -> dict[str, float]:
 
 def keystrokes(address: str, run: str) -> dict[str, float]:
     """One client asks what the page asks while a context is typed."""
-    words, taken = "去年 美国 贸易 逆差 继续 增长 ， 中国 政府 认为".split(), []
+    words, taken = ["去年", "美国", "贸易", "逆差", "继续", "增长", "，", "中国", "政府", "认为"], []
     with httpx2.Client(base_url=address) as client:
         for repeat in range(21):
             for number in range(1, len(words) + 1):
@@ -99,7 +99,14 @@ async def trickle(address: str, path: str) -> None:
     """Send a request a byte a second."""
     host, port = address.strip("/").removeprefix("http://").split(":")
     _, writer = await asyncio.open_connection(host, int(port))
-    lines = (f"POST /v1/{path} HTTP/1.1", f"Host: {host}:{port}", "Content-Type: application/json", "Content-Length: 500", "", "")
+    lines = (
+        f"POST /v1/{path} HTTP/1.1",
+        f"Host: {host}:{port}",
+        "Content-Type: application/json",
+        "Content-Length: 500",
+        "",
+        "",
+    )
     writer.write("\r\n".join(lines).encode())
     try:
         while True:
@@ -152,7 +159,9 @@ def main() -> None:
                 print(json.dumps({"path": path, "clients": given.clients, "slow clients": slow, "ms": found}), flush=True)
         before = resident(pid)
         asyncio.run(load(address, "next-words", {"run": name, **QUESTIONS["next-words"]}, 8, given.flat))
-        print(json.dumps({"requests": given.flat, "MB before": round(before, 1), "MB after": round(resident(pid), 1)}), flush=True)
+        print(
+            json.dumps({"requests": given.flat, "MB before": round(before, 1), "MB after": round(resident(pid), 1)}), flush=True
+        )
     print(json.dumps({"batch, ms a text": batches(given.run)}))
 
 
