@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,20 +61,18 @@ def command(
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host}, port {port}: {error.strerror}; --port 0 takes a free port") from None
-    remark(f"reading {', '.join(bench.runs)}", quiet)
-    bench.warm_up()
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/" + (f"#token={token}" if token else "")
-    say(address)
-    if browser:
-        webbrowser.open(address)
-    remark("stop with Ctrl-C", quiet)
     worker = Worker()
-    try:
+    with listening, closing(worker), closing(bench):
+        remark(f"reading {', '.join(bench.runs)}", quiet)
+        bench.warm_up()
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listening.getsockname()[1]}/" + (f"#token={token}" if token else "")
+        say(address)
+        sys.stdout.flush()  # a pipe gets it now, and not when the server ends
+        if browser:
+            webbrowser.open(address)
+        remark("stop with Ctrl-C", quiet)
         run_server(make_app(bench, worker, host, token), listening)
-    finally:
-        worker.close()
-        bench.close()
 
 
 def run_server(app: Gate, listening: socket.socket) -> None:
