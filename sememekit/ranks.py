@@ -155,12 +155,8 @@ class Ranks:
 
     def rows_in_turn(self, rows: Tensor, bounds: Sequence[int]) -> Iterator[Tensor]:
         """On the first rank all rows of a table whose rows are divided among the ranks, block after block, on the CPU; on the
-        others nothing: they send theirs meanwhile.
-
-        Args:
-            rows: those of this rank.
-            bounds: (size + 1,) where the rows of each rank begin, and where the last ones end.
-        """
+        others nothing: they send theirs, ``rows``, meanwhile. ``bounds`` (size + 1,) say where the rows of each rank begin, and
+        where the last ones end."""
         step = max(1, _LARGE * 4 // max(1, rows[:1].numel()))
         for rank in range(self.size):
             for begin in range(bounds[rank], bounds[rank + 1], step):

@@ -38,7 +38,7 @@ MODULES = (
     "text.maximum_matching",
     "text.segmenters",
     "text.vocabulary",
-    "training.averaging",
+    "training.optimizers",
 )
 
 

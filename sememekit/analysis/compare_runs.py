@@ -77,7 +77,6 @@ class Side(Record):
     """A model with one or several seeds.
 
     Attributes:
-        seeds: of these runs.
         measures: in the order of the table.
         curves: validation of each run by epoch, as (updates, CPU seconds, figure).
     """
@@ -112,11 +111,8 @@ class RunsComparison(Record):
 
 
 def runs_of(side: str) -> list[Path]:
-    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote.
-
-    Raises:
-        CheckpointError: neither.
-    """
+    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote. Raises CheckpointError:
+    neither."""
     path = Path(side)
     if "," in side and not path.exists():
         return [run for part in side.split(",") for run in runs_of(part)]

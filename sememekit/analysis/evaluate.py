@@ -253,7 +253,6 @@ def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | Metri
     """The figures of each seed of a model, with mean and standard deviation; the runs are opened one after the other.
 
     Args:
-        folder: with the runs ``seed-N``.
         read: what is asked of each, such as ``partial(evaluate_ppl, split="valid", batch_size=1)`` or ``evaluate``.
 
     Raises:

@@ -188,12 +188,9 @@ def evaluate_segmentation(
     rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
 
     With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks, each of
-    these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018.
-
-    Raises:
-        ConfigError: the run is no lattice model, or one of whole words.
-        DataError: the gold file cannot be read or has no words.
-    """
+    these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018. Raises
+    ConfigError: the run is no lattice model, or one of whole words. Raises DataError: the gold file cannot be read or has no
+    words."""
     reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
         how = reader.run.signature.segmenter
@@ -226,8 +223,7 @@ def evaluate_segmentation(
     if marks == "given":
         ways = {name: [*map(with_marks, raw, sentences)] for name, sentences in ways.items()}
     return SegmentationReport(
-        run=str(run),
-        checkpoint=reader.run.snapshot,
+        **reader.run.of_run,
         gold=str(gold),
         decoding=decoding,
         marks=marks,

@@ -63,12 +63,7 @@ class TextsDifference(Record):
 
 
 class ComparisonReport(Record):
-    """Report of ``compare`` on two files of texts: by metric, the first minus the second.
-
-    Attributes:
-        by: how texts were scored.
-        examples: sources that both have.
-    """
+    """Report of ``compare`` on two files of texts: by metric, the first minus the second."""
 
     first: str
     second: str
@@ -102,11 +97,8 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
     """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
 
     BLEU reads as many texts an example as both systems wrote, for its precision is a mean over them, and later ones are worse.
-
-    Raises:
-        ConfigError: ``by`` is none of ``SCORED_BY``.
-        DataError: a file that cannot be read, or files of other sources or references, with the line.
-    """
+    Raises ConfigError: ``by`` is none of ``SCORED_BY``. Raises DataError: a file that cannot be read, or files of other sources
+    or references, with the line."""
     if by not in SCORED_BY:
         raise ConfigError(f"--by {by!r}{nearest(by, SCORED_BY)}: allowed are {', '.join(SCORED_BY)}")
     sides = [read_texts_file(first), read_texts_file(second)]

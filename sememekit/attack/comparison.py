@@ -22,8 +22,9 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
         folder.report()
     sides = [folder.results() for folder in folders]
     hashes = [folder.identity["data"]["sha256"] for folder in folders]
-    if hashes[0] != hashes[1] and not _same_examples(*sides):  # texts of a list have another hash than those of a file
-        both = sides[0].keys() & sides[1].keys()
+    both = sides[0].keys() & sides[1].keys()
+    same = all((sides[0][one].fields, sides[0][one].label) == (sides[1][one].fields, sides[1][one].label) for one in both)
+    if hashes[0] != hashes[1] and not same:  # texts of a list have another hash than those of a file
         if both and all(sides[0][one].fields == sides[1][one].fields for one in both):
             labels = [", ".join(sorted({side[one].label for one in both})) for side in sides]
             told = f"other label names: {labels[0]} against {labels[1]}" if labels[0] != labels[1] else "other true labels"
@@ -46,12 +47,6 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
         unlike=_unlike(folders[0].identity, folders[1].identity) | _other_answers(*sides),
         rows=tuple(paired_differences(sides[0], sides[1], budgets=(budgets[0], budgets[1]), survived_as=survived_as)),
     )
-
-
-def _same_examples(first: Mapping[int, ExampleResult], second: Mapping[int, ExampleResult]) -> bool:
-    """Whether all that both have are the same texts with the same labels."""
-    common = first.keys() & second.keys()
-    return all((first[one].fields, first[one].label) == (second[one].fields, second[one].label) for one in common)
 
 
 def _other_answers(first: Mapping[int, ExampleResult], second: Mapping[int, ExampleResult]) -> dict[str, tuple[str, str]]:

@@ -154,11 +154,7 @@ def _list(names: Iterable[str]) -> str:
 
 
 def check_parts(plan: AttackPlan, *, language_model: bool) -> None:
-    """Raise ConfigError where candidates or constraints lack what they need, before anything is opened.
-
-    Args:
-        language_model: whether there is one (``--lm``).
-    """
+    """Raise ConfigError where candidates or constraints lack what they need, before anything is opened."""
     for part in (plan.candidates, *plan.constraints):
         part.variant.check_settings(part.settings, language_model=language_model)
 

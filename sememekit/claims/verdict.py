@@ -112,7 +112,9 @@ def judge(
     # a baseline that needs no training is measured beside each run: the seeds pair it with that run
     ratios = [math.log(second / first) for first, second in zip(*values, strict=bool(claim.baseline_value))]
     effect = seed_mean(ratios) if claim.baseline_value else _log_ratio(*values)
-    costs = _costs(claim, times)
+    ratios_of_cost = [time.ratio if time else None for time in times] or [None]
+    # after a cut the other arm costs what the baseline does, where that is not timed
+    costs = ratios_of_cost[0], 1.0 if claim.after_cut and len(times) == 1 else ratios_of_cost[-1]
     timed = _at_equal_time(baseline, other, costs, higher) if claim.validated else None
     means = tuple(math.exp(sum(math.log(value) for value in side) / len(side)) for side in values)
     curves = {(run.seed, run.curve) for run in (*baseline, *other)}  # arms that are measured in two ways share a training
@@ -160,13 +162,6 @@ def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
 
 Costs = tuple[float | None, float | None]
 """CPU time of an update of ``other`` over that of ``baseline``, before and after the first cut of the rate."""
-
-
-def _costs(claim: PaperClaim, times: Sequence[UpdateTimes | None]) -> Costs:
-    ratios = [time.ratio if time else None for time in times] or [None]
-    if claim.after_cut and len(times) == 1:
-        return ratios[0], 1.0  # what the baseline costs
-    return ratios[0], ratios[-1]
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Estimate | None:

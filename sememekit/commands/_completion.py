@@ -93,17 +93,15 @@ def complete_source(incomplete: str) -> list[str]:
     name, mark, path = incomplete.partition(":")
     if not mark:
         return _beginning(incomplete, [each if each in _WITHOUT_PATH else f"{each}:" for each in _names("lexicon format")])
-    folder = Path(path) if path.endswith("/") else Path(path).parent
-    found = folder.expanduser().iterdir() if folder.expanduser().is_dir() else ()
-    shown = [f"{name}:{folder / each.name}{'/' if each.is_dir() else ''}" for each in found]
-    return _beginning(f"{name}:{Path(path)}" if path and not path.endswith("/") else incomplete, sorted(shown))
+    return [f"{name}:{each}" for each in complete_path(path)]
 
 
 def complete_path(incomplete: str) -> list[str]:
     """Files and folders; for options that take URLs, too."""
+    typed = incomplete if incomplete.endswith("/") or not incomplete else str(Path(incomplete))
     folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
     found = folder.expanduser().iterdir() if folder.expanduser().is_dir() else ()
-    return _beginning(incomplete, sorted(f"{folder / each.name}{'/' if each.is_dir() else ''}" for each in found))
+    return _beginning(typed, sorted(f"{folder / each.name}{'/' if each.is_dir() else ''}" for each in found))
 
 
 def complete_slot(incomplete: str) -> list[str]:

@@ -17,11 +17,7 @@ _SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--inpu
 
 
 def choose(
-    command: str,
-    run: Run,
-    takers: Mapping[Any, Sequence[Any]],
-    options: Mapping[str, Any],
-    instead: str = "leave it out",
+    command: str, run: Run, takers: Mapping[Any, Sequence[Any]], options: Mapping[str, Any], instead: str = "leave it out"
 ) -> tuple[Kind, dict[str, Any]]:
     """Return the kind of a run that a command asks it as, and the options of that kind; no weights are read.
 

@@ -45,7 +45,9 @@ def command(
     loaded = load_run(run, which=which, device=device)
     takers: dict[str, list[Any]] = {"labels": [ANALYZERS["labels"]], "words": [ANALYZERS["words"], "figure"]}
     with progress_bars(quiet) as show:
-        _, typed = choose("analyze", loaded, takers, {**locals(), "progress": show})
+        options: dict[str, Any] = {"split": split, "data": data, "contexts": contexts, "memory": memory, "cases": cases}
+        options |= {"top": top, "seed": seed, "figure": figure, "progress": show}
+        _, typed = choose("analyze", loaded, takers, options)
         typed.pop("figure", None)
         shown = loaded.analyze(other, **typed)
     give_out(shown, out, figure, json=json, quiet=quiet)

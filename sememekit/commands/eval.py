@@ -112,10 +112,11 @@ def command(
         print_json(report) if json else show_parts(parts(report))
         return
     loaded = LoadedRun.open(run, which=which, device=device, dtype=dtype)
-    _, typed = choose("eval", loaded, _TAKERS, locals())
+    of_gold = {"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}
+    options = {"overrides": overrides, "texts": texts, "senses": senses, "method": method, "sources": sources}
+    _, typed = choose("eval", loaded, _TAKERS, {**options, "segmentation": segmentation, **of_gold})
     usual = given(split=split, data=data, dtype=dtype)
     refuse({"source": sources, "method": method} if senses is None else {}, "only together with --senses GOLD")
-    of_gold = {"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}
     refuse(of_gold if segmentation is None else {}, "only together with --segmentation GOLD")
     with progress_bars(quiet or json) as show:
         if senses is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -62,10 +62,13 @@ def command(
     takers = {kind: [*functions, *_FURTHER.get(kind, ())] for kind, functions in EXPLAINERS.items()}
     if context is None:
         hint("type a text a line; Ctrl-D ends", quiet)
+    given: dict[str, Any] = {"other": other, "top": top, "label": label, "top_sememes": top_sememes, "min_count": min_count}
+    given |= {"mean": mean, "figure": figure, "overlay": overlay, "word": word, "right": right, "apart": apart}
+    given |= {"embeddings": embeddings, "split": split, "data": data}
     shown = None
     for text in [context] if context is not None else lines_of(None, "strict"):
         with progress_bars(quiet) as show:
-            kind, typed = choose("explain", loaded, takers, {**locals(), "progress": show})
+            kind, typed = choose("explain", loaded, takers, {**given, "progress": show})
             if kind == "lattices" and not embeddings:
                 refuse({name: typed.get(name) for name in ("split", "data")}, "only together with --embeddings")
                 typed.pop("progress")
@@ -80,5 +83,5 @@ def command(
         fail_usage("there is nothing to explain; give CONTEXT in quotes, or a text a line on stdin")
 
 
-_FURTHER: Final = {"labels": ("other",), "texts": ("figure",), "lattices": ("embeddings",)}
+_FURTHER: Final = {"labels": ("other",), "texts": ("figure",), "lattices": ("embeddings",), "words": ("figure",)}
 """Kind of run -> options that the command reads."""

@@ -35,8 +35,7 @@ def command(
     side: shared.Side = "chinese",
     prior: Annotated[float, option("--prior", "Share of <unk> for all new words without counts (0 to 1).")] = 0.5,
     against: Annotated[
-        list[Path] | None,
-        option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2", show_default=False),
+        list[Path] | None, option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2", show_default=False)
     ] = None,
     data: shared.EvaluationData = None,
     split: shared.Split = "test",

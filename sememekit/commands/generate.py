@@ -11,7 +11,7 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, lines_of, remark_file_name
-from sememekit.commands._options import ErrorPolicy, option
+from sememekit.commands._options import ErrorPolicy, option, refuse
 from sememekit.commands._printing import print_json, remark, say
 from sememekit.commands._run_kinds import choose
 from sememekit.errors import ConfigError
@@ -62,13 +62,18 @@ def command(
     loaded = LoadedRun.open(run, which=which, device=device)
     takers: dict[str, list[Any]] = {"texts": ["input_file", "overrides", "apart", "errors"], "words": [generate]}
     instead = "its texts are searched for: change the search with --set task.search.KEY=VALUE"
-    kind, given = choose("generate", loaded, takers, locals(), instead if "texts" in loaded.kinds else "leave it out")
+    options: dict[str, Any] = {"input_file": input_file, "overrides": overrides, "apart": apart, "errors": errors, "seed": seed}
+    options |= {"num_tokens": num_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "stop": stop}
+    options |= {"beam": beam, "unknown": unknown}
+    kind, given = choose("generate", loaded, takers, options, instead if "texts" in loaded.kinds else "leave it out")
     if prompt is not None:
         lines = f"its lines: --input {typed(prompt)}" if kind == "texts" else "give the words to begin with"
         remark_file_name(prompt, lines)
     if kind == "texts":
         _texts(loaded, prompt, json=json, **given)
         return
+    if beam is not None:
+        refuse({"temperature": temperature, "top-k": top_k, "top-p": top_p}, "a beam draws nothing; leave this or --beam out")
     for line in [prompt] if prompt is not None or sys.stdin.isatty() else [*lines_of(None, "strict")] or [""]:
         for number in range(num_samples):
             own = {**given, "seed": (1 if seed is None else seed) + number}
@@ -80,6 +85,7 @@ def command(
 
 
 _SAMPLING: Final = {"num_tokens": 30, "temperature": 1.0, "top_k": 0, "unknown": False}
+"""Defaults of ``generate``."""
 
 
 def _stream(words: Iterator[str | GenerateReport], prompt: str) -> None:

@@ -103,27 +103,24 @@ def command(
     from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 
-    typed_ones = given(
+    settings = PreprocessSettings(
         segmenter=segmenter,
         lexicon=None if lexicon is None else tuple(lexicon),
-        pieces=pieces,
-        piece_model=piece_model,
+        hmm=hmm,
+        lower=lower,
         numbers_to=numbers_to,
         max_length=max_length,
         min_count=min_count,
         max_vocabulary=max_vocabulary,
         end_of_sentence=end_of_sentence,
-        chunks=chunks,
         chunk_length=chunk_length,
         vocabulary=vocabulary,
         column=column,
         turns=turns,
-        errors=errors,
-        workers=workers,
-        engine=engine,
-        seed=seed,
+        force=force,
+        **given(pieces=pieces, piece_model=piece_model, chunks=chunks),
+        **given(errors=errors, workers=workers, engine=engine, seed=seed),
     )
-    settings = PreprocessSettings(hmm=hmm, lower=lower, force=force, **typed_ones)
     files = given(train=train, valid=valid, test=test)
     try:
         with progress_bars(quiet) as show:

@@ -185,8 +185,11 @@ def command(
     if resume and not trained:
         more = typed("sememekit", "train", "--out", out, "--resume", "--set", "schedule.epochs=N")
         remark(f"the run had ended before, and nothing was trained; where its schedule allows more epochs: {more}", quiet)
-    streams = table.get("task", {}).get("name", "language_model") == "language_model"
-    hint(f"page: {out}/report.html; next: {typed('sememekit', 'evaluate-ppl' if streams else 'eval', out)}", quiet)
+    from sememekit.runs.plan import variant
+
+    kinds = variant("task", str(table.get("task", {}).get("name", "language_model"))).kinds
+    command_name = "evaluate-ppl" if {"words", "sentences"} & kinds else "eval"
+    hint(f"page: {out}/report.html; next: {typed('sememekit', command_name, out)}", quiet)
 
 
 @contextmanager
@@ -223,7 +226,7 @@ def _command_seeds(
     with progress_bars(quiet) as progress, stop_signals(patient=True, lasting=True) as asked_to_stop:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
         told["should_stop"] = asked_to_stop
-        from sememekit.jobs.seeds import train_seeds
+        from sememekit.jobs.seeds import of_engine, train_seeds
 
         report = train_seeds(table, out, read_seeds(seeds), jobs=jobs or 2, engine=engine, resume=resume, **told)
     if json:
@@ -231,9 +234,7 @@ def _command_seeds(
     else:
         print_seeds(report)
     if report.stopped:
-        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + (
-            "" if engine == "local" else f" --engine {engine}"
-        )
+        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + of_engine(engine)
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)
 

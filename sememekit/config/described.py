@@ -15,13 +15,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from sememekit.config.settings import Record, Settings, conditions_of
 
 _WORDS: Final = {bool: "true or false", int: "whole number", float: "number", str: "text"}
-_LIMITS: Final = {
-    "gt": "above {}",
-    "ge": "{} or more",
-    "lt": "below {}",
-    "le": "{} or less",
-    "multiple_of": "a multiple of {}",
-}
+_LIMITS: Final = {"gt": "above {}", "ge": "{} or more", "lt": "below {}", "le": "{} or less", "multiple_of": "a multiple of {}"}
 
 
 class Setting(Record):

@@ -34,12 +34,9 @@ class CorpusFile(NamedTuple):
 
 
 class Unpacked(NamedTuple):
-    """A source that can be read by byte ranges.
+    """A source that can be read by byte ranges: the plain file and its size, and ``bytes`` and SHA-256 of the file as given.
 
-    Attributes:
-        path, text_bytes: the plain file, and its size.
-        bytes, sha256: of the file as given.
-        text_sha256: of the plain file, where its content does not follow from the file as given alone.
+    ``text_sha256`` is that of the plain file, where its content does not follow from the file as given alone.
     """
 
     path: Path
@@ -87,16 +84,12 @@ def require_file(path: Path) -> Path:
 def unpack(
     source: CorpusFile, folder: Path, faults: FaultCounter, *, name: str | None = None, column: str | None = None
 ) -> Unpacked:
-    """Hash a source and, unless it is a plain file of this machine, write its text into ``folder``, block by block.
+    """Hash a source and, unless it is a plain file of this machine, write its text as ``NAME.unpacked`` into ``folder``, block
+    by block; the default name is the split.
 
-    Args:
-        source: what to read.
-        folder: for the file ``NAME.unpacked``.
-        faults: counts archives that end too early, and texts that are not UTF-8.
-        name: of the file; that of the split unless given.
-        column: of .jsonl and .parquet the text that is taken, where the corpus has texts in columns; None reads the lines.
-
-    Raises DataError: a file that cannot be read, is empty, is damaged or, under the policy ``strict``, ends too early.
+    ``faults`` counts archives that end too early, and texts that are not UTF-8. ``column`` is the text that is taken of .jsonl
+    and .parquet, where the corpus has texts in columns; None reads the lines. Raises DataError: a file that cannot be read, is
+    empty, is damaged or, under the policy ``strict``, ends too early.
     """
     target = folder / f"{name or source.split or 'text'}.unpacked"
     packing, form = form_of(source.path.name)

@@ -81,13 +81,8 @@ class ExamplesSummary(Record):
 
 
 class ChunksSummary(Record):
-    """The chunk vocabulary of a folder.
-
-    Attributes:
-        ngrams, length: number of n-grams, and L, words of one at most.
-        rarest: count of the last n-gram that was taken; 0 where there is none.
-        fingerprint: of the file ``chunks.tsv``.
-    """
+    """The chunk vocabulary of a folder: the number of n-grams, L, the count of the rarest n-gram (0 without n-grams), and the
+    fingerprint of ``chunks.tsv``."""
 
     ngrams: int
     length: int

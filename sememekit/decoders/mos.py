@@ -2,7 +2,6 @@
 each position, and how much each counts.
 """
 
-from dataclasses import replace
 from typing import final
 
 import torch
@@ -41,7 +40,6 @@ class MixtureContexts(nn.Module):
     """Weights pi = softmax(W_pi g) and contexts h_k = tanh(W_k g + b_k), Sec. 2.4 of Yang et al. 2018.
 
     Args:
-        settings: of the mixture.
         width: H, size of g.
         size: E, size of each h_k.
     """
@@ -119,7 +117,7 @@ class MoS(_Mixture):
         scores = linear_scores(
             contexts.reshape(-1, contexts.shape[-1]), self.words.weight, self.bias, draw.words, sparse=self.words.sparse
         )
-        entropies = estimated_nll(scores, replace(draw, target=draw.target.repeat_interleave(self.tables)))
+        entropies = estimated_nll(scores, draw._replace(target=draw.target.repeat_interleave(self.tables)))
         return -self._shifted((log_weights - entropies.view(log_weights.shape)).logsumexp(dim=-1)).view(-1)
 
     def _shifted(self, log_probs: Tensor) -> Tensor:

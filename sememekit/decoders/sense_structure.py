@@ -24,7 +24,6 @@ class EdgePairs(NamedTuple):
     """The pairs of a sememe and a class of edges that a graph has, J of them, by sememe and then by class.
 
     Attributes:
-        names: of the C classes.
         sememe: (J,) the sememe of each pair.
         edge_class: (J,) its class.
     """
@@ -46,7 +45,6 @@ class EdgeWeights(FixedTables):
     are one, the layer scores to the bit as without them.
 
     Attributes:
-        names: of the C classes.
         logs_CR: v, three times the logarithms of the weights, of the C - 1 classes after the first.
     """
 

@@ -54,18 +54,19 @@ class Engine(ABC):
         self.close()
 
     def map(
-        self, work: Callable[[Item], Result], items: Sequence[Item], look: Callable[[], None] | None = None
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        look: Callable[[], None] | None = None,
+        submit: Callable[..., Future[Any]] | None = None,
     ) -> Iterator[tuple[int, Result]]:
         """(index, result) of every item, as soon as it is known. Raises what the first failed call raised; those that have not
-        begun are given up. ``look`` is called a few times a second meanwhile."""
-        yield from self._mapped(self.submit, work, items, look)
-
-    def _mapped(
-        self, submit: Callable[..., Future[Any]], work: Callable[[Item], Result], items: Sequence[Item], look: Any
-    ) -> Iterator[tuple[int, Result]]:
+        begun are given up. ``look`` is called a few times a second meanwhile; ``submit`` begins calls.
+        """
         size = -(-len(items) // self.num_workers) if self.starts_slowly and items else 1
         groups = [list(range(first, min(first + size, len(items)))) for first in range(0, len(items), size)]
-        futures = {submit(call_each, work, [items[index] for index in group], trusted_code()): group for group in groups}
+        begin = submit or self.submit
+        futures = {begin(call_each, work, [items[index] for index in group], trusted_code()): group for group in groups}
         waiting = set(futures)
         try:
             while waiting:

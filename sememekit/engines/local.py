@@ -50,7 +50,7 @@ class Local(Engine):
         return future
 
     def map(
-        self, work: Callable[[Item], Result], items: Sequence[Item], look: Callable[[], None] | None = None
+        self, work: Callable[[Item], Result], items: Sequence[Item], look: Callable[[], None] | None = None, submit: Any = None
     ) -> Iterator[tuple[int, Result]]:
         if self.num_workers == 1 or (len(items) < 2 and self._pool is None and look is None):
             yield from ((index, work(item)) for index, item in enumerate(items))
@@ -58,7 +58,7 @@ class Local(Engine):
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self.num_workers, _SPAWN, _begin)
         try:
-            yield from self._mapped(self._pool.submit, work, items, look)
+            yield from super().map(work, items, look, self._pool.submit)
         except BrokenProcessPool:
             raise EngineError(
                 "a worker was killed, perhaps for want of memory; run the same command again with fewer --workers: finished "

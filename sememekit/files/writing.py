@@ -96,9 +96,8 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
     remove_leftovers(folder.parent, f".{folder.name}.writing-", "")
     temporary.mkdir()
-    hashes = {}
-    for name, content in contents.items():
-        hashes[name] = _write_pieces(temporary / name, [content] if isinstance(content, bytes) else content)
+    pieces = {name: [content] if isinstance(content, bytes) else content for name, content in contents.items()}
+    hashes = {name: _write_pieces(temporary / name, each) for name, each in pieces.items()}
     write_bytes(temporary / manifest, to_json(hashes))
     sync_to_disk(temporary)
     os.rename(temporary, folder)

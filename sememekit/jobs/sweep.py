@@ -76,18 +76,11 @@ def sweep(
     where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before
     its budget is spent. With one job, a sweep that was interrupted proposes the same as one that was not.
 
-    Args:
+    Args, beside those of ``sweep --help``:
         table: slot -> keys, as ``train`` takes it.
-        out: the folder of the sweep.
-        over: what is tried, as ``--over`` takes it.
-        trials: the budget, in trainings; or
-        cpu_minutes: in CPU time, after which no training begins and those at hand end with their epoch.
+        cpu_minutes: after which no training begins and those at hand end with their epoch.
         pruning: whether a trial ends that is worse than the median of the others at its epoch, after four trials.
-        jobs: trainings at a time.
-        engine: where they run, as ``--engine`` takes it.
-        seed: of the proposals.
-        progress: told of each trial as "train trial-0001".
-        on_trial: told each trial that ended.
+        progress, on_trial: told of each trial as "train trial-0001", and each trial that ended.
         should_stop: read between messages; signals tell it unless given.
 
     Raises ConfigError: a bad table, a key that there is not, no Optuna, or a folder with a sweep of other settings. Raises

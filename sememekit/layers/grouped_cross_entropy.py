@@ -114,12 +114,6 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
     not depend on the data, so that nothing is read back; lopsided groups, which would be mostly padding, go one by one there
     as well.
 
-    Args:
-        rows_NE: contexts.
-        items_VE: output vectors.
-        bias_V: of each item, or None.
-        target_N: items.
-
     Returns (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on."""
     if rows_NE.device.type == "cpu" or groups.lopsided:
         return _GroupByGroup.apply(

@@ -26,9 +26,7 @@ def gru_scan(
 
     Args:
         ready_gates_TBG, ready_candidate_TBH: what does not depend on the step before, biases included.
-        to_gates_GH: U.
         to_candidate_HR: W: of r h, or of r (h + h_s), or of [r h; r h_s].
-        hidden_BH: h before the first step.
         second: (T, B, H) h_s, or None.
         output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
 

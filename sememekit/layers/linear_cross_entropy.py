@@ -21,11 +21,6 @@ def linear_cross_entropy(
     stays in the cache, which pays for much of that.
 
     Args:
-        rows_NE: contexts.
-        words_VE: output vectors.
-        bias_V: of each word, or None.
-        target_N: ids.
-        block: rows worked on at once.
         kept_bytes: of log-probabilities that are kept for the backward pass; 0 computes all again.
 
     Returns (N,) nats, unreduced."""

@@ -54,7 +54,6 @@ class AttackRates(Record):
     """Rates of one attack; see the module for the five outcomes.
 
     Attributes:
-        examples, outcomes: in all, and by outcome.
         attackable: success and failed together, the examples with something to try: the divisor of the success rate.
         attacked: these and those of no_candidates.
         untried: correctly classified and never tried to the end: no_candidates, those that the constraints or the search left
@@ -66,7 +65,6 @@ class AttackRates(Record):
         success_rate, success_of_attacked: successes of those attackable, and of those attacked.
         success_at: success_rate with successes of at most so many queries; None above the query budget.
         mean_queries, median_queries: of those attackable, failed or not.
-        mean_queries_of_successes: of successes alone.
         words_changed: mean share of words changed, over successes.
     """
 
@@ -279,7 +277,6 @@ class Validity(Record):
         ratings: rows of all raters on them.
         meaning, label, fluent, valid: of these, texts that keep the meaning, keep the label, are fluent, and all three.
         originals: of these, originals that raters give their true label: how well raters and data agree.
-        valid_success: success rate times validity.
         valid_success_at: the same with successes of at most so many queries; None above the query budget.
     """
 

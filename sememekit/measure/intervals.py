@@ -70,13 +70,7 @@ def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: i
     return from_draws(float(values[0]), draws[:, 0])
 
 
-def ratio_difference_interval(
-    first: Ratio,
-    second: Ratio,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate:
+def ratio_difference_interval(first: Ratio, second: Ratio, *, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
 
     Each side is a numerator and a denominator, (n,) each; an example that a side does not count has zeros there.
@@ -153,7 +147,6 @@ def seed_difference(first: Sequence[float], second: Sequence[float], confidence:
     estimate, and the limits are NaN.
 
     Args:
-        first, second: a value for each seed.
         confidence: probability of the interval, above 0 and below 1.
     """
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
@@ -171,7 +164,6 @@ def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     """The mean over seeds with Student's interval for one sample, n - 1 degrees of freedom; with one seed the limits are NaN.
 
     Args:
-        values: a value for each seed.
         confidence: probability of the interval, above 0 and below 1.
     """
     own = np.asarray(values, dtype=np.float64)

@@ -60,7 +60,6 @@ class RougeSettings(Settings):
             "jieba" (its own dictionary, no guessing) or "white space". Without effect for characters.
         stemming: Porter's stems of English words of more than three letters.
         byte_cap: the first bytes of UTF-8 of a written text that count; None for all. References are never cut.
-        statistic: "f1", or "recall".
         references: several references of a text: "best" takes the one with the highest score, "summed" adds up matches and
             sizes before dividing, as ROUGE-1.5.5 does by default, "mean" takes the mean of the scores.
     """

@@ -274,7 +274,6 @@ class AWDLSTM(nn.Module):
 
         Args:
             input_size, hidden_size: E, and the size of each layer but the last.
-            num_layers: L.
             batch_first: inputs and outputs are (B, T, ...).
             device, dtype: where the layers go once they are built.
             settings: ``output_size`` (E unless given), ``dropout``, ``weight_drop``.

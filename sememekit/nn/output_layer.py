@@ -347,9 +347,6 @@ def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: in
     What a compiler traces is not checked, since a graph must not depend on the data.
 
     Args:
-        numbers: int64 of any shape.
-        first, last: the smallest and the largest that is allowed.
-        what: begins the message.
         spared: a number that is allowed besides.
         hint: ends the message.
 

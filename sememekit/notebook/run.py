@@ -59,11 +59,8 @@ class Run(OpenRun):
         TAB target``, of models of headlines or dialogue.
 
         Each line is read by itself, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the
-        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line.
-
-        Raises:
-            DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand.
-        """
+        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line. Raises
+        DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand."""
         if "lattices" in self.kinds:
             total = self._reader("perplexity").tally(_lines("perplexity", text))
         else:
@@ -77,18 +74,12 @@ class Run(OpenRun):
         return total.perplexity
 
     def score(
-        self,
-        text: Lines,
-        *,
-        overlay: Path | str | None = None,
-        carry: bool = False,
-        segment: bool | None = None,
+        self, text: Lines, *, overlay: Path | str | None = None, carry: bool = False, segment: bool | None = None
     ) -> Table:
         """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
         for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
 
         Args:
-            text: a sentence a line.
             overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
             segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
@@ -172,7 +163,6 @@ class Run(OpenRun):
         predict words. The title says how often the method was right, where ``eval --senses`` measured it.
 
         Args:
-            text: a sentence a line.
             options: ``words`` (only these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``.
         """
         from sememekit.analysis.senses.tagging import header_of, tag
@@ -219,13 +209,7 @@ class Run(OpenRun):
             return Generated(report.text, report)
         return self._written(prompt, **self._checked("generate", kind, options, Run._written))
 
-    def _written(
-        self,
-        prompt: str,
-        *,
-        overrides: Sequence[str] = (),
-        apart: bool = False,
-    ) -> Generated:
+    def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> Generated:
         from sememekit.runs.writing import load_writer, search_of, write_texts
 
         writer = load_writer(self, apart=apart)
@@ -254,11 +238,7 @@ class Run(OpenRun):
         return Table(("text", "label", *classifier.labels), rows)
 
     def _kind(self, method: str, *allowed: Kind) -> Kind:
-        """The first kind of this run that a method is of.
-
-        Raises:
-            ConfigError: it has none.
-        """
+        """The first kind of this run that a method is of. Raises ConfigError: it has none."""
         found = next((kind for kind in KIND_NAMES if kind in allowed and kind in self.kinds), None)
         if found is None:
             wanted = " or ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in allowed)
@@ -268,11 +248,7 @@ class Run(OpenRun):
         return found
 
     def _checked(self, method: str, kind: Kind, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
-        """The options as the functions take them.
-
-        Raises:
-            ConfigError: as ``config.checked_arguments``.
-        """
+        """The options as the functions take them. Raises ConfigError: as ``config.checked_arguments``."""
         return checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
 
     def _scored(

@@ -46,13 +46,8 @@ class Encoded(NamedTuple):
 
 
 class EncodeTask(NamedTuple):
-    """The ids of one shard, for a process of an engine.
-
-    Attributes:
-        split: its split; None for one that is divided.
-        first: number of its first sentence among those that are divided.
-        vocabulary: the file of the vocabulary, and its fingerprint.
-    """
+    """The ids of one shard, for a process of an engine; a shard without a split is divided, and ``first`` is the number of its
+    first sentence among those that are."""
 
     shard: ShardResult
     split: str | None

@@ -114,7 +114,10 @@ class Pipeline:
         for name in MODELS.values():
             (self._work / name).unlink(missing_ok=True)  # of an earlier, killed run
         segmenter = self._open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
-        results = self._run_shards(engine, parts, segmenter)
+        errors, end = self._faults.policy, self._end if self._end_of_sentence else None
+        job = ShardJob(self._work, self._corpus, segmenter, end, errors)
+        keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
+        results = run_shards(engine, job, [span for _, span, _ in parts], keys, self._progress)
         # All pieces of the tokenizer of a model are the vocabulary unless another one is asked for.
         limited = self._settings.min_count is not None or self._settings.max_vocabulary is not None
         pieces = segmenter.names if isinstance(segmenter, HuggingFacePieces) and not limited else ()
@@ -137,7 +140,7 @@ class Pipeline:
                 )
         chunks = self._count_chunks(target, vocabulary)
         for result in results:
-            self._faults.add_all(result.faults)
+            self._faults.counts.update(result.faults)
         signature = Signature(
             format=FORMAT,
             dataset=self._dataset,
@@ -165,21 +168,12 @@ class Pipeline:
 
     def _cut(self, sources: Sequence[CorpusFile], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
         """(split, span, SHA-256 of what decides the text) for every shard, in order."""
-        parts = []
-        for source, found in zip(sources, unpacked, strict=True):
-            for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes):
-                for span in cut_spans(found.path, str(source.path), start, end, self._settings.shard_bytes):
-                    parts.append((split, span, found.text_sha256 or found.sha256))
-        return parts
-
-    def _run_shards(
-        self, engine: Engine, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter
-    ) -> list[ShardResult]:
-        errors = self._faults.policy
-        end = self._end if self._end_of_sentence else None
-        job = ShardJob(self._work, self._corpus, segmenter, end, errors)
-        keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
-        return run_shards(engine, job, [span for _, span, _ in parts], keys, self._progress)
+        return [
+            (split, span, found.text_sha256 or found.sha256)
+            for source, found in zip(sources, unpacked, strict=True)
+            for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes)
+            for span in cut_spans(found.path, str(source.path), start, end, self._settings.shard_bytes)
+        ]
 
     def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
         length = self._settings.chunk_length

@@ -76,12 +76,7 @@ def _digest(path: Path) -> list[int | str]:
 
 
 def read_sources(
-    engine: Engine,
-    corpus: Corpus,
-    sources: Sequence[CorpusFile],
-    folder: Path,
-    faults: FaultCounter,
-    progress: Progress,
+    engine: Engine, corpus: Corpus, sources: Sequence[CorpusFile], folder: Path, faults: FaultCounter, progress: Progress
 ) -> list[Unpacked]:
     """Every source, in order; their faults are added to ``faults``. Raises DataError as ``Corpus.unpack``."""
     progress("hash", 0, len(sources))
@@ -94,5 +89,5 @@ def read_sources(
     tasks = [SourceTask(corpus, source, number, folder, faults.policy) for number, source in enumerate(sources)]
     for unpacked, counts in engine.in_order(SourceTask.run, tasks, lambda done: progress("hash", done, len(sources))):
         found.append(unpacked)
-        faults.add_all(counts)
+        faults.counts.update(counts)
     return found

@@ -22,7 +22,7 @@ from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
 from sememekit.text.form import TextForm, without_ends
 from sememekit.text.huggingface import PREFIX, HuggingFacePieces
-from sememekit.text.reading import FaultCounter, Span, read_pieces
+from sememekit.text.reading import FaultCounter, Piece, Span, read_pieces
 from sememekit.text.scripts import UNSPACED_RANGES
 from sememekit.text.segmenters import Segmenter, open_segmenter
 from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
@@ -65,10 +65,12 @@ def own_cutting(
         name = "none"
 
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
-        if asked is None and isinstance(corpus, Plain | ExampleCorpus) and name in _CUT_AT_BLANKS:
+        if asked is None and type(corpus) in (Plain, ExampleCorpus) and name in _CUT_AT_BLANKS:
             _refuse_text_without_blanks(corpus, parts[0][1], settings.errors)
         if isinstance(corpus, Plain):
-            warn_of_form(parts[0][1], settings.errors)
+            lines = [piece.text for piece in islice(_first_pieces(parts[0][1], settings.errors), _SENTENCES_TO_SEE)]
+            if found := form_of_lines(lines, parts[0][1].name):
+                warn(f"{parts[0][1].name}: {found}")
         if tokenizer is not None:
             model.with_name(MODELS["hf"]).write_bytes(tokenizer.content)
             return tokenizer
@@ -130,8 +132,7 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
 def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
     """Of the first sentences with Chinese or Japanese characters: how many have no blanks between words, and of how many."""
     seen = raw = 0
-    pieces = read_pieces(span, FaultCounter("replace" if errors == "strict" else errors))
-    for piece in islice(pieces, _LINES_TO_SEE):
+    for piece in islice(_first_pieces(span, errors), _LINES_TO_SEE):
         if piece.text.isascii():
             continue
         for part in _PARTS.split(piece.text):
@@ -144,11 +145,8 @@ def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
     return raw, seen
 
 
-def warn_of_form(span: Span, errors: str) -> None:
-    """A RunWarning where the lines of a running text are columns, tags, trees or numbered."""
-    pieces = read_pieces(span, FaultCounter("replace" if errors == "strict" else errors))
-    if found := form_of_lines([piece.text for piece in islice(pieces, _SENTENCES_TO_SEE)], span.name):
-        warn(f"{span.name}: {found}")
+def _first_pieces(span: Span, errors: str) -> Iterator[Piece]:
+    return read_pieces(span, FaultCounter("replace" if errors == "strict" else errors))
 
 
 def _refuse_text_without_blanks(corpus: Corpus, span: Span, errors: str) -> None:

@@ -49,7 +49,7 @@ def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
     """The page of one attack."""
     of_outcome = [(outcome, title, [one for one in results if one.outcome == outcome]) for outcome, title in _TITLES.items()]
     groups = [(outcome, title, found[:MOST_SHOWN], len(found)) for outcome, title, found in of_outcome if found]
-    shown = {"rows": rate_rows(report), "groups": groups, "marked": marked}
+    shown = {"rows": rate_rows(report), "groups": groups}
     return pages.render("attack", report=report, charts=[chart(one) for one in charts({"success rate": results})], **shown)
 
 
@@ -106,20 +106,6 @@ def _rising(costs: Sequence[int], of: int, first: int, last: int) -> tuple[tuple
     points = {float(first): 0.0}
     points |= {float(max(cost, first)): number / of for number, cost in enumerate(sorted(costs), start=1)}
     return tuple((points | {float(last): len(costs) / of}).items())
-
-
-def marked(result: ExampleResult) -> list[list[tuple[str, str, str]]]:
-    """Each field of an example as pieces: text that stayed, the word replaced behind it or "", and the new word or ""."""
-    changes = sorted(result.changes, key=lambda change: change.begin)
-    fields = []
-    for number, field in enumerate(result.fields):
-        pieces, end = [], 0
-        for change in changes:
-            if change.field == number:
-                pieces.append((field[end : change.begin], change.old, change.new))
-                end = change.begin + len(change.old)
-        fields.append([*pieces, (field[end:], "", "")])
-    return fields
 
 
 def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, str, str]]:

@@ -66,10 +66,8 @@ class Curves:
 
     Attributes:
         title: what the chart shows, for those who cannot see it.
-        x, y: names of the axes.
         lines: with one finite point at least each; positive on a logarithmic axis.
         scale: of y: logarithmic, or percent from 0 for shares of 0 to 1.
-        x_scale: of x.
         show: format of a value of y.
         show_x: format of a value of x.
         steps: whether a line keeps a value until the next point.
@@ -265,10 +263,7 @@ def _style(salt: str = "sememekit") -> Iterator[None]:
 
     there = set(fontManager.get_font_names())
     fonts = {"font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)]}
-    with (
-        style.context(["default", str(_STYLE), {**fonts, "svg.hashsalt": salt}]),
-        warnings.catch_warnings(),
-    ):
+    with style.context(["default", str(_STYLE), {**fonts, "svg.hashsalt": salt}]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         yield
 

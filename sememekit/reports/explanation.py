@@ -1,11 +1,10 @@
 """The explanations of ``sememekit explain``: pages, and tables for terminals; a section for each kind of run."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sememekit.analysis.explanations.label import HOW, LabelExplanation
-from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence
+from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeExplanation
 from sememekit.analysis.explanations.sememes import ContextSememe, is_rare
 from sememekit.analysis.explanations.words import ChangedSememe, ChangedWord, Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation
@@ -17,9 +16,6 @@ from sememekit.reports.table import Remark, Shown, Table, Views, share_bar
 Parts = Iterator[str | Table]
 SHOWN: Final = 12
 """Rows of what an overlay changes that are shown; --json has all."""
-_STEP, _SIDE, _ARC, _BELOW = 46, 28, 34, 78
-_TOKEN: Final = 15
-"""Pixels of a character of a token in the picture of a lattice."""
 
 
 def words_page(explanation: Explanation) -> str:
@@ -68,6 +64,21 @@ def words_parts(explanation: Explanation) -> Parts:
         gates = [(item.name, f"{item.gate:.2f}", share_bar(item.gate), f"{item.at_rest:.2f}", item.count) for item in items]
         columns = ("sememe", "gate", "", "empty", "running words")
         yield Table(columns, gates, title, numbers={1, 3, 4}, faint=_rare(items, explanation))
+
+
+def through_sememes(explanation: Explanation) -> list[Heatmap]:
+    """The probability that each next word has in its senses with a sememe, for the sememes that the context raises;
+    none for models without senses."""
+    names = tuple(item.name for item in explanation.expected or explanation.sememes)
+    if not names:
+        return []
+    rows = []
+    for word in explanation.words:
+        shares = [(sense.share, {item.name for item in sense.sememes}) for sense in word.senses]
+        rows.append(tuple(word.probability * sum(share for share, has in shares if name in has) for name in names))
+    context = " ".join(word.word for word in explanation.context)
+    title = f"Probability of the next words after {context} in their senses with each sememe"
+    return [Heatmap(title, names, tuple(word.word for word in explanation.words), tuple(rows))]
 
 
 def _senses(explanation: Explanation) -> Iterator[tuple[str, ...]]:
@@ -254,8 +265,7 @@ def label_parts(explanation: LabelExplanation) -> Parts:
 
 def lattice_page(explanation: LatticeExplanation) -> str:
     """Return a whole page for one text: Figures 1 and 3 of Buckman and Neubig 2018."""
-    sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
-    return pages.render("lattice", explanation=explanation, sentences=sentences)
+    return pages.render("lattice", explanation=explanation)
 
 
 def lattice_parts(explanation: LatticeExplanation) -> Parts:
@@ -273,20 +283,6 @@ def lattice_parts(explanation: LatticeExplanation) -> Parts:
             rows.append((*chunk, percent(edge.probability), share_bar(edge.probability), marks))
         columns = ("tokens", "chunk", *(("embedding",) if several else ()), "posterior", "", "")
         yield Table(columns, rows, f"{sentence.nats:.2f} nats, {explanation.marginal}", numbers=())
-
-
-def picture_of(sentence: LatticeSentence) -> dict[str, Any]:
-    """Return the places of everything in the picture of a lattice: a step to a token, and an arc over the line to an edge."""
-    step = max(_STEP, max(len(token.text) for token in sentence.tokens) * _TOKEN + 14)
-    line = max(_height(edge) for edge in sentence.edges) / 2 + 30
-    arcs = [(edge, _SIDE + step * edge.begin, _SIDE + step * edge.end, line - _height(edge)) for edge in sentence.edges]
-    width = 2 * _SIDE + step * len(sentence.tokens)
-    return {"step": step, "side": _SIDE, "line": line, "width": width, "height": line + _BELOW, "arcs": arcs}
-
-
-def _height(edge: LatticeEdge) -> float:
-    """Height of the control point of an arc: longer edges go higher, further embeddings above the first."""
-    return _ARC * 2 * math.sqrt(edge.end - edge.begin) + _ARC * 1.4 * (edge.copy_number - 1)
 
 
 def embeddings_page(report: EmbeddingsReport) -> str:
@@ -314,7 +310,7 @@ VIEWS: Final[Mapping[type[Any], Views]] = {
     WritingExplanation: Views(text_page, text_parts, attention),
     LatticeExplanation: Views(lattice_page, lattice_parts),
     EmbeddingsReport: Views(embeddings_page, embeddings_parts),
-    Explanation: Views(words_page, words_parts),
+    Explanation: Views(words_page, words_parts, through_sememes),
 }
 
 

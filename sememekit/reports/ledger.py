@@ -27,11 +27,7 @@ _LARGE: Final = 9.0
 
 
 class Ledger(Record):
-    """All claims with what is known of them.
-
-    Attributes:
-        counts: how many have each verdict.
-    """
+    """All claims with what is known of them."""
 
     claims: tuple[ClaimResult, ...]
     counts: dict[str, int]
@@ -90,11 +86,8 @@ def markdown(found: Ledger) -> str:
 
 
 def into_page(page: str, found: Ledger, where: str) -> str:
-    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was.
-
-    Raises:
-        DataError: the page, ``where`` in the message, has not each mark once, in this order.
-    """
+    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was. Raises
+    DataError: the page, ``where`` in the message, has not each mark once, in this order."""
     before, begin, rest = page.partition(f"{BEGIN}\n")
     _, end, after = rest.partition(f"{END}\n")
     if not begin or not end or BEGIN in rest or END in after:

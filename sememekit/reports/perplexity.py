@@ -251,11 +251,8 @@ def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences"
 
 
 def curves(report: RunsComparison) -> list[Curves]:
-    """Validation by updates and by time, a line for each side: the mean over its seeds, as far as all of them went.
-
-    Raises:
-        ConfigError: more sides than a chart can tell apart.
-    """
+    """Validation by updates and by time, a line for each side: the mean over its seeds, as far as all of them went. Raises
+    ConfigError: more sides than a chart can tell apart."""
     if len(report.sides) > MOST_LINES:
         raise ConfigError(
             f"--figure: a chart has {MOST_LINES} lines at most, and there are {len(report.sides)} models; leave some out"

@@ -1,9 +1,9 @@
 """A trained model that gives texts labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +20,13 @@ Text = str | Sequence[str]
 """A text as it is written, or its words."""
 
 
-@dataclass(frozen=True)
-class Classifier:
+class Classifier(NamedTuple):
     """A trained model that gives texts labels.
 
     >>> classifier = load_classifier(Path("runs/nli"))
     >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
 
     Attributes:
-        texts: names of the N texts of an example.
-        labels: names of the C labels.
         kind: the set of examples that the data were read as.
     """
 

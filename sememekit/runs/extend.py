@@ -38,9 +38,7 @@ class ExtendReport(OfRun):
     """Report of ``extend``: the words that were added to a run, and how.
 
     Attributes:
-        written: the new run folder.
         vocabulary: the fingerprint of its words, and ``of_vocabulary`` that of ``run``.
-        words: the words that were added, by spelling.
         unannotated: those of them without sememes, whose numbers come from their characters.
         refused: cause -> words of the file that were not added.
         dropped_sememes: sememes that the graph does not know, of words that have others.
@@ -88,9 +86,7 @@ def extend(
     of the training text, a new word has its share of what ``<unk>`` had, and ``<unk>`` the rest.
 
     Args:
-        run: its folder.
         words: a file of ``read_new_words``.
-        out: the new run folder; it appears by one rename.
         sources: lexicons of the words that the file gives no sememes; for a run without graph also those of its words, the open
             lexicon unless given.
         side: of a two-sided lexicon.
@@ -139,8 +135,7 @@ def extend(
     target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
     calibrated = _calibrate(predictor(made, "extend").decoder, growth, added, contexts, target)
     report = ExtendReport(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         written=str(out),
         vocabulary=larger.fingerprint,
         of_vocabulary=vocabulary.fingerprint,

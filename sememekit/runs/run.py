@@ -73,8 +73,6 @@ class Run:
     ``task`` is first asked for, and the graph likewise.
 
     Attributes:
-        plan: as it was trained.
-        vocabulary: the V words.
         signature: how its data were made.
         settings: of the plan, with the device and the dtype that were asked for.
     """
@@ -148,6 +146,11 @@ class Run:
 
     def __str__(self) -> str:
         return str(self.path)
+
+    @property
+    def of_run(self) -> dict[str, Any]:
+        """The fields of ``OfRun``."""
+        return {"run": str(self), "checkpoint": self.snapshot}
 
     @property
     def path(self) -> Path:

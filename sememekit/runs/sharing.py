@@ -76,7 +76,6 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
 
     Args:
         target: a folder that is not there yet, or ``hf://owner/name``, which is made where it is not there.
-        card: the text of README.md.
         which: the weights of the best epoch by validation, or of the last.
         public: whether a new repository is open to all.
 

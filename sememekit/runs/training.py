@@ -3,9 +3,8 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +62,7 @@ _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
 """Files that the run keeps a copy of: another path is fine, other content is not."""
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(NamedTuple):
     """A run that is open for training; the lock of its folder is held.
 
     Attributes:
@@ -96,9 +94,7 @@ def open_training(
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
-        resume: continue the run in ``out`` from its last checkpoint.
         on_remark: called with what somebody should read before training begins; see ``jobs.train.train``.
-        ranks: the processes that train it together.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
     resume."""

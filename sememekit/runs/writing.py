@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
@@ -54,8 +53,7 @@ class WrittenText(Record):
     read_words: int
 
 
-@dataclass(frozen=True)
-class Writer:
+class Writer(NamedTuple):
     """A trained model that writes a text for a text.
 
     >>> writer = load_writer(Path("runs/headlines"))

@@ -13,7 +13,7 @@ Grammar, one for both (blanks around a name are of no account)::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -26,6 +26,9 @@ MAX_DEPTH = 60
 
 _CLOSING = {"{": "}", "(": ")", '"': '"', "<": ">"}
 _DELIMITERS = frozenset('{}()<>"=,;:|')
+_MARKS = re.compile(r"(?:\s*[#%$*+&@?!~^])+")
+_RELATION = re.compile(r'\s*([^\s#%$*+&@?!~^{}()<>"=,;:|][^{}()<>"=,;:|]*(?:\|[^{}()<>"=,;:|]*)?)=')
+"""A role: a name, or a sememe as in ``(institution|机构=UN|联合国)``."""
 
 
 @dataclass(frozen=True)
@@ -55,25 +58,6 @@ def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
     return _Parser(text).definition()
 
 
-def format_definition(nodes: Sequence[DefinitionNode]) -> str:
-    """The DEF of the trees; the inverse of ``parse_definition``."""
-    return "".join(_format(node, joined=index > 0 and not node.separator) for index, node in enumerate(nodes))
-
-
-def _format(node: DefinitionNode, joined: bool) -> str:
-    relation = f"{node.relation}=" if node.relation and not joined else ""
-    inside = format_definition(node.children)
-    if node.is_group:
-        body = node.marks + node.bracket + inside + _CLOSING[node.bracket]
-    else:
-        head = node.sememe + (f":{inside}" if node.children else "")
-        if node.bracket == "{":
-            body = "{" + node.marks + head + "}"
-        else:
-            body = node.marks + node.bracket + head + _CLOSING.get(node.bracket, "")
-    return node.separator + relation + body
-
-
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -101,14 +85,8 @@ class _Parser:
         if depth > MAX_DEPTH:
             self._fail(f"at most {MAX_DEPTH} levels of brackets")
         relation = shared_relation
-        start = self._position
-        if not shared_relation:
-            name = self._relation()
-            if name and name[0] not in MARKS and self._peek() == "=":
-                self._position += 1
-                relation = name
-            else:
-                self._position = start
+        if not relation and (found := _RELATION.match(self._text, self._position)):
+            relation, self._position = "|".join(side.strip() for side in found[1].split("|")), found.end()
         marks = self._marks()
         bracket = self._peek()
         if bracket and bracket in _CLOSING:
@@ -156,11 +134,9 @@ class _Parser:
 
     def _marks(self) -> str:
         """All marks up to the name or bracket, without the blanks between them: ``* *a`` is ``**a``."""
-        marks = ""
-        while (sign := self._peek()) and sign in MARKS:
-            self._position += 1
-            marks += sign
-        return marks
+        found = _MARKS.match(self._text, self._position)
+        self._position = found.end() if found else self._position
+        return "".join(found[0].split()) if found else ""
 
     def _name(self, optional: bool) -> tuple[str, str]:
         first = self._word()
@@ -175,14 +151,6 @@ class _Parser:
         if not first and not optional:
             self._fail("a sememe")
         return ("", first) if CHINESE_RUN.fullmatch(first) else (first, "")
-
-    def _relation(self) -> str:
-        """A possible role: a name, or a sememe as in ``(institution|机构=UN|联合国)``."""
-        first = self._word()
-        if first and self._peek() == "|":
-            self._position += 1
-            return f"{first}|{self._word()}"
-        return first
 
     def _word(self) -> str:
         """Everything up to the next delimiter, without the blanks around it; may be empty."""

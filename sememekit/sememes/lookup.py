@@ -172,17 +172,13 @@ class AnnotationReport(Record):
 
 
 class ChangeReport(ChangedSense):
-    """A change that was added to an overlay; ``before`` holds the earlier changes of the file.
-
-    Attributes:
-        overlay: the file.
-        changes: how many it has now.
-        checked_with: the graph, or the lexicons, that it was checked with.
-    """
+    """A change that was added to an overlay; ``before`` holds the earlier changes of the file."""
 
     overlay: str
     changes: int
+    """How many the file has now."""
     checked_with: str
+    """A graph, or lexicons."""
 
 
 def annotation(word: str, graph: Path, overlay: Path | None = None) -> AnnotationReport:
@@ -217,17 +213,10 @@ def add_change(
 ) -> ChangeReport:
     """Check a change and write it behind those that the overlay file has.
 
-    Args:
-        sense: ``WORD#NUMBER`` of a sense, from 1, or ``WORD`` where it has one.
-        text: ``+sememe -sememe``.
-        overlay: the file; made when it is not there.
-        graph: the graph file that the change is for, or the folder of a run, which keeps its graph; a sememe that the run
-            hardly trained is told by a RunWarning.
-        sources: ``FORMAT:PATH`` of lexicons where there is no graph: senses are numbered as a graph of them has them.
-        side: which words of a two-sided lexicon are read.
-
-    Raises ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be used, or the run never
-    trained a sememe that is added; nothing is written."""
+    ``sense`` is ``WORD#NUMBER``, from 1, or ``WORD`` where it has one; ``text`` is ``+sememe -sememe``. Without a ``graph``, a
+    file or the folder of a run, senses are numbered as a graph of the ``sources`` has them. A RunWarning names a sememe that
+    the run hardly trained. Raises ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be
+    used, or the run never trained a sememe that is added; nothing is written."""
     new = parse_change(sense, text, f"--change {sense}")
     check_output(overlay, OVERLAY)
     earlier = read_overlay(overlay) if overlay.exists() and overlay.stat().st_size else ()

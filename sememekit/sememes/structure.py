@@ -37,12 +37,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class EdgeClasses:
-    """The edges between senses and sememes of a graph, divided into classes.
-
-    Attributes:
-        names: of C classes; the first is that of edges without structure, whether there are any or not.
-        class_of_edge: (edges,) int64; sense by sense, within a sense by the number of the sememe.
-    """
+    """The edges of a graph divided into C classes, the first of which is for edges without structure; ``class_of_edge`` is
+    (edges,) int64, in the order of ``SememeGraph.edges``."""
 
     names: tuple[str, ...]
     class_of_edge: NDArray[np.int64]
@@ -72,24 +68,14 @@ def _places(definition: str) -> Mapping[str, Place]:
     except DataError:
         return {}  # counted by the statistics of a graph as edges without structure; lookup says what is wrong with it
     found: dict[str, Place] = {}
-    for node, place in _placed(trees):
-        names = [
-            node.sememe,
-            node.english,
-            node.chinese,
-            *CHINESE_RUN.findall(node.chinese),
-            *CHINESE_RUN.findall(node.relation),
-        ]
-        for name in names:
-            if name and (name not in found or place.depth < found[name].depth):
-                found[name] = place
+    for number, tree in enumerate(trees):
+        is_root = number == 0 or tree.separator == ";"
+        for node, place in _below(tree, Place(0, ROOT) if is_root else Place(1, _role(tree) or PLAIN)):
+            runs = CHINESE_RUN.findall(f"{node.chinese} {node.relation}")
+            for name in (node.sememe, node.english, node.chinese, *runs):
+                if name and (name not in found or place.depth < found[name].depth):
+                    found[name] = place
     return found
-
-
-def _placed(trees: Sequence[DefinitionNode]) -> Iterator[tuple[DefinitionNode, Place]]:
-    for number, node in enumerate(trees):
-        is_root = number == 0 or node.separator == ";"
-        yield from _below(node, Place(0, ROOT) if is_root else Place(1, _role(node) or PLAIN))
 
 
 def _below(node: DefinitionNode, place: Place) -> Iterator[tuple[DefinitionNode, Place]]:

@@ -8,7 +8,8 @@ where that is the last one, the piece before it ends the line.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
@@ -84,10 +85,10 @@ class FaultCounter:
             raise ConfigError(f"--errors {policy!r}: allowed are {', '.join(POLICIES)}")
         self.policy = policy
         self.choices = ", or pass --errors replace or --errors skip" if can_choose else ""  # for messages
-        self.counts: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()
 
-    def add(self, name: str, amount: int = 1) -> None:
-        self.counts[name] = self.counts.get(name, 0) + amount
+    def add(self, name: str) -> None:
+        self.counts[name] += 1
 
     def keeps(self, name: str) -> bool:
         """Count a fault of a line that is no error, and whether the line is kept nevertheless, mended."""
@@ -96,14 +97,10 @@ class FaultCounter:
             self.add("skipped_lines")
         return self.policy != "skip"
 
-    def add_all(self, counts: Mapping[str, int]) -> None:
-        for name, amount in counts.items():
-            self.add(name, amount)
-
     @property
     def bad_lines(self) -> int:
         """Lines so far that are no text in UTF-8, as far as is known: one may have both faults."""
-        return max(self.counts.get("invalid_utf8", 0), self.counts.get("nul", 0))
+        return max(self.counts["invalid_utf8"], self.counts["nul"])
 
     def report(self) -> TextFaults:
         return TextFaults(policy=self.policy, **self.counts)

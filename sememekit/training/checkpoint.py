@@ -63,6 +63,7 @@ class RunFolder:
 
     def __init__(self, path: Path, plan: dict[str, Any], versions: dict[str, Any]) -> None:
         self.path, self.plan, self.versions = path, plan, versions
+        self._checkpoints, self._pointer = path / "checkpoints", path / "checkpoints" / "pointer.json"
 
     @classmethod
     def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> RunFolder:
@@ -173,16 +174,8 @@ class RunFolder:
     def replace_plan(self, plan: Mapping[str, Any]) -> None:
         """Record the settings that a resumed run may change."""
         if dict(plan) != self.plan:
-            self.replace_fixed_file("plan.json", to_json(plan))
+            replace_listed(self.path, "plan.json", to_json(plan))
             self.plan = dict(plan)
-
-    def replace_fixed_file(self, name: str, content: bytes) -> None:
-        """Replace one of the fixed files together with its line of the manifest."""
-        replace_listed(self.path, name, content)
-
-    @property
-    def _checkpoints(self) -> Path:
-        return self.path / "checkpoints"
 
     def pointer(self) -> dict[str, str]:
         """The names of the snapshots "last" and "best", as far as there are any. Raises CheckpointError: the file is torn, or
@@ -190,7 +183,7 @@ class RunFolder:
         return self._read_pointer()[0]
 
     def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
-        path = self._checkpoints / "pointer.json"
+        path = self._pointer
         if not path.exists():
             if self._checkpoints.is_dir() and snapshots.snapshots_in(self._checkpoints):
                 raise CheckpointError(f"{path} is missing; {self._offer()}")
@@ -207,7 +200,7 @@ class RunFolder:
         if not whole:
             return f"{damaged}; no snapshot in it is whole: copy the folder again from where it came from"
         names = json.dumps({"best": whole[-2] if len(whole) > 1 else whole[-1], "last": whole[-1]})
-        path = self._checkpoints / "pointer.json"
+        path = self._pointer
         return f"{damaged}; its newest whole snapshot is {whole[-1]}: to use it, type: {typed('echo', names)} > {typed(path)}"
 
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool, ranks: Ranks = ALONE) -> str:
@@ -268,7 +261,7 @@ class RunFolder:
         pointer, others = self._read_pointer()
         self._tidy()
         if others:
-            snapshots.write_pointer(self._checkpoints / "pointer.json", pointer)
+            snapshots.write_pointer(self._pointer, pointer)
 
     def _tidy(self) -> dict[str, str]:
         pointer, others = self._read_pointer()
@@ -278,17 +271,17 @@ class RunFolder:
     def _point(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         """Move the pointer, and remove what only the old one named."""
         stale = set(old.values()) - set(new.values())
-        snapshots.write_pointer(self._checkpoints / "pointer.json", new, stale=stale)
+        snapshots.write_pointer(self._pointer, new, stale=stale)
         if stale:
             snapshots.remove_snapshots(self._checkpoints, stale)
-            snapshots.write_pointer(self._checkpoints / "pointer.json", new)
+            snapshots.write_pointer(self._pointer, new)
 
     def _write(
         self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str], ranks: Ranks = ALONE
     ) -> str:
         """Write a snapshot that the pointer names as the next one."""
         name = snapshots.free_name(self._checkpoints, step)
-        snapshots.write_pointer(self._checkpoints / "pointer.json", pointer, next=[name])
+        snapshots.write_pointer(self._pointer, pointer, next=[name])
         metrics = metrics_file.digest(self.path / "metrics.jsonl")
         snapshots.write_snapshot(
             self._checkpoints / name, model, trainer, ranks, {"id": self.versions.get("run", ""), "metrics": metrics}
@@ -361,9 +354,7 @@ class RunFolder:
             for record in self.metrics()
             if record["step"] <= step and (record["kind"] != "EpochReport" or record["epoch"] <= epochs)
         ]
-        replace_file(
-            self.path / "metrics.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept).encode()
-        )
+        metrics_file.write(self.path / "metrics.jsonl", kept)
         return kept
 
 

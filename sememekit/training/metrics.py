@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, is_there, naming, read_bytes
+from sememekit.files import RunWarning, is_there, naming, read_bytes, replace_file
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,7 @@ class StepReport:
 
     Attributes:
         epoch, batch, num_batches: from 1; finished batches of this epoch, and all.
-        step: optimiser steps of the whole run.
         nats: mean training loss in nats a token since the last report.
-        rate: learning rate.
         tokens_per_second: predicted tokens a second since the last report.
         estimated: whether the loss is an estimate from sampled words, which is too low on average.
     """
@@ -49,7 +47,6 @@ class EpochReport:
         valid: metrics on the validation split.
         estimated: whether that is an estimate from sampled words, which is too low on average.
         metric: the one of them that the schedule watches.
-        rate: learning rate of the epoch.
         best: whether these are the best weights so far.
         rate_cut: whether the rate was cut after this epoch.
         finished: why the run ends here, or an empty string.
@@ -171,6 +168,11 @@ def tokens_per_second(epochs: Iterable[Mapping[str, Any]]) -> float:
     timed = [(float(record["seconds"]), float(record["tokens_per_second"])) for record in epochs]
     seconds = sum(spent for spent, _ in timed)
     return sum(spent * speed for spent, speed in timed) / seconds if seconds else 0.0
+
+
+def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Replace all records."""
+    replace_file(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode())
 
 
 def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: int) -> None:

@@ -25,8 +25,6 @@ class TrainingState:
 
     Attributes:
         epoch, batch: the current epoch, from 1 (the last one once the run is over), and finished batches of it.
-        step: optimiser steps of the run.
-        rate: learning rate.
         best, best_epoch: best primary metric on validation so far, and its epoch.
         since_best: epochs since the last improvement, those of ``schedule.grace`` not counted.
         stalled: epochs from the start in which validation stayed near unigram frequencies.

@@ -219,6 +219,8 @@ def test_prompts_of_standard_input_and_several_samples(sdlm: Path) -> None:
     shown = CliRunner().invoke(app, run, input="我\n我 吃\n").stdout.splitlines()
     assert shown == [generate(sdlm, text, num_tokens=4, seed=seed).text for text in ("我", "我 吃") for seed in (5, 6)]
     assert CliRunner().invoke(app, [*run, "我"]).stdout.splitlines() == shown[:2]
+    refused = CliRunner().invoke(app, [*run, "我", "--beam", "2", "--top-p", "0.5"])
+    assert (refused.exit_code, "--top-p: a beam draws nothing" in refused.stderr) == (1, True)
 
 
 def test_unknown_words_are_drawn_only_when_allowed(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_figures_are_drawn_where_there_is_a_chart_and_refused_elsewhere(run: Pat
         result = runner.invoke(app, [*command, "--figure", f"{command[0]}.svg"])
         assert (result.exit_code, "figure: " in result.stderr) == (0, True)
         assert Path(f"{command[0]}.svg").read_text().startswith("<?xml")
-    assert "--figure: explain takes it with a model of headlines" in refusal("explain", str(run), "今天", "--figure", "one.svg")
+    assert "there is nothing to draw here" in refusal("explain", str(run), "今天", "--figure", "one.svg"), "it has no sememes"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from sememekit.reports.run import report
 from sememekit.runs.run import Run
 from sememekit.runs.start_from import table_of_run
 from sememekit.training import RunFolder, Snapshot, snapshots
-from sememekit.training.manifest import FIXED, MANIFEST, write_run_manifest
+from sememekit.training.manifest import FIXED, MANIFEST, replace_listed, write_run_manifest
 from sememekit.training.snapshots import write_pointer
 from tests.small_run import Place
 from tests.training.test_checkpoint import Tied, trainer_state
@@ -339,7 +339,7 @@ def test_code_as_a_segmenter_is_not_run_either(copy: Path, lab: str, tmp_path: P
     signature = json.loads((copy / "data.json").read_text())
     signature["options"]["segmenter"] = f"{lab}:Cut"
     signature["segmenter"] = "mine"
-    RunFolder.open(copy).replace_fixed_file("data.json", json.dumps(signature).encode())
+    replace_listed(copy, "data.json", json.dumps(signature).encode())
     with pytest.raises(ConfigError, match=r"data\.json names code.*options\.segmenter"):
         list(score(copy, ["我 吃 苹果"], segment=True))
     assert not (tmp_path / "executed").exists()

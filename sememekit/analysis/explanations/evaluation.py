@@ -143,8 +143,7 @@ def evaluate_explanations(
     found = score_rankings(gold, text.words[places], loaded.train_counts, units[places], ranked, tops, seed)
     words = text.words[chosen]
     return ExplanationScores(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         decoder=name,
         split=split,
         data=str(prepared.folder),

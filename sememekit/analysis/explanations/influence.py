@@ -71,7 +71,6 @@ class _Variant:
     """A text that differs in one place.
 
     Attributes:
-        text, place: which one, and where.
         words, seen: the ids of its words, and the ids that the encoder looks sememes up by.
         sememe: the one that is taken away, ``_ALL`` of them, or None where the word is.
     """

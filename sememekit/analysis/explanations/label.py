@@ -32,7 +32,6 @@ class ReadWord(Record):
 
     Attributes:
         read_as: the word that the model reads in its place; None where it leaves it out.
-        known: whether the vocabulary has it.
         source: the lexicon that its sememes come from; None for runs without a graph.
         effect: nats that log p(label) falls by where the model reads an unknown word instead; None where it reads none.
         gradient: gradient times vector of the word; likewise.
@@ -87,11 +86,7 @@ class LabelExplanation(OfRun):
 
 
 def explain_label(
-    run: Path | Run,
-    texts: Sequence[str],
-    *,
-    label: str | None = None,
-    top_sememes: int = 12,
+    run: Path | Run, texts: Sequence[str], *, label: str | None = None, top_sememes: int = 12
 ) -> LabelExplanation:
     """Say what label a model gives an example, and how much each word and each sememe of it moved that.
 
@@ -99,13 +94,9 @@ def explain_label(
     by leaving its vector out of the sum of that word in that place. The effect is the fall of the label's log-probability.
     Effects do not add up: what two words say together goes with either.
 
-    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as
-    ``sememekit explain --help``.
-
-    Raises:
-        CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a known word.
-        ConfigError: ``top_sememes`` below 1, or a label that the model does not have.
-    """
+    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as ``sememekit explain
+    --help``. Raises CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a
+    known word. Raises ConfigError: ``top_sememes`` below 1, or a label that the model does not have."""
     if top_sememes < 1:
         raise ConfigError(f"explain: --top-sememes must be 1 at least, given {top_sememes}")
     classifier = load_classifier(run, command="explain")
@@ -140,8 +131,7 @@ def explain_label(
     encoder = classifier.run.plan.encoder
     reads = reads_sememes(task)
     return LabelExplanation(
-        run=str(run),
-        checkpoint=classifier.run.snapshot,
+        **classifier.run.of_run,
         encoder=encoder.name,
         labels={task.labels[index]: float(probabilities[index]) for index in order.tolist()},
         label=task.labels[found.label],

@@ -26,7 +26,6 @@ class LatticeToken(Record):
 
     Attributes:
         read_as: the word of the vocabulary that the model read.
-        known: whether the model knows it.
         boundary: the probability that a chunk ends with it.
     """
 
@@ -145,19 +144,14 @@ class EmbeddingsReport(OfRun):
 
 
 def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
-    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model.
-
-    Raises:
-        ConfigError: the run is no lattice model.
-        DataError: an empty text.
-    """
+    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model. Raises ConfigError: the
+    run is no lattice model. Raises DataError: an empty text."""
     reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
     if not readings:
         raise DataError('explain: the text is empty; give a sentence, as in "去年美国贸易逆差"')
     return LatticeExplanation(
-        run=str(run),
-        checkpoint=reader.run.snapshot,
+        **reader.run.of_run,
         marginal=reader.task.marginal,
         longest=reader.task.settings.longest_chunk,
         copies=reader.task.entries.most_copies,
@@ -217,11 +211,8 @@ def explain_embeddings(
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
 
     ``words`` are of the vocabulary; of each embedding ``contexts`` are shown. Other arguments as ``sememekit explain --help``.
-
-    Raises:
-        ConfigError: the run is no lattice model, or one with a single embedding for each word.
-        DataError: no words, one outside the vocabulary, or data that do not fit.
-    """
+    Raises ConfigError: the run is no lattice model, or one with a single embedding for each word. Raises DataError: no words,
+    one outside the vocabulary, or data that do not fit."""
     reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
     if task.entries.most_copies == 1:

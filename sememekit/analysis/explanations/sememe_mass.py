@@ -73,7 +73,6 @@ def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.int
     over that text, but for how words with several senses divide their probability.
 
     Args:
-        decoder: an output layer with senses.
         counts: (V,) of the vocabulary; a word of count 0, such as one of sources alone, has no part in the mean.
         empty_1H: (1, H) zeros, the empty context.
     """

@@ -110,7 +110,6 @@ class OverlayExplanation(Explanation):
 
     Attributes:
         before: the explanation of the run as it was trained.
-        changes: the senses that differ.
         changed_words: their words, by falling difference of their probabilities.
         changed_sememes: sememes that a changed sense has before or after, by falling difference of their probabilities, or of
             their gates where there are none; empty for models without senses.
@@ -128,7 +127,6 @@ class _Reading:
     """What a run says after a context.
 
     Attributes:
-        log_probs_V: of all words.
         best: ids of the most probable words.
         predicted: id -> word, for the best and for those that were asked for.
         shares: number of a sense -> its share, for these words.
@@ -207,13 +205,7 @@ def explain(
 
 
 def _reading(
-    loaded: Run,
-    context: str,
-    top: int,
-    asked: Sequence[int],
-    mean: str,
-    data: Path | None,
-    progress: OneStage,
+    loaded: Run, context: str, top: int, asked: Sequence[int], mean: str, data: Path | None, progress: OneStage
 ) -> _Reading:
     """What a run says after a context, of its ``top`` most probable words and of those ``asked`` for; errors as ``explain``."""
     task = require(loaded.task, WordPredictor, "explain")

@@ -1,7 +1,6 @@
 """``sememekit explain`` for models that write a text for a text: for each word the sememes and where the attention looked."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -98,7 +97,6 @@ class OverlayWriting(WritingExplanation):
 
     Attributes:
         before: the explanation of the run as it was trained.
-        changes: the senses that differ.
         text: the text of ``before``, a word after the other, under both.
         changed_words: the words of the changes at each place of that text, by falling difference of their probabilities.
     """
@@ -125,14 +123,10 @@ def explain_writing(
     """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked; with an
     ``overlay`` an ``OverlayWriting``, which has the text of the run as it was trained under both.
 
-    Arguments as ``sememekit explain --help``; ``progress`` as in ``explain``.
-
-    Raises:
-        ConfigError: the run writes no texts, ``top_sememes`` is below 1, a split is none, or an overlay that does not fit the
-            run.
-        GraphError: the same, of words and sememes of the overlay.
-        DataError: an empty text, or one that is too long; the data of the split are absent; or the overlay is none.
-    """
+    Arguments as ``sememekit explain --help``; ``progress`` as in ``explain``. Raises ConfigError: the run writes no texts,
+    ``top_sememes`` is below 1, a split is none, or an overlay that does not fit the run. Raises GraphError: the same, of words
+    and sememes of the overlay. Raises DataError: an empty text, or one that is too long; the data of the split are absent; or
+    the overlay is none."""
     check_numbers(top_sememes=top_sememes, min_count=min_count)
     writer = load_writer(run, apart=apart, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
@@ -141,7 +135,7 @@ def explain_writing(
     if overlay is None:
         return _written(writer, str(run), *given)
     changed = writer.run.with_overlay(overlay)
-    other = replace(writer, run=changed, task=require(changed.task, TextWriter, "explain"))
+    other = writer._replace(run=changed, task=require(changed.task, TextWriter, "explain"))
     before, after = _written(writer, str(run), *given), _written(other, f"{run} with {overlay}", *given)
     reread, places = _reread(before, changed.changed_senses, (writer, other), writer.run.vocabulary.encode(source))
     return OverlayWriting(

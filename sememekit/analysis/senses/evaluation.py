@@ -53,10 +53,8 @@ class SenseScores(OfRun):
     """Report of ``evaluate_senses``.
 
     Attributes:
-        targets: scored.
         left_out: targets that cannot be scored, by cause.
         rows: the methods, the one asked for first, then the baselines.
-        words: by falling number of targets.
         stored: whether ``tag`` finds this measurement beside the run.
     """
 
@@ -71,12 +69,7 @@ class SenseScores(OfRun):
 
 
 def evaluate_senses(
-    run: Path | Run,
-    gold: Path,
-    *,
-    method: Method = "combined",
-    sources: Sequence[str] = (),
-    progress: Progress = silent,
+    run: Path | Run, gold: Path, *, method: Method = "combined", sources: Sequence[str] = (), progress: Progress = silent
 ) -> SenseScores:
     """Compare the senses that a language model tags with those that people gave.
 
@@ -87,7 +80,6 @@ def evaluate_senses(
 
     Args:
         run: a language model, or its folder.
-        gold: a file that ``read_gold`` reads.
         method: the one that comes first and is remembered.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate; see ``inventory_of``.
 
@@ -112,8 +104,7 @@ def evaluate_senses(
     correct = _correct(SenseTagger(loaded, inventory), method, scored, progress)
     words = [one.target.word for one in scored]
     scores = SenseScores(
-        run=str(loaded),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         gold=str(gold),
         method=method,
         sources=tuple(sources),

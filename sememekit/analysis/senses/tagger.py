@@ -120,7 +120,6 @@ class SenseTagger:
     >>> word.log_probabilities("combined")
 
     Args:
-        run: a language model.
         inventory: senses and substitutes of its words.
         parts: which are computed; those that the model cannot give are left out.
 

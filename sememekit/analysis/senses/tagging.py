@@ -60,11 +60,8 @@ def remember(run: Path, measured: Measurement) -> bool:
 
 
 def recall(run: Run, method: str, sources: tuple[str, ...]) -> list[Measurement]:
-    """The measurements of these weights with this method and these lexicons, the newest last.
-
-    Raises:
-        CheckpointError: the file beside the run is damaged.
-    """
+    """The measurements of these weights with this method and these lexicons, the newest last. Raises CheckpointError: the file
+    beside the run is damaged."""
     wanted = run.weights_sha256, method, sources
     return [one for one in _read(run.path) if (one.weights, one.method, one.sources) == wanted]
 
@@ -157,7 +154,6 @@ def tag(
 
     Args:
         run: a language model, or its folder.
-        method: how senses are told apart.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
         words: only these are tagged; all where there are none.
         whole: give the other words, too, without senses.

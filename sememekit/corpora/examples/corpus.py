@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, count, islice, repeat
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Final, NamedTuple, final
+from typing import BinaryIO, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from sememekit.corpora.sources import SPLITS, CorpusFile, Unpacked, unpack
 from sememekit.corpora.units import ShardResult, Unit
 from sememekit.data.signature import ExampleSplit, ExamplesSummary
 from sememekit.errors import ConfigError, DataError
+from sememekit.text.form import cut_apart
 from sememekit.text.reading import LINE_CAP, FaultCounter
 from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import UNKNOWN
@@ -51,7 +52,6 @@ class _Part(NamedTuple):
     rows: int
 
 
-@final
 class ExampleCorpus(Corpus):
     """The corpus of a set of examples."""
 
@@ -86,12 +86,8 @@ class ExampleCorpus(Corpus):
         self._marks = re.compile(f"({'|'.join(map(re.escape, kind.marks))})") if kind.marks else None
 
     def take_labels(self, labels: Sequence[str], of: str) -> None:
-        """Allow the labels of other data and no others, where neither the set nor a training split says which there are.
-
-        Args:
-            labels: in the order of their ids there.
-            of: the folder of that data, for messages.
-        """
+        """Allow the labels of other data, in the order of their ids there, and no others, where neither the set nor a training
+        split says which there are; ``of`` is the folder of that data, for messages."""
         if self._labels is None and self._files.keys().isdisjoint({None, "train"}):
             self._labels, self._labels_of = tuple(labels), f" (those of {of})"
             self._label_ids, self._frozen = {label: index for index, label in enumerate(labels)}, True
@@ -150,7 +146,7 @@ class ExampleCorpus(Corpus):
         for part in text.split("\t"):
             yield Unit(self.cut(part, segmenter), *text_size(part.split()))
 
-    def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary:
+    def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
         """Write offsets and labels of every split into the finished folder."""
         names = self._labels or tuple(sorted(self._label_ids))
         mapping = np.zeros(max(len(self._label_ids), 1), dtype="<u2")
@@ -199,12 +195,7 @@ class ExampleCorpus(Corpus):
 
     def cut(self, text: str, segmenter: Segmenter) -> list[str]:
         """The words of a text; marks between its parts stay whole."""
-        if self._marks is None:
-            return segmenter.segment(text)
-        words: list[str] = []
-        for number, piece in enumerate(self._marks.split(text)):
-            words += [piece] if number % 2 else segmenter.segment(piece)
-        return words
+        return segmenter.segment(text) if self._marks is None else cut_apart(self._marks.split(text), segmenter)
 
     def _checked(self, rows: Iterator[Row], files: Sequence[Opened], faults: FaultCounter) -> Iterator[Row]:
         name = files[0].name

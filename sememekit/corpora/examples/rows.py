@@ -271,7 +271,7 @@ class RowReader:
                 elif any(line[1].strip() for line in lines):
                     yield self._row(number, [lines[index][1] for index in order])
         if skips:
-            faults.add_all(reading.counts)
+            faults.counts.update(reading.counts)
 
     def _row(self, number: int, values: Sequence[str]) -> Row:
         self.lines = max(self.lines, number)

@@ -46,17 +46,10 @@ def quickstart(
     own, the lattice when one of the others is done, so a script that calls this needs ``if __name__ == "__main__"``. A folder
     that is finished is shown again; an interrupted one continues.
 
-    Args:
-        out: the folder to write.
-        text: an own text in place of the month: UTF-8, a sentence or paragraph a line, 60 lines and 1,000 words at least.
-        sources: lexicons of the graph, as ``build-sememe-graph --source`` takes them. Default: the open one.
-        segmenter: of an own text. Unless given, text is cut at its blanks, or, where most sentences are Chinese without blanks
-            between words, by the words of ``sources`` (``fmm``).
-        share: of the month's paragraphs or the text's lines; None for 0.34 of the month, and of a text for 2 MB at most.
-        seed, overrides, month: as in ``QuickstartSettings``.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        fresh: throw away what an earlier quickstart left in ``out``.
-        progress: called as (stage, done, total).
+    Args, beside those of ``quickstart --help``:
+        text: 60 lines and 1,000 words at least.
+        share: None for 0.34 of the month, and of a text for 2 MB at most.
+        month: as in ``QuickstartSettings``.
         asked_to_stop: tells of signals; these are watched here unless it is given.
 
     Raises:
@@ -139,7 +132,7 @@ def _go_on(
     for name, one in trained.items():
         if name != folder.LATTICE:
             measured = evaluate_ppl(out / name, device=device, progress=_renamed(progress, f"test {name}"))
-            rows.append(steps.model_row(name, one, measured, steps.epochs_of(out / name)))
+            rows.append(steps.model_row(out, name, one, measured))
     contexts = steps.contexts_of(data, own=own)
     explanations, guesses = steps.explained(out, contexts, device)
     scores = steps.explanation_scores(out, data, graph, device, _renamed(progress, "explanations"))

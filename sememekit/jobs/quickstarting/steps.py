@@ -21,7 +21,7 @@ from sememekit.reports.quickstart import LatticeFound, ModelRow
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import UNKNOWN
-from sememekit.training import EpochReport, metrics
+from sememekit.training import metrics
 
 CONTEXTS: Final = (
     "去年 美国 贸易 逆差 初步 估计 为 <N>",
@@ -73,15 +73,10 @@ def schedule_for(table: dict[str, Any], tokens: int, overrides: Sequence[str]) -
     return apply_overrides(table, [f"{key}={value}" for key, value in new.items() if key not in given])
 
 
-def epochs_of(run: Path) -> list[EpochReport]:
-    """The finished epochs of a run, those of earlier calls included."""
-    lines = metrics.epochs(run / "metrics.jsonl")
-    return [EpochReport(**{key: value for key, value in line.items() if key != "kind"}) for line in lines]
-
-
-def model_row(name: str, trained: Trained, measured: PerplexityReport, epochs: Sequence[EpochReport]) -> ModelRow:
-    """The row of a trained model in the table that compares them."""
-    seconds, report = sum(epoch.seconds for epoch in epochs), trained.report
+def model_row(out: Path, name: str, trained: Trained, measured: PerplexityReport) -> ModelRow:
+    """The row of a trained model in the table that compares them, with the epochs of earlier calls."""
+    report, epochs = trained.report, metrics.epochs(out / name / "metrics.jsonl")
+    seconds, valid = sum(epoch["seconds"] for epoch in epochs), tuple(epoch["valid"]["perplexity"] for epoch in epochs)
     return ModelRow(
         name=name,
         run=report.run,
@@ -89,14 +84,14 @@ def model_row(name: str, trained: Trained, measured: PerplexityReport, epochs: S
         epochs=report.epochs,
         best_epoch=report.best_epoch,
         ended_because=report.finished,
-        valid_by_epoch=tuple(epoch.valid["perplexity"] for epoch in epochs),
-        best_valid=min(epoch.valid["perplexity"] for epoch in epochs),
+        valid_by_epoch=valid,
+        best_valid=min(valid),
         test_perplexity=measured.perplexity,
         per_character=measured.per_character,
         bits_per_byte=measured.bits_per_byte,
         tokens=measured.tokens,
         training_seconds=seconds,
-        tokens_per_second=sum(epoch.seconds * epoch.tokens_per_second for epoch in epochs) / seconds,
+        tokens_per_second=metrics.tokens_per_second(epochs),
         signature=measured.signature,
     )
 
@@ -105,16 +100,10 @@ def contexts_of(data: PreparedData, *, own: bool) -> tuple[str, ...]:
     """What is explained: fixed contexts of the newspaper; of an own text the beginnings of three of its test sentences."""
     if not own:  # another month may have none of their words
         return tuple(context for context in CONTEXTS if any(word in data.vocabulary for word in context.split()))
-    tokens = data.tokens("test")
-    words = data.vocabulary.decode(tokens)
-    end = words[-1]
-    found, begin = [], 0
-    for place, word in enumerate(words):
-        if word == end:
-            sentence = words[begin:place]
-            begin = place + 1
-            if len(sentence) > _CONTEXT_WORDS and UNKNOWN not in sentence[:_CONTEXT_WORDS]:
-                found.append(" ".join(sentence[:_CONTEXT_WORDS]))
+    words = data.vocabulary.decode(data.tokens("test"))
+    sentences = [sentence.split() for sentence in " ".join([*words, ""]).split(f" {words[-1]} ")]
+    begins = [sentence[:_CONTEXT_WORDS] for sentence in sentences if len(sentence) > _CONTEXT_WORDS]
+    found = [" ".join(begin) for begin in begins if UNKNOWN not in begin]
     return tuple(found[:: max(1, len(found) // 3)][:3])
 
 
@@ -150,12 +139,11 @@ def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: st
         ).rows
     raw = ["".join(line.split())[:_RAW_CHARACTERS] for line in lines]
     shown = raw[:: max(1, len(raw) // 3)][:3] if own else RAW
-    epochs = epochs_of(run)
     return LatticeFound(
         run=str(run),
         characters=PreparedData.open(out / "characters").signature.splits["train"].characters,
         epochs=trained.report.epochs,
-        training_seconds=sum(epoch.seconds for epoch in epochs),
+        training_seconds=sum(epoch["seconds"] for epoch in metrics.epochs(run / "metrics.jsonl")),
         sentences=tuple(explain_lattice(Run.open(run, device=device), text).sentences[0] for text in shown),
         rows=rows,
     )

@@ -135,7 +135,7 @@ def run_on_engine(
     def look() -> None:
         if should_stop():
             (folder / _STOP).touch()
-        progress("examples", done + sum(_num_lines(path) for path in folder.glob("*.jsonl")), total)
+        progress("examples", done + sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl")), total)
 
     try:
         with open_engine(engine, workers, folder) as opened:
@@ -164,7 +164,3 @@ def gather(begun: OpenAttack) -> int:
                 taken.add(number)
     shutil.rmtree(folder)
     return len(taken)
-
-
-def _num_lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n")

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sememekit import __version__
@@ -48,12 +48,7 @@ def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
 
 
 class AttackedData(NamedTuple):
-    """The examples of an attack as ``attack.json`` knows them.
-
-    Attributes:
-        path: the file, as it was typed.
-        fields: what the texts of an example are called.
-    """
+    """The examples of an attack as ``attack.json`` knows them."""
 
     path: str
     sha256: str
@@ -65,10 +60,8 @@ class AttackParts(NamedTuple):
 
     Attributes:
         nats: the language model that ranks substitutes, where there is one.
-        chosen: the examples that are attacked.
         uncut: warnings about texts that were not cut.
         unread: texts that the victim reads only in part, and their words behind the cut.
-        engine: victim, goal, search, constraints and substitutes.
         resources: what constraints may ask for.
         sources: the hashes of what the substitutes came from.
     """
@@ -136,8 +129,7 @@ def attack_parts(
     return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.hashes)
 
 
-@dataclass(frozen=True)
-class OpenAttack:
+class OpenAttack(NamedTuple):
     """An attack and the folder of its results."""
 
     folder: AttackFolder

@@ -123,11 +123,8 @@ class ContentWords:
         self._bases: Callable[[str], Iterable[str]] = lemmas.bases if lemmas is not None else self._by_ending
         counts = Counter(word for text in texts for word in split_words(text))
         self._counts = counts
-        self._base = {word: self._choose(word) for word in counts}
-
-    def _choose(self, word: str) -> str:
-        bases = [base for base in self._bases(word) if self._counts[base] * RARE >= self._counts[word]]
-        return max(bases, key=lambda base: self._counts[base]) if bases else word
+        frequent = {word: [base for base in self._bases(word) if counts[base] * RARE >= counts[word]] for word in counts}
+        self._base = {word: max(bases, key=counts.__getitem__, default=word) for word, bases in frequent.items()}
 
     def _by_ending(self, word: str) -> list[str]:
         found = []
@@ -207,7 +204,7 @@ class DictionaryReader(LexiconReader):
         builder = LexiconBuilder(origin.path)
         for line, reason in origin.skipped:
             builder.skip(line, reason)
-        function_words = open_function_words()
+        function_words = FunctionWordsReader(Path(FunctionWordsReader.default_path()), FunctionWordsReader.Settings()).read()
         grammatical = 0
         for one, sememes in zip(definitions, chosen.sememes, strict=True):
             closed = () if sememes else sememes_of_function_words(one.text, function_words)
@@ -224,11 +221,6 @@ class DictionaryReader(LexiconReader):
         identity = f"{origin.sha256} {function_words.sha256} {self.settings.defining_words} {base_forms} {left_out}"
         digest = hashlib.sha256(identity.encode()).hexdigest()
         return builder.finish(f"{self.format_name}:{origin.name}", digest, notes, chosen.words)
-
-
-def open_function_words() -> Lexicon:
-    """Our list of English function words."""
-    return FunctionWordsReader(Path(FunctionWordsReader.default_path()), FunctionWordsReader.Settings()).read()
 
 
 def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, ...]:

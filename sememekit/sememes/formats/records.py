@@ -4,11 +4,11 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import ClassVar
 
 from sememekit.errors import DataError
-from sememekit.files import typed, warn
+from sememekit.files import warn
 from sememekit.sememes.format_guess import WORD_LINE, likely_format, only_words, other_form, seems, sense_file_row
 from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
@@ -127,8 +127,11 @@ class TableReader(RecordReader):
         first, line = next(source.entries())
         header = [column.strip().casefold() for column in line.split("\t")]
         named = {"word", "sememes"} <= set(header)
-        if not named and (seems := _seems_hownet2000(source) or _seems_header(header, source.place(first))):
-            raise DataError(seems)
+        if not named and len(known := [column for column in header if column in _COLUMNS]) > 1:
+            raise DataError(
+                f"{source.place(first)}: seems to be a header ({', '.join(known)}), and a header needs the columns word and "
+                "sememes; rename them, or delete the line if each line is a word with all its senses"
+            )
         for number, line in source.entries():
             if named and number > first:
                 yield number, _sense(line.split("\t"), header, source.place(number))
@@ -137,38 +140,6 @@ class TableReader(RecordReader):
 
 
 _COLUMNS = frozenset({"word", "words", "sememe", "sememes", "pos", "gloss", "def", "definition"})
-
-
-def _seems_header(columns: list[str], place: str) -> str:
-    """What to say of a first line that names two columns or more, but not both of ``word`` and ``sememes``; else nothing."""
-    if len(known := [column for column in columns if column in _COLUMNS]) < 2:
-        return ""
-    return (
-        f"{place}: seems to be a header ({', '.join(known)}), and a header needs the columns word and sememes; rename them, or "
-        "delete the line if each line is a word with all its senses"
-    )
-
-
-_LOOKED_AT = 20
-_PART_OF_SPEECH = re.compile(r"[A-Z]+")
-
-
-def _seems_hownet2000(source: LexiconText) -> str:
-    """What to say of a file whose first lines are ``word TAB part of speech TAB DEF``, or nothing of another one.
-
-    In a table the second column has the sememes of a sense, which are not one word of capitals line after line, and no commas
-    or braces stand between the sememes of the third.
-    """
-    entries = [*islice(source.entries(), _LOOKED_AT)]
-    columns = [[column.strip() for column in line.split("\t")] for _, line in entries]
-    if not all(len(row) == 3 and _PART_OF_SPEECH.fullmatch(row[1]) for row in columns):
-        return ""
-    definitions = [row[2] for row in columns]
-    pairs, joined = (sum(any(mark in text for mark in marks) for text in definitions) for marks in ("|", ",{"))
-    if not joined or 2 * pairs <= len(definitions):
-        return ""
-    place, use = source.place(entries[0][0]), typed(f"hownet2000:{source.path}")
-    return f"{place}: seems to be HowNet 2000 (word TAB part of speech TAB DEF); use {use}"
 
 
 def _sense(columns: list[str], header: list[str], where: str) -> Sense | str:
@@ -209,8 +180,6 @@ class WordListReader(RecordReader):
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
         lines = source.lines()
-        if any("\t" in word for word in lines[0:_LOOKED_AT:2]) and (seems := _seems_hownet2000(source)):
-            raise DataError(seems)
         if len(lines) % 2 and all(word.strip() for word in lines[0::2]):  # one with a blank word is told where it stands
             raise DataError(_odd(source, lines))
         for number in range(0, len(lines), 2):
