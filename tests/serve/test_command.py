@@ -48,10 +48,11 @@ def test_off_loopback_the_link_has_a_token(folders: Path, tmp_path: Path, monkey
     monkeypatch.setattr("sememekit.commands.serve.run_server", lambda gate, listening: asked.append(gate._token))
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
-    for options in ([], ["--token", "mine"], ["--host", "0.0.0.0"]):
+    for options in ([], ["--token", "mine"], ["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--token", ""]):
         result = CliRunner().invoke(app, ["serve", str(folders / "sdlm"), "--port", "0", *options])
         assert result.exit_code == 0, result.stderr
         assert result.stdout.strip() == opened[-1]
     assert asked[:2] == [None, "mine"]
     assert len(str(asked[2])) > 30
-    assert [link.partition("#")[2] for link in opened] == ["", "token=mine", f"token={asked[2]}"]
+    assert len(str(asked[3])) > 30, "an empty token is none"
+    assert [link.partition("#")[2] for link in opened] == ["", "token=mine", f"token={asked[2]}", f"token={asked[3]}"]
