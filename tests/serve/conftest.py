@@ -69,11 +69,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bench(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     runs = [folders / "sdlm", folders / "softmax", folders / "characters" / "lattice", folders / "films-run"]
-    bench = Bench(runs, save=tmp_path_factory.mktemp("saved") / "workbench", device="cpu")
-    yield bench
-    bench.close()
+    return Bench(runs, tmp_path_factory.mktemp("overlays"), save=tmp_path_factory.mktemp("saved") / "workbench", device="cpu")
 
 
 @pytest.fixture(scope="session")
