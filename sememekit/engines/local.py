@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, ClassVar, Final, final
 
@@ -42,6 +43,9 @@ class Local(Engine):
         future.set_running_or_notify_cancel()
         receiver, sender = _SPAWN.Pipe(duplex=False)
         process = _SPAWN.Process(target=_call, args=(sender, work, arguments), daemon=True)
+        if hasattr(signal, "pthread_sigmask"):
+            with held_signals():  # the process that keeps count of what is shared, and knows no SIGHUP
+                resource_tracker.ensure_running()  # where it starts one, it unblocks signals
         with held_signals():
             process.start()
         sender.close()

@@ -259,10 +259,7 @@ class Study:
         return dict(self._drawn(copy).params)
 
     def _drawn(self, study: Any) -> Trial:
-        trial: Trial = study.ask()
-        for space in self.spaces:
-            space.suggest(trial)
-        return trial
+        return study.ask({space.key: space.distribution() for space in self.spaces})
 
     def _untried(self) -> list[dict[str, Value]] | None:
         """Combinations that no trial has; None where they cannot be counted."""

@@ -87,14 +87,10 @@ class Run:
         trust_code: bool,
         overlay: Path | None = None,
     ) -> None:
-        self.folder = folder
-        self.plan = plan
-        self.vocabulary = vocabulary
+        self.folder, self.plan, self.vocabulary, self.settings = folder, plan, vocabulary, settings
         self.signature = folder.data_signature()
-        self.settings = settings
         self._which: Which = which
-        self._trust_code = trust_code
-        self._overlay = overlay
+        self._trust_code, self._overlay = trust_code, overlay
 
     @classmethod
     def open(

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from sememekit.engines import ENGINES
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError, EngineError
 from sememekit.jobs.trainings import Trainings
-from tests.engines.work import deaf, double, mark_and_die_once, refuse
+from sememekit.signals import STOPPING
+from tests.engines.work import deaf, double, held, mark_and_die_once, refuse
 
 SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout_min=60"}
 NEEDS = {"dask": "distributed", "slurm": "submitit"}
@@ -162,3 +164,11 @@ def test_a_killed_process_of_this_machine_costs_its_own_call(tmp_path: Path) -> 
         assert other.result() == 8
         with pytest.raises(EngineError, match=r"^its process ended with exit code -9 before it was done$"):
             killed.result()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals")
+def test_a_process_of_this_machine_begins_with_signals_held(tmp_path: Path) -> None:
+    """Also the first, beside which the process begins that keeps count of what is shared."""
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
+    with open_engine("local", 2, tmp_path) as engine:
+        assert all(engine.submit(held).result() >= set(STOPPING) for _ in range(2))

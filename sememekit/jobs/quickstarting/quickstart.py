@@ -80,7 +80,6 @@ def quickstart(
             with asked.at_once():
                 for name, table in tables.items():
                     read_plan(table, f"quickstart/{name}")  # so that a wrong setting is found now
-                folder.check(out)
                 with folder.alone(out):
                     folder.begin(out, settings, again, fresh=fresh)
                     return _go_on(out, settings, again, device, tables, progress, asked)
