@@ -21,6 +21,7 @@ function drawTabs() {
     tabindex: name === state.view ? "0" : "-1", onclick: () => open(name),
   }, say(name))));
   byId("view").setAttribute("aria-labelledby", `tab-${state.view}`);
+  byId("tabs").scrollLeft = byId(`tab-${state.view}`).offsetLeft - 40; // on a phone not all tabs are in sight
   document.title = `${say(state.view)} · sememekit`;
 }
 
