@@ -32,7 +32,7 @@ from sememekit.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices"]
+Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices", "cloze"]
 """What commands can ask of a model: see ``Task.kinds``."""
 
 Carry = tuple[Tensor, ...]
