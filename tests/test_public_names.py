@@ -1,4 +1,4 @@
-"""``__all__`` of every package is complete and importable; ruff keeps it sorted."""
+"""``__all__`` of every package that has one is complete and importable; ruff keeps it sorted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_public_names_of_a_package(name: str) -> None:
     offered = list(getattr(module, "__all__", []))
     assert len(set(offered)) == len(offered)
     assert [item for item in offered if not hasattr(module, item)] == []
-    assert public_names(path) <= set(offered), "say what is public, or begin its name with an underscore"
+    assert not offered or public_names(path) <= set(offered), "say what is public, or begin its name with an underscore"
 
 
 def test_the_package_offers_its_parts_when_they_are_asked_for() -> None:

@@ -23,12 +23,12 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.attack.constraints.base import Check, Constraint
+from sememekit.attack.constraints import Check, Constraint
 from sememekit.attack.documents import Cutter, Document, Fields
 from sememekit.attack.examples import NO_LABEL, Change, Example, ExampleResult
 from sememekit.attack.goals import Aim, Goal
 from sememekit.attack.plan import RunningSettings
-from sememekit.attack.searches.base import Search
+from sememekit.attack.searches import Search
 from sememekit.attack.space import Rows, Space, Texts, best_index
 from sememekit.attack.victim import LENGTH, SAME, Answer, Victim, num_characters
 from sememekit.errors import DataError
@@ -235,8 +235,7 @@ class _Active:
         try:
             self.wanted = next(self._asking) if answers is None else self._asking.send(answers)
         except StopIteration as end:
-            result: ExampleResult = end.value
-            return result
+            return end.value
         self.answers = []
         return None
 

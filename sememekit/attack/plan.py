@@ -5,14 +5,11 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializeAsAny
 
-from sememekit.attack.candidates import CANDIDATES
-from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.constraints import CONSTRAINTS, PRESETS
-from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.candidates import CANDIDATES, Candidates
+from sememekit.attack.constraints import CONSTRAINTS, PRESETS, Constraint
 from sememekit.attack.goals import Goal
 from sememekit.attack.resources import AttackResources
-from sememekit.attack.searches import SEARCHES
-from sememekit.attack.searches.base import Search
+from sememekit.attack.searches import SEARCHES, Search
 from sememekit.config import USUAL_VARIANTS, Claim, Seed, Settings, load_variant, nearest, read_settings
 from sememekit.config.tables import ATTACK_SLOTS
 from sememekit.errors import ConfigError
@@ -163,20 +160,17 @@ def check_parts(plan: AttackPlan, *, language_model: bool) -> None:
 
 def build_goal(plan: AttackPlan, labels: Sequence[str]) -> Goal:
     """The goal of a plan for a victim with these labels."""
-    goal: Goal = load_variant("goal", plan.goal.name, GOALS)(plan.goal.settings, labels)
-    return goal
+    return load_variant("goal", plan.goal.name, GOALS)(plan.goal.settings, labels)
 
 
 def build_search(plan: AttackPlan) -> Search:
     """The search of a plan."""
-    search: Search = load_variant("search", plan.search.name, SEARCHES)(plan.search.settings)
-    return search
+    return load_variant("search", plan.search.name, SEARCHES)(plan.search.settings)
 
 
 def build_candidates(plan: AttackPlan, resources: AttackResources) -> Candidates:
     """The candidates of a plan."""
-    candidates: Candidates = load_variant("candidates", plan.candidates.name, CANDIDATES)(plan.candidates.settings, resources)
-    return candidates
+    return load_variant("candidates", plan.candidates.name, CANDIDATES)(plan.candidates.settings, resources)
 
 
 def build_constraints(plan: AttackPlan, resources: AttackResources) -> list[Constraint]:

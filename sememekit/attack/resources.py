@@ -1,12 +1,16 @@
 """What candidates and constraints have in common: what they may ask for, and the hashes of their files."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import Any
+from typing import ClassVar
 
 from sememekit import config
+from sememekit.config import resources_folder
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import read_text
 from sememekit.sememes import Lexicon, open_lexicons
+from sememekit.sememes.substitutes import Inflections
 
 SentenceNats = Callable[[Sequence[Sequence[str]]], list[list[float]]]
 """Negative log-likelihoods in nats under a language model: of each of N sentences, words apart, those of its predictions."""
@@ -48,26 +52,44 @@ def named_apart(sources: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
+def hashes_of(lexicons: Iterable[Lexicon], inflections: Inflections | None) -> dict[str, str]:
+    """Name -> SHA-256 of what parts of speech, senses and forms are read from."""
+    forms = [] if inflections is None else [(inflections.source, inflections.sha256)]
+    return named_apart([*((lexicon.name, lexicon.sha256) for lexicon in lexicons), *forms])
+
+
+def built_in_lines(name: str) -> list[str]:
+    """The lines of a list that comes with sememekit, without remarks: ``resources/attack/NAME.txt``."""
+    lines = read_text(resources_folder() / "attack" / f"{name}.txt", DataError).splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
 class AttackPart:
     """Settings, resources, and the files that decide what a part does."""
 
     class Settings(config.Settings):
         """Settings of one part."""
 
+    required: ClassVar[Mapping[str, str]] = {}
+    """Setting -> what is said where it is empty."""
+    asks_model_as: ClassVar[str] = ""
+    """The name of a constraint that asks the language model; empty for a part that asks none."""
+
     @classmethod
-    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
-        """Raises ConfigError where the settings leave out what the part needs, or where it needs a language model and has none.
+    def check_settings(cls, settings: Settings, *, language_model: bool) -> None:
+        """Raise ConfigError where a setting is left out, or a language model is needed and there is none.
 
         Called before a victim is opened, so that what is missing is told at once, and when the part is made.
         """
+        for key, message in cls.required.items():
+            if not getattr(settings, key):
+                raise ConfigError(message)
+        if cls.asks_model_as and not language_model:
+            raise ConfigError(f"[constraints.{cls.asks_model_as}] needs a language model: name its run folder with --lm RUN")
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         self.check_settings(settings, language_model=resources.sentence_nats is not None)
         self.settings = settings
         self.resources = resources
         self.hashes: dict[str, str] = {}
-        """What ``sources`` gives."""
-
-    def sources(self) -> dict[str, str]:
         """Name -> SHA-256 of every file that was used."""
-        return dict(self.hashes)

@@ -1,6 +1,6 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
-from sememekit.config.recipes import Claim, RecipeInfo, list_recipes, load_recipe, names_in, recipe_names, resources_folder
+from sememekit.config.recipes import Claim, list_recipes, load_recipe, names_in, recipe_names, resources_folder
 from sememekit.config.settings import LARGEST_SEED, OnlyWith, Record, Seed, Settings, nearest, read_settings, unread
 from sememekit.config.tables import (
     ADAPTATION_SLOTS,
@@ -27,42 +27,3 @@ from sememekit.config.variants import (
     trusted_code,
     trusting_code,
 )
-
-__all__ = [
-    "ADAPTATION_SLOTS",
-    "COMMAND_SLOTS",
-    "LARGEST_SEED",
-    "USUAL_VARIANTS",
-    "Claim",
-    "OnlyWith",
-    "RecipeInfo",
-    "Record",
-    "Seed",
-    "Settings",
-    "apply_overrides",
-    "check_code",
-    "check_table",
-    "choose_variant",
-    "differences",
-    "differing",
-    "installed_variants",
-    "is_own",
-    "list_recipes",
-    "load_recipe",
-    "load_variant",
-    "merge_tables",
-    "named_in",
-    "named_variants",
-    "names_in",
-    "nearest",
-    "place_of_setting",
-    "read_overrides",
-    "read_settings",
-    "recipe_names",
-    "resources_folder",
-    "settings_typed_as_options",
-    "trusted_code",
-    "trusting_code",
-    "unread",
-    "with_setting",
-]

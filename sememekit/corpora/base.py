@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 from sememekit.corpora.sources import SPLITS, CorpusFile, Unpacked, find_splits, unpack
 from sememekit.corpora.units import ShardResult, Unit
 from sememekit.data.signature import ExamplesSummary
-from sememekit.errors import ConfigError
 from sememekit.text.reading import FaultCounter
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
@@ -47,6 +46,7 @@ class Corpus(ABC):
         specials: words that the vocabulary always holds; ``<eos>`` is added by ``end_of_sentence``.
         column: of .jsonl and .parquet files the text that is read; None reads their lines.
         unpacks_apart: whether ``unpack`` of a source depends on that source alone, so that sources can be read side by side.
+        wanted: what SOURCE must be, for the error of ``open_corpus`` where it is missing; empty where it may be missing.
     """
 
     normalisation: str = "none"
@@ -65,11 +65,15 @@ class Corpus(ABC):
     predicted: Predicted | None = None
     column: str | None = None
     unpacks_apart: ClassVar[bool] = True
+    wanted: ClassVar[str] = ""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
 
     @classmethod
-    @abstractmethod
     def open(cls, source: Path | None) -> Corpus:
         """The reader of ``source``. Raises DataError when it is absent or of another kind."""
+        return cls(source)
 
     @abstractmethod
     def sources(self) -> list[CorpusFile]: ...
@@ -120,36 +124,16 @@ class SegmentedCorpus(Corpus):
 
 
 class SplitFolder(SegmentedCorpus):
-    """Segmented text in a folder with one file for each split.
+    """Segmented text in a folder with one file for each split; ``patterns`` name them with ``{}`` for the split, the usual name
+    first."""
 
-    Attributes:
-        dataset: its name, for messages.
-        patterns: names of the files with ``{}`` for the split, the usual one first.
-    """
-
-    dataset: ClassVar[str]
     patterns: ClassVar[tuple[str, ...]]
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @classmethod
-    def open(cls, source: Path | None) -> Corpus:
-        names = [cls.patterns[0].format(split) for split in SPLITS]
-        return cls(require_source(cls.dataset, source, f"the folder with {', '.join(names[:-1])} and {names[-1]}"))
-
     def sources(self) -> list[CorpusFile]:
-        return find_splits(self._folder, self.patterns)
+        return find_splits(self._source, self.patterns)
 
 
 def text_size(words: Iterable[str]) -> tuple[int, int]:
     """Characters and UTF-8 bytes of words without white space."""
     text = "".join(words)
     return len(text), len(text) if text.isascii() else len(text.encode())
-
-
-def require_source(dataset: str, source: Any, wanted: str) -> Any:
-    """The source. Raises ConfigError when none was given."""
-    if source is None:
-        raise ConfigError(f"preprocess {dataset}: SOURCE is missing; give {wanted}")
-    return source

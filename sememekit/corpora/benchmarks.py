@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Final, final
 
-from sememekit.corpora.base import SegmentedCorpus, SplitFolder, require_source
+from sememekit.corpora.base import SegmentedCorpus, SplitFolder
 from sememekit.corpora.places import without_twins
 from sememekit.corpora.sources import CorpusFile, require_file
 from sememekit.errors import DataError
@@ -23,7 +23,7 @@ _TEST: Final = "news.en.heldout-00000-of-00050"
 class PennTreebank(SplitFolder):
     """``ptb.train.txt`` and so on: 10,000 types with ``<eos>``, which ends every line, also a blank one."""
 
-    dataset = "ptb"
+    wanted = "the folder with ptb.train.txt, ptb.valid.txt and ptb.test.txt"
     patterns = ("ptb.{}.txt", "{}.txt")
     end_of_sentence = keeps_blank_lines = True
 
@@ -33,7 +33,7 @@ class WikiText(SplitFolder):
     """WikiText-2 and WikiText-103, ``wiki.train.tokens`` and so on, or ``.raw``, in which no rare word was replaced; ``<eos>``
     ends every line, also a blank one."""
 
-    dataset = "wikitext"
+    wanted = "the folder with wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens"
     patterns = ("wiki.{}.tokens", "wiki.{}.raw", "{}.txt")
     end_of_sentence = keeps_blank_lines = True
 
@@ -49,27 +49,18 @@ class Text8(SegmentedCorpus):
 
     size_of = "source"
     max_vocabulary: ClassVar[int | None] = 44_000
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @classmethod
-    def open(cls, source: Path | None) -> Text8:
-        path = require_source("text8", source, "the file text8")
-        if path.is_dir():
-            inside = [path / name for name in ("text8", "text8.xz", "text8.gz", "text8.bz2")]
-            path = next((candidate for candidate in inside if candidate.is_file()), path)
-        return cls(require_file(path))
+    wanted = "the file text8"
 
     def sources(self) -> list[CorpusFile]:
-        return [CorpusFile(None, self._path)]
+        inside = [self._source / name for name in ("text8", "text8.xz", "text8.gz", "text8.bz2")]
+        return [CorpusFile(None, require_file(next(filter(Path.is_file, inside), self._source)))]
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
         """All but the last million bytes, and those. Raises DataError when too little is left to train on."""
         cut = size - DEVELOPMENT_BYTES
         if cut < DEVELOPMENT_BYTES:
             raise DataError(
-                f"{self._path}: {size} bytes of text; text8 needs {2 * DEVELOPMENT_BYTES} at least, for the last "
+                f"{self._source}: {size} bytes of text; text8 needs {2 * DEVELOPMENT_BYTES} at least, for the last "
                 f"{DEVELOPMENT_BYTES} are the development set; use the data set 'plain' for a shorter text"
             )
         with text.open("rb") as file:
@@ -89,22 +80,16 @@ class BillionWord(SegmentedCorpus):
     min_count: ClassVar[int] = 3
     end_of_sentence: ClassVar[bool] = True
     vocabulary_splits = ("train",)
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @classmethod
-    def open(cls, source: Path | None) -> BillionWord:
-        return cls(require_source("billion-word", source, f"the folder with {TRAINING} and {HELD_OUT}"))
+    wanted = f"the folder with {TRAINING} and {HELD_OUT}"
 
     def sources(self) -> list[CorpusFile]:
-        if not self._folder.is_dir():
-            kind = "is a file" if self._folder.exists() else "does not exist"
-            raise DataError(f"{self._folder}: {kind}; the folder with {TRAINING} and {HELD_OUT} is needed")
+        if not self._source.is_dir():
+            kind = "is a file" if self._source.exists() else "does not exist"
+            raise DataError(f"{self._source}: {kind}; {self.wanted} is needed")
         found = []
         for split, folder, pattern in (("train", TRAINING, _TRAIN), ("valid", HELD_OUT, _VALID), ("test", HELD_OUT, _TEST)):
-            shards = without_twins(sorted((self._folder / folder).glob(f"{pattern}*")))
+            shards = without_twins(sorted((self._source / folder).glob(f"{pattern}*")))
             if not shards:
-                raise DataError(f"{self._folder}: no shards for the split {split!r}; looked for {folder}/{pattern}")
+                raise DataError(f"{self._source}: no shards for the split {split!r}; looked for {folder}/{pattern}")
             found += [CorpusFile(split, path) for path in shards]
         return found

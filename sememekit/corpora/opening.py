@@ -54,7 +54,7 @@ def open_corpus(
         found = ExampleCorpus(examples, files_of_splits(examples, folder, paths, has_vocabulary=has_vocabulary), seed)
         return found if column is None else ColumnCorpus(found, column)
     if kind is Plain:
-        return Plain.of(source, files, column, has_vocabulary=has_vocabulary)
+        return Plain(source, files, column, has_vocabulary=has_vocabulary)
     if column is not None:
         raise ConfigError(
             f"--column {column}: {dataset} is text without columns; this is for sets of examples, such as gigaword"
@@ -62,6 +62,8 @@ def open_corpus(
     _refuse_urls(dataset, source)
     if files:
         raise ConfigError(f"--{next(iter(files))}: {dataset} is text without labels; give a folder or a file as SOURCE")
+    if source is None and kind.wanted:
+        raise ConfigError(f"preprocess {dataset}: SOURCE is missing; give {kind.wanted}")
     corpus: Corpus = kind.open(None if source is None else Path(source))
     return corpus
 

@@ -17,7 +17,6 @@ from sememekit.text.segmenters import Segmenter
 class PeoplesDaily(SplitFolder):
     """The segmented form: ``{train,valid,test}.txt``, taken as they are, without ``<eos>``."""
 
-    dataset = "peoples-daily"
     patterns = ("{}.txt",)
 
     @classmethod
@@ -56,15 +55,8 @@ class TaggedMonth(Corpus):
     proportions = (26_386, 3_770, 7_539)
     shuffle = True
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @classmethod
-    def open(cls, source: Path | None) -> Corpus:
-        return PeoplesDaily.open(source)
-
     def sources(self) -> list[CorpusFile]:
-        return [CorpusFile(None, self._path)]
+        return [CorpusFile(None, self._source)]
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
         """The sentences of a paragraph; characters and bytes are those of the text before normalisation."""

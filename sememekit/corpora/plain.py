@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Final, final
 
-from sememekit.corpora.base import Corpus, require_source, text_size
+from sememekit.corpora.base import Corpus, text_size
 from sememekit.corpora.places import files_of_place, is_folder, splits_of_folder
 from sememekit.corpora.sources import SPLITS, CorpusFile, form_of
 from sememekit.corpora.units import Unit
@@ -40,45 +41,13 @@ class Plain(Corpus):
     def __init__(
         self,
         source: Path | str | None,
-        *,
         files: Mapping[str, Sequence[Path | str]] | None = None,
         column: str | None = None,
-        has_vocabulary: bool = False,
-        form: TextForm | None = None,
-        max_length: int | None = None,
-    ) -> None:
-        """Read ``source``, or the ``files`` of each split; the options as in ``PreprocessSettings``. With ``has_vocabulary``,
-        that of other data, the text may have no train. Raises ConfigError for a replacement of numbers that is no word, or a
-        length below 1."""
-        form = form or TextForm()
-        if (numbers_to := form.numbers_to) is not None and numbers_to.split() != [numbers_to]:
-            raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
-        if max_length is not None and max_length < 1:
-            raise ConfigError(f"--max-length {max_length}: 1 or more is needed")
-        self._source, self._files, self.column = source, dict(files or {}), column or TEXT
-        self._has_vocabulary = has_vocabulary
-        self._form, self._max_length = form, max_length
-        rules = form.rules
-        rules += [f"sentences of more than {max_length} words left out"] * (max_length is not None)
-        rules += [f"the column {column}"] * (column is not None)
-        if rules:
-            self.normalisation = "; ".join(rules)
-
-    @classmethod
-    def open(cls, source: Path | str | None) -> Plain:
-        return cls.of(source, {}, None)
-
-    @classmethod
-    def of(
-        cls,
-        source: Path | str | None,
-        files: Mapping[str, Sequence[Path | str]],
-        column: str | None,
         *,
         has_vocabulary: bool = False,
-    ) -> Plain:
-        """The reader of a source, or of the files of each split. Raises ConfigError: neither, or both, or no train where the
-        vocabulary is to be counted."""
+    ) -> None:
+        """Read ``source``, or the ``files`` of each split. With ``has_vocabulary``, that of other data, the text may have no
+        train. Raises ConfigError: neither, or both, or no train where the vocabulary is to be counted."""
         if files and source is not None:
             raise ConfigError(f"preprocess plain {source}: either SOURCE or --train, --valid and --test; leave one out")
         if files and "train" not in files and not has_vocabulary:
@@ -86,31 +55,42 @@ class Plain(Corpus):
                 f"--{next(iter(files))}: --train is missing; name the files of train, too, or the run or data whose words are "
                 "used: --vocabulary RUN"
             )
-        if not files:
+        if not files and source is None:
             wanted = "a text file, a pattern, a URL, or a folder, with train.txt, valid.txt and test.txt or of any text files"
-            source = require_source("plain", source, wanted)
-        return cls(source, files=files, column=column, has_vocabulary=has_vocabulary)
+            raise ConfigError(f"preprocess plain: SOURCE is missing; give {wanted}")
+        self._source, self._files, self._has_vocabulary = source, dict(files or {}), has_vocabulary
+        self.column: str = column or TEXT
+        self._form = TextForm()
+        self._max_length: int | None = None
 
     def with_rules(self, form: TextForm, max_length: int | None) -> Plain:
-        column, known = self.column if self.column != TEXT else None, self._has_vocabulary
-        return Plain(self._source, files=self._files, column=column, has_vocabulary=known, form=form, max_length=max_length)
+        """The same text in a form, without sentences of more words than ``max_length``. Raises ConfigError for a replacement of
+        numbers that is no word, or a length below 1."""
+        if (numbers_to := form.numbers_to) is not None and numbers_to.split() != [numbers_to]:
+            raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
+        if max_length is not None and max_length < 1:
+            raise ConfigError(f"--max-length {max_length}: 1 or more is needed")
+        other = copy(self)
+        other._form, other._max_length = form, max_length
+        rules = form.rules + [f"sentences of more than {max_length} words left out"] * (max_length is not None)
+        rules += [f"the column {self.column}"] * (self.column != TEXT)
+        other.normalisation = "; ".join(rules) or Corpus.normalisation
+        return other
 
     def sources(self) -> list[CorpusFile]:
-        found = self._sources()
+        place = str(self._source)
+        if self._files:
+            named = [(split, str(each)) for split in SPLITS for each in self._files.get(split, ())]
+            found = [CorpusFile(split, path) for split, each in named for path in files_of_place(each)]
+        else:
+            files = files_of_place(place)
+            splits = splits_of_folder(place, files, needs_train=not self._has_vocabulary) if is_folder(place) else []
+            found = splits or [CorpusFile(None, path) for path in files]
         if self.column != TEXT and not any(form_of(one.path.name)[1] for one in found):
             raise ConfigError(
                 f"--column {self.column}: {found[0].path} has no columns, as .jsonl and .parquet files have; leave --column out"
             )
         return found
-
-    def _sources(self) -> list[CorpusFile]:
-        if self._files:
-            named = [(split, str(place)) for split in SPLITS for place in self._files.get(split, ())]
-            return [CorpusFile(split, path) for split, place in named for path in files_of_place(place)]
-        place = str(self._source)
-        files = files_of_place(place)
-        splits = splits_of_folder(place, files, needs_train=not self._has_vocabulary) if is_folder(place) else []
-        return splits or [CorpusFile(None, path) for path in files]
 
     def is_lines(self, segmenter: Segmenter) -> bool:
         return not self._form.changes and self._max_length is None

@@ -153,8 +153,7 @@ class RecurrentStack(Encoder):
         if self.sememes is None:
             return None
         with torch.autocast(tokens.device.type, enabled=False):
-            pi: Pi = self.sememes(tokens)
-            return pi
+            return self.sememes(tokens)
 
     def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         """``forward`` with pi of (T, B) that is known already; computed from ``tokens`` otherwise."""

@@ -22,8 +22,7 @@ def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
     Its gradient is the posterior of each edge, by the backward recursion instead of back-propagation through the forward one.
     A sentence without any path has -inf, and no gradient.
     """
-    result: Tensor = _LogMarginal.apply(scores, lengths)
-    return result
+    return _LogMarginal.apply(scores, lengths)
 
 
 def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

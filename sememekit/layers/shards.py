@@ -23,8 +23,7 @@ from sememekit.ranks import Ranks
 def rows_of_ranks(tensor: Tensor) -> Sequence[int] | None:
     """Where the rows of each rank begin in the whole table of which this tensor is a shard, and where the last ones end; None
     for a tensor that is whole."""
-    bounds: Sequence[int] | None = getattr(tensor, "_rows_of_ranks", None)
-    return bounds
+    return getattr(tensor, "_rows_of_ranks", None)
 
 
 def note_rows(tensor: Tensor, bounds: Sequence[int]) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sememekit.attack import AttackResources, Document, build_candidates, build_search, read_attack_plan
 from sememekit.attack.documents import Word, match_case
-from sememekit.attack.searches.base import Search
+from sememekit.attack.searches import Search
 from sememekit.attack.space import Space
 from sememekit.config import merge_tables
 from sememekit.errors import ConfigError

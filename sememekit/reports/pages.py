@@ -17,7 +17,7 @@ from sememekit.figures import formatted
 from sememekit.files import PAGE, write_output
 from sememekit.text.scripts import EAST_ASIAN
 
-_ROW: Final = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+_ROW: Final = re.compile(r"<tr\b[^>]*>.*?</tr>", re.DOTALL)
 _CELL: Final = re.compile(r"<t[dh](?=[ >])")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

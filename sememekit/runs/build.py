@@ -176,8 +176,7 @@ def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
     other = Path(plan.run.start_from) / ENCODER if plan.run.start_from else None
     if other is not None and other.is_file():
         return other.read_bytes()
-    kept: bytes | None = variant("encoder", plan.encoder.name).keep(plan.encoder.settings, data)
-    return kept
+    return variant("encoder", plan.encoder.name).keep(plan.encoder.settings, data)
 
 
 def data_of(plan: Plan) -> PreparedData:

@@ -194,8 +194,7 @@ def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str])
     name = given.pop("name", VARIANTS["encoder"][2])
     kind = variant("encoder", name)
     where = f"{where} [encoder] of encoder {name!r}"
-    found: int | None = kind.vector_size(read_settings(kind.Settings, given, where, "encoder", homes=homes))
-    return found
+    return kind.vector_size(read_settings(kind.Settings, given, where, "encoder", homes=homes))
 
 
 def remarks_on(plan: Plan) -> tuple[str, ...]:

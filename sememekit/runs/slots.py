@@ -2,12 +2,11 @@
 
 from typing import Any, Final
 
-from sememekit.attack.candidates.base import Candidates
-from sememekit.attack.constraints import CONSTRAINTS
-from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.candidates import Candidates
+from sememekit.attack.constraints import CONSTRAINTS, Constraint
 from sememekit.attack.goals import Goal
 from sememekit.attack.plan import PARTS, RunningSettings
-from sememekit.attack.searches.base import Search
+from sememekit.attack.searches import Search
 from sememekit.config import COMMAND_SLOTS, Record, Settings, installed_variants, load_variant, nearest
 from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.errors import ConfigError

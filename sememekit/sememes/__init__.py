@@ -9,28 +9,9 @@ from sememekit.files import at_home, typed
 from sememekit.sememes.building import build_graph
 from sememekit.sememes.format_guess import likely_format
 from sememekit.sememes.graph import SememeGraph
-from sememekit.sememes.lemmas import Lemmas, open_lemmas
+from sememekit.sememes.lemmas import open_lemmas
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, LexiconReport, Sense, Side
-from sememekit.sememes.statistics import GraphStatistics, graph_statistics
-
-__all__ = [
-    "LEXICON_FORMATS",
-    "GraphStatistics",
-    "Lemmas",
-    "Lexicon",
-    "LexiconReader",
-    "LexiconReport",
-    "SememeGraph",
-    "Sense",
-    "Side",
-    "build_graph",
-    "graph_statistics",
-    "lexicon_reader",
-    "open_lemmas",
-    "open_lexicon",
-    "open_lexicons",
-    "words_of_lexicons",
-]
+from sememekit.sememes.statistics import graph_statistics
 
 LEXICON_FORMATS: dict[str, str] = {
     "open": "sememekit.sememes.formats.open_lexicon:OpenLexiconReader",

@@ -196,8 +196,7 @@ class TextClassifier(LabelPredictor):
         x_BF = functional.dropout(self.features(texts), rate, self.training)
         for layer in self.hidden:
             x_BF = functional.dropout(torch.tanh(layer(x_BF)), rate, self.training)
-        logits_BC: Tensor = self.choice(x_BF)
-        return logits_BC
+        return self.choice(x_BF)
 
     def batch_of(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]], labels: npt.NDArray[np.integer]) -> TextBatch:
         """A padded batch of B examples of N arrays of word ids, with labels (B,)."""

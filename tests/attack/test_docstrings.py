@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from sememekit.attack import AttackResources, Document, Example, Victim
-from sememekit.attack.candidates.table import TableCandidates
-from sememekit.attack.constraints.protected import Protected
+from sememekit.attack.candidates import TableCandidates
+from sememekit.attack.constraints.words import Protected
 from sememekit.attack.goals import Untargeted
 from sememekit.attack.plan import RunningSettings
-from sememekit.attack.searches.greedy import Greedy
+from sememekit.attack.searches import Greedy
 from sememekit.attack.space import Space
 
-MODULES = ("candidates.base", "constraints.base", "documents", "engine", "goals", "searches.base", "space", "victim")
+MODULES = ("candidates", "constraints", "documents", "engine", "goals", "searches", "space", "victim")
 
 
 @pytest.mark.parametrize("name", MODULES)

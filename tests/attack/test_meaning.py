@@ -21,9 +21,9 @@ from sememekit.attack import (
     words_of,
 )
 from sememekit.attack.constraints import CONSTRAINTS, PRESETS
-from sememekit.attack.constraints.protected import is_negation, is_number
+from sememekit.attack.constraints.pairs import built_in_opposites, read_pairs
+from sememekit.attack.constraints.words import is_negation, is_number
 from sememekit.attack.space import Space
-from sememekit.attack.word_pairs import built_in_opposites, read_pairs
 from sememekit.config import resources_folder
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.attacks.remarks import _part_of_speech

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+from inspect import isabstract
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from sememekit.attack import (
     build_goal,
     read_attack_plan,
 )
-from sememekit.attack.candidates import CANDIDATES
-from sememekit.attack.candidates.embedding import squared_distances
-from sememekit.attack.constraints import CONSTRAINTS
+from sememekit.attack.candidates import CANDIDATES, Candidates, squared_distances
+from sememekit.attack.constraints import CONSTRAINTS, Constraint
+from sememekit.attack.constraints.pairs import read_lists
 from sememekit.attack.resources import named_apart
+from sememekit.attack.searches import SEARCHES, Search
 from sememekit.attack.space import Space
-from sememekit.attack.word_pairs import read_lists
 from sememekit.config import load_variant
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.attacks.running import frequent_words
@@ -59,13 +60,15 @@ def test_replacement_in_raw_text_keeps_case_and_marks() -> None:
     assert space.text(row) == ("Fine NICE good-ish, a okay movie.", "Quite dull?")
 
 
-@pytest.mark.parametrize("table", [CANDIDATES, CONSTRAINTS])
-def test_the_tables_name_what_is_there(table: dict[str, str]) -> None:
-    folder = Path(__file__).parents[2] / "sememekit" / next(iter(table.values())).split(":")[0].split(".")[1]
-    kind = next(iter(table.values())).split(".")[2]
-    files = {path.stem for path in (folder / kind).glob("*.py")} - {"__init__", "base"}
-    assert files == {target.split(":")[0].split(".")[-1] for target in table.values()}
-    assert all(load_variant(kind, name, table) for name in table)
+@pytest.mark.parametrize(("base", "table"), [(Candidates, CANDIDATES), (Constraint, CONSTRAINTS), (Search, SEARCHES)])
+def test_the_tables_name_what_is_there(base: type, table: dict[str, str]) -> None:
+    named = {load_variant("part", name, table) for name in table}
+
+    def below(kind: type) -> set[type]:
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    ours = {kind for kind in below(base) if kind.__module__.startswith("sememekit.attack.")}
+    assert {kind for kind in ours if not isabstract(kind)} == named
 
 
 def test_files_of_one_name_keep_their_hashes(tmp_path: Path) -> None:
@@ -95,7 +98,7 @@ def test_neighbours_are_by_squared_distance(tmp_path: Path) -> None:
         plan = plan_of(candidates={"name": "embedding", "path": str(path), "delta": 0.5, **settings})
         candidates = build_candidates(plan, AttackResources(known, (), ("text",)))
         found = candidates.table([*vectors, "absent"])
-        assert len(candidates.sources()["v.txt"]) == 64
+        assert len(candidates.hashes["v.txt"]) == 64
         return {word: others for word, others in found.items() if others}
 
     # |a - b|^2 = 0.36 and |a - d|^2 = 0.4225 are below 0.5, though |a - d| = 0.65 is not; c is nearest to a.
@@ -175,7 +178,7 @@ def test_a_list_of_lemmas_of_another_form_is_refused_and_wordnet_is_one(tmp_path
     for words, known in ((["dogs", "animals"], RESOURCES), (["dogs"], AttackResources(None, ("animals", "dogs"), ("text",)))):
         candidates = build_candidates(plan_of(candidates=settings), known)
         assert candidates.table(words)["dogs"] == ("animals",), "a form among the texts, or the words of the victim"
-        assert candidates.sources().keys() == {"table:lexicon.tsv", "wordnet:wordnet"}
+        assert candidates.hashes.keys() == {"table:lexicon.tsv", "wordnet:wordnet"}
     assert build_candidates(plan_of(candidates=settings), RESOURCES).table(["dogs"]) == {"dogs": ()}, "no form of 'animal'"
     constraint = {"part_of_speech": {"sources": settings["sources"], "lemmas": f"wordnet:{folder}"}}
     (kept,) = build_constraints(plan_of(constraints=constraint), RESOURCES)

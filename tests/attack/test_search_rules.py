@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from sememekit.attack import Document
-from sememekit.attack.searches.base import Search
-from sememekit.attack.searches.beam import Beam
-from sememekit.attack.searches.greedy import Greedy
-from sememekit.attack.searches.pso import ParticleSwarm
-from sememekit.attack.searches.random_search import RandomSearch
+from sememekit.attack.searches import Beam, Greedy, ParticleSwarm, RandomSearch, Search
 from sememekit.attack.space import Rows, Space
 from tests.attack.toys import TABLE
 

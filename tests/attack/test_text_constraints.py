@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sememekit.attack import AttackResources, Document, build_constraints, read_attack_plan
-from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.constraints import Constraint
 from sememekit.attack.space import Rows, Space
 from sememekit.errors import ConfigError
 from tests.attack.toys import EXAMPLES, RESOURCES, TABLE, Counting, make_attack
@@ -56,7 +56,7 @@ def test_similarity_is_the_cosine_of_the_sums_of_word_vectors(tmp_path: Path) ->
         lost = Space.open(Document.read(("good unheard",)), {"unheard": ("fine",)})
         assert left(lost, constraint) == ({"unheard": ("fine",)} if each == -1.0 else {}), "how near fine is nobody knows"
     (constraint,) = parts(known, similarity={"path": str(tmp_path / "v.txt"), "least": (one + both) / 2})
-    assert constraint.sources().keys() == {"v.txt"}
+    assert constraint.hashes.keys() == {"v.txt"}
     assert constraint.told.startswith("similarity: cosine of the text before and after at least 0.85")
     for text in ("unheard , unseen", "unheard"):
         lost = Space.open(Document.read((text,)), {"unheard": ("film",)})
@@ -192,7 +192,7 @@ def test_part_of_speech_is_kept_where_the_lexicon_knows_it(tmp_path: Path) -> No
     assert (found["plot"], found["bad"]) == (("shoot",), ("film",))
     (inflected,) = parts(part_of_speech={**sources, "lemmas": str(tmp_path / "forms.txt")})
     assert left(space, inflected)["films"] == ("movies",)
-    assert inflected.sources().keys() == {"table:l.tsv", "forms.txt"}
+    assert inflected.hashes.keys() == {"table:l.tsv", "forms.txt"}
     assert constraint.told == "part of speech kept where known: table:l.tsv"
     (unknowing,) = parts(part_of_speech={})
     assert (left(space, unknowing), unknowing.told) == (table, "")

@@ -18,13 +18,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sememekit.analysis.written_texts import compare_texts
-from sememekit.attack.candidates.table import TableCandidates
-from sememekit.attack.constraints.stop_words import StopWords
+from sememekit.attack.candidates import TableCandidates
+from sememekit.attack.constraints.pairs import read_pairs
+from sememekit.attack.constraints.words import StopWords
 from sememekit.attack.examples import read_examples
 from sememekit.attack.folder import AttackFolder, whole_results
 from sememekit.attack.plan import is_attack, read_attack_plan
 from sememekit.attack.resources import AttackResources
-from sememekit.attack.word_pairs import read_pairs
 from sememekit.commands.attack import compare
 from sememekit.commands.preprocess import preprocess
 from sememekit.config.recipes import load_recipe

@@ -137,7 +137,7 @@ def test_candidates_become_a_transformation(package: None, table: str) -> None:
 
 
 def test_lexicons_are_read_once_for_given_texts(package: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sememekit.attack.candidates.sememe import SememeCandidates
+    from sememekit.attack.candidates import SememeCandidates
 
     asked: list[list[str]] = []
     whole = SememeCandidates.table

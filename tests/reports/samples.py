@@ -26,6 +26,7 @@ from sememekit.analysis.explanations.words import Explanation
 from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.attack import ExampleResult
+from sememekit.attack.ratings import ANSWERS, Item
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.claims.verdict import ClaimResult
 from sememekit.reports import (
@@ -121,7 +122,11 @@ def _metrics() -> list[dict[str, Any]]:
 
 def pages() -> dict[str, str]:
     """Name of a template -> a page that it gives."""
-    return {name: page for name, (_, page) in drawn().items()}
+    found = {name: page for name, (_, page) in drawn().items()}
+    results = [filled(ExampleResult, adversarial=(LONG, LONG)) for _ in range(2)]
+    items = [Item(f"item-{LONG}-{number}", result, bool(number)) for number, result in enumerate(results)]
+    sheet = templates.render("ratings", items=items, answers=ANSWERS, labels=("for", "against"), key="attack")
+    return found | {"ratings": sheet}
 
 
 @cache

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sememekit.attack.constraints.base import Check, Constraint, TextConstraint
-from sememekit.attack.resources import AttackResources, SentenceNats
+from sememekit.attack.constraints import Check, Constraint, TextConstraint
 from sememekit.attack.space import Rows, Space
-from sememekit.errors import ConfigError
 
 _ROUNDING: Final = 1e-6
 """Nats of a prediction that differ by less are equal: the last bits depend on what else is in the batch."""
@@ -36,14 +34,7 @@ class LanguageModelConstraint(Constraint):
 
     settings: LanguageModelConstraint.Settings
 
-    @classmethod
-    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
-        if not language_model:
-            raise _missing("language_model")
-
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
-        self._nats = _model(resources, "language_model")
+    asks_model_as: ClassVar[str] = "language_model"
 
     def narrow(self, space: Space) -> Space:
         keep = self.settings.keep
@@ -51,7 +42,7 @@ class LanguageModelConstraint(Constraint):
         sentences = [_sentence(space, number, {number: other}) for number in crowded for other in space.substitutes[number]]
         if not sentences:
             return space
-        nats = np.array([sum(of_words) for of_words in self._nats(sentences)])
+        nats = np.array([sum(of_words) for of_words in _nats(self, sentences)])
         found, begin = list(space.substitutes), 0
         for number in crowded:
             here = nats[begin : begin + len(found[number])]
@@ -74,14 +65,7 @@ class Perplexity(TextConstraint):
 
     settings: Perplexity.Settings
 
-    @classmethod
-    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
-        if not language_model:
-            raise _missing("perplexity")
-
-    def __init__(self, settings: Settings, resources: AttackResources) -> None:
-        super().__init__(settings, resources)
-        self._nats = _model(resources, "perplexity")
+    asks_model_as: ClassVar[str] = "perplexity"
 
     @property
     def told(self) -> str:
@@ -111,18 +95,14 @@ class Perplexity(TextConstraint):
 
     def _means(self, sentences: list[list[str]]) -> list[float]:
         """Mean nats of the predictions of each sentence; 0 for one without any."""
-        found = self._nats(sentences) if sentences else []
+        found = _nats(self, sentences)
         return [sum(nats) / len(nats) if nats else 0.0 for nats in found]
 
 
-def _model(resources: AttackResources, name: str) -> SentenceNats:
-    if resources.sentence_nats is None:
-        raise _missing(name)
-    return resources.sentence_nats
-
-
-def _missing(name: str) -> ConfigError:
-    return ConfigError(f"[constraints.{name}] needs a language model: name its run folder with --lm RUN")
+def _nats(part: Constraint, sentences: list[list[str]]) -> list[list[float]]:
+    """Nats of the predictions of each sentence."""
+    assert part.resources.sentence_nats is not None
+    return part.resources.sentence_nats(sentences) if sentences else []
 
 
 def _sentence(space: Space, number: int, changes: Mapping[int, str]) -> list[str]:

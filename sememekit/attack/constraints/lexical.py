@@ -9,9 +9,9 @@ from typing import Any, final
 
 from pydantic import Field
 
-from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.constraints import Constraint
 from sememekit.attack.documents import Document
-from sememekit.attack.resources import AttackResources, named_apart
+from sememekit.attack.resources import AttackResources, hashes_of
 from sememekit.attack.space import Space
 from sememekit.sememes import Lexicon, Sense
 from sememekit.sememes.substitutes import Inflections
@@ -35,8 +35,7 @@ class LexicalConstraint(Constraint):
         super().__init__(settings, resources)
         self._lexicons = resources.lexicons(settings.sources)
         self._inflections = Inflections.open(settings.lemmas) if settings.lemmas else None
-        forms = [] if self._inflections is None else [(self._inflections.source, self._inflections.sha256)]
-        self.hashes = named_apart([*((lexicon.name, lexicon.sha256) for lexicon in self._lexicons), *forms])
+        self.hashes = hashes_of(self._lexicons, self._inflections)
         self._known: dict[str, tuple[frozenset[Any], ...]] = {}
 
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import final
 
 from pydantic import Field
 
-from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.constraints import Constraint
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Space
 from sememekit.errors import ConfigError

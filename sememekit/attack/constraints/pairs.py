@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+import hashlib
+from collections.abc import Iterable, Mapping
+from itertools import product
+from pathlib import Path
+from typing import ClassVar, final
 
-from sememekit.attack.constraints.base import Constraint
-from sememekit.attack.resources import AttackResources
+from sememekit.attack.constraints import Constraint
+from sememekit.attack.resources import AttackResources, built_in_lines, named_apart
 from sememekit.attack.space import Space
-from sememekit.attack.word_pairs import built_in_opposites, read_lists
-from sememekit.errors import ConfigError
+from sememekit.errors import DataError
+from sememekit.files import at_home, decode, read_bytes
 from sememekit.sememes.wordnet import read_wordnet
+
+Pairs = frozenset[frozenset[str]]
+"""Unordered pairs of two different words in lower case."""
+
+_PREFIX = "en_"
+
+
+def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
+    """Two words a line with white space between, as the public constraint lists of counter-fitting (Mrksic et al. 2016).
+
+    A prefix ``en_`` of both words is taken off; blank lines and lines that begin with ``#`` are passed over. Gives the pairs
+    and the SHA-256 of the file; a DataError says ``what`` the list is of, and names the line.
+    """
+    data = read_bytes(path, refuse := lambda why: DataError(f"{what} {why}"))
+    text = decode(data, path, refuse)
+    found = set()
+    for number, line in enumerate(text.split("\n"), start=1):
+        words = line.lower().split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != 2:
+            raise DataError(f"{what} {path}:{number}: {len(words)} words; a line holds two with a blank or TAB between")
+        if all(word.startswith(_PREFIX) and word != _PREFIX for word in words):
+            words = [word.removeprefix(_PREFIX) for word in words]
+        if words[0] != words[1]:
+            found.add(frozenset(words))
+    if not found:
+        raise DataError(f"{what} {path}: holds no pair of words")
+    return frozenset(found), hashlib.sha256(data).hexdigest()
+
+
+def read_lists(files: Iterable[str], what: str) -> tuple[set[frozenset[str]], dict[str, str]]:
+    """The pairs of several lists, and name -> SHA-256 of each, as ``named_apart`` has them."""
+    paths = [at_home(file) for file in files]
+    read = [read_pairs(path, what) for path in paths]
+    hashes = named_apart((path.name, digest) for path, (_, digest) in zip(paths, read, strict=True))
+    return {pair for pairs, _ in read for pair in pairs}, hashes
+
+
+def built_in_opposites() -> Pairs:
+    """All pairs of our own short list, ``resources/attack/opposites.txt``."""
+    sides = [[side.split() for side in line.split("|")] for line in built_in_lines("opposites")]
+    return frozenset(frozenset(pair) for left, right in sides for pair in product(left, right) if pair[0] != pair[1])
 
 
 @final
@@ -60,10 +107,9 @@ class Paraphrases(Constraint):
 
     settings: Paraphrases.Settings
 
-    @classmethod
-    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
-        if not settings.files:
-            raise ConfigError("[constraints.paraphrases] needs a list of two words a line: name it with --paraphrases FILE")
+    required: ClassVar[Mapping[str, str]] = {
+        "files": "[constraints.paraphrases] needs a list of two words a line: name it with --paraphrases FILE"
+    }
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sememekit.attack.constraints.base import Check, TextConstraint
+from sememekit.attack.constraints import Check, TextConstraint
 from sememekit.attack.resources import AttackResources
 from sememekit.attack.space import Rows, Space
-from sememekit.errors import ConfigError
 from sememekit.files import at_home
 from sememekit.text.vectors import read_vectors
 
@@ -40,10 +40,9 @@ class Similarity(TextConstraint):
 
     settings: Similarity.Settings
 
-    @classmethod
-    def check_settings(cls, settings: Any, *, language_model: bool) -> None:
-        if not settings.path:
-            raise ConfigError("[constraints.similarity] needs word vectors: name their file with --vectors FILE")
+    required: ClassVar[Mapping[str, str]] = {
+        "path": "[constraints.similarity] needs word vectors: name their file with --vectors FILE"
+    }
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)

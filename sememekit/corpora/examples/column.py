@@ -38,11 +38,6 @@ class ColumnCorpus(Corpus):
         self.proportions = examples.proportions
         self.cuts_latin = examples.cuts_latin
 
-    @classmethod
-    def open(cls, source: Path | None) -> Corpus:
-        """Not in use: ``open_corpus`` makes it of a corpus of examples."""
-        raise ConfigError("a column is that of a set of examples")
-
     def sources(self) -> list[CorpusFile]:
         return self._examples.sources()
 

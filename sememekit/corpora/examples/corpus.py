@@ -85,11 +85,6 @@ class ExampleCorpus(Corpus):
         self._held_out: set[bytes] = set()
         self._marks = re.compile(f"({'|'.join(map(re.escape, kind.marks))})") if kind.marks else None
 
-    @classmethod
-    def open(cls, source: Path | None) -> Corpus:
-        """Not in use: ``open_corpus`` makes a corpus of examples."""
-        raise ConfigError("a corpus of examples is opened by its set")
-
     def take_labels(self, labels: Sequence[str], of: str) -> None:
         """Allow the labels of other data and no others, where neither the set nor a training split says which there are.
 
@@ -137,19 +132,16 @@ class ExampleCorpus(Corpus):
                     _Part(split, _beside(target, split, "labels"), _beside(target, split, "references"), counts[split])
                 )
         smallest = StratifiedDivision(self.proportions, 0).smallest
+        why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
+        why = f" ({why})" if why else ""
         if source.split is None and (sum(counts.values()) < smallest or not counts["train"]):
-            why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
             raise DataError(
-                f"{source.path}: {sum(counts.values())} examples are too few to divide{f' ({why})' if why else ''}; give "
-                "--valid and --test files"
+                f"{source.path}: {sum(counts.values())} examples are too few to divide{why}; give --valid and --test files"
             )
         if source.split in (None, "train"):
             self._frozen = self._frozen or source.path == (self._files.get("train") or self._files[None])[-1]
         if source.split is not None and not counts[source.split]:
-            why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
-            raise DataError(
-                f"{source.path}: no examples are left for the split {source.split!r}" + (f" ({why})" if why else "")
-            )
+            raise DataError(f"{source.path}: no examples are left for the split {source.split!r}{why}")
         digest = plain[0].sha256 if len(plain) == 1 else hashlib.sha256("".join(p.sha256 for p in plain).encode()).hexdigest()
         return Unpacked(target, sum(found.bytes for found in plain), digest, end, text_digest.hexdigest())
 
@@ -271,22 +263,22 @@ class ExampleCorpus(Corpus):
             yield split, row
 
     def _hold_out(self, files: Sequence[Opened], faults: FaultCounter) -> None:
-        """Know the rows of valid and test of one file that is divided, before those of train come, in a pass of its own."""
-        counter = FaultCounter(faults.policy)
-        left_out, self._left_out = self._left_out, Counter()
-        rows = self._checked(self.kind.rows(files, None, counter, Counter()), files, counter)
-        for row, split in zip(rows, self._division(files, faults), strict=False):
+        """Know the rows of valid and test of one file that is divided, before those of train come."""
+        for row, split in zip(self._first_pass(files, faults), self._division(files, faults), strict=False):
             if split != "train":
                 self._held_out.add(_key(row))
+
+    def _first_pass(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[Row]:
+        """The rows of one file in a pass of its own, in which nothing is counted."""
+        counter = FaultCounter(faults.policy)
+        left_out, self._left_out = self._left_out, Counter()
+        yield from self._checked(self.kind.rows(files, None, counter, Counter()), files, counter)
         self._left_out = left_out
 
     def _division(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[str]:
         """The split of each row of one file. In order, rows are counted in a first pass."""
         if self.kind.in_order:
-            counter = FaultCounter(faults.policy)
-            left_out, self._left_out = self._left_out, Counter()
-            count_rows = sum(1 for _ in self._checked(self.kind.rows(files, None, counter, Counter()), files, counter))
-            self._left_out = left_out
+            count_rows = sum(1 for _ in self._first_pass(files, faults))
             ends = [round(count_rows * sum(self.proportions[:end]) / sum(self.proportions)) for end in (1, 2, 3)]
             starts = [0, *ends[:-1]]
             return chain.from_iterable(repeat(split, b - a) for split, a, b in zip(SPLITS, starts, ends, strict=True))

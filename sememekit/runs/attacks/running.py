@@ -97,9 +97,7 @@ class AttackParts(NamedTuple):
             "victim": self.named.identity,
             "data": self.data._asdict(),
             "candidates": self.sources,
-            "constraints": named_apart(
-                dict.fromkeys(pair for part in self.engine.constraints for pair in part.sources().items())
-            ),
+            "constraints": named_apart(dict.fromkeys(pair for part in self.engine.constraints for pair in part.hashes.items())),
             "segmentation": self.named.cut_by,
             **({"unread": list(self.unread)} if self.unread[0] else {}),
             **({"segmentation_weights": cut.weights} if isinstance(cut := self.named.cut, LatticeCutter) else {}),
@@ -140,7 +138,7 @@ def attack_parts(
         named.reads,
     )
     progress("substitutes", len(substitutes), len(substitutes))
-    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.sources())
+    return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.hashes)
 
 
 @dataclass(frozen=True)

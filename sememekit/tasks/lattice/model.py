@@ -212,8 +212,7 @@ class Lattice(SentencePredictor):
         before = torch.cat([mark, batch.tokens[:-1]])
         x = vectors.windows[:, 0][torch.searchsorted(batch.words, before)]
         x = shared_dropout(x, self.settings.input_dropout, self.training, (0,))
-        hidden: Tensor = self.encoder(x, before, self.encoder.start(before.shape[1])).hidden
-        return hidden
+        return self.encoder(x, before, self.encoder.start(before.shape[1])).hidden
 
     def _states(self, batch: LatticeBatch, vectors: BatchVectors) -> NodeStates:
         """The states of the nodes, the start mark read and nothing else."""

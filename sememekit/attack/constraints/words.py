@@ -1,41 +1,49 @@
-"""Protected words: punctuation, numbers and negations are not replaced."""
+"""Words that are neither replaced nor put in: function words; punctuation, numbers and negations."""
 
 from __future__ import annotations
 
 from typing import Final, final
 
-from sememekit.attack.constraints.base import Constraint
+from sememekit.attack.constraints import Constraint
+from sememekit.attack.resources import AttackResources, built_in_lines
 from sememekit.attack.space import Space
+from sememekit.errors import DataError
+from sememekit.files import at_home, read_text
 
-NEGATIONS: Final = frozenset(
-    """
-    no not n't ca wo sha ai never none nobody nothing nowhere neither nor without hardly scarcely barely cannot
-    don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't haven't hasn't hadn't ain't
-    非 别 勿 莫 毋 弗 甭 否 否则 休想 并非 绝非 决非 非但 非得 请勿 切勿 切莫 毋庸 莫如 莫若 难免 难于 别无选择 别无他法
-    爱莫能助 无可奈何 束手无策 无言以对 走投无路 力不从心 毋庸置疑 不由自主 迫不得已 并没有
-    """.split()  # noqa: SIM905
-)
-"""Negations in lower case; ``ca``, ``wo``, ``sha`` and ``ai`` are what tokenizers leave of can't, won't, shan't and ain't."""
+
+def _listed(name: str) -> frozenset[str]:
+    return frozenset(word for line in built_in_lines(name) for word in line.split())
+
+
+NEGATIONS: Final = _listed("negations")
 _NEGATING: Final = frozenset("没未无")
 """Chinese negations that also begin or end words of at most three characters: 没法, 尚未, 无从."""
-NUMBERS: Final = frozenset(
-    """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half
-    once twice first second third fourth fifth sixth seventh eighth ninth tenth double triple single
-    hundreds thousands millions billions dozens
-    """.split()  # noqa: SIM905
-)
-DATES: Final = frozenset(
-    """
-    january february april june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday
-    mondays tuesdays wednesdays thursdays fridays saturdays sundays
-    正月 元月 腊月 周日 周末 星期日 星期天 礼拜日 礼拜天
-    """.split()  # noqa: SIM905
-)
-"""Months and days of the week but march and may, which are also a verb and an auxiliary."""
+NUMBERS: Final = _listed("numbers")
+DATES: Final = _listed("dates")
 _CHINESE_DIGITS: Final = frozenset("零〇一二两三四五六七八九十百千万亿半几第")
+
+
+@final
+class StopWords(Constraint):
+    """Words of a list are never touched, and never put in: closed-class words of English and Chinese, or those of a file."""
+
+    class Settings(Constraint.Settings):
+        file: str = ""
+        """A word a line; empty for the lists of English and Chinese."""
+
+    settings: StopWords.Settings
+
+    def __init__(self, settings: Settings, resources: AttackResources) -> None:
+        super().__init__(settings, resources)
+        if settings.file:
+            text = read_text(at_home(settings.file), lambda why: DataError(f"stop words {why}"))
+            self._words = frozenset(text.lower().split())
+        else:
+            self._words = _listed("stop-words")
+
+    def narrow(self, space: Space) -> Space:
+        words = self._words
+        return space.filtered(lambda word, other: other.lower() not in words, may_change=lambda word: word.lower() not in words)
 
 
 @final
