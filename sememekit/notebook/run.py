@@ -25,8 +25,11 @@ _KINDS: Final[dict[Kind, str]] = {
     "texts": "a model of headlines or dialogue",
     "lattices": "a lattice model",
     "words": "a model that predicts words",
+    "cloze": "a cloze model",
 }
 """Kinds of runs that methods tell apart, in the order in which they are asked for."""
+
+_EXPLAINED: Final[tuple[Kind, ...]] = ("labels", "texts", "lattices", "words")
 
 Lines = str | Iterable[str]
 """A text with a sentence or paragraph a line, or its lines."""
@@ -148,7 +151,7 @@ class Run(OpenRun):
         from sememekit.analysis.explanations.written_text import explain_writing
         from sememekit.reports import explanation, labels, lattice, written_explanation
 
-        kind = self._kind("explain", *_KINDS)
+        kind = self._kind("explain", *_EXPLAINED)
         _check_texts("explain", "a string for each text", text, *others)
         more = [_of_lattices] if kind == "lattices" else []
         asked = {name: options[name] for name in ("embeddings",) if more and name in options}
@@ -180,7 +183,7 @@ class Run(OpenRun):
         """
         from sememekit.analysis.senses.tagging import header_of, tag
 
-        given = self._checked("tag", self._kind("tag", "words"), options, tag)
+        given = self._checked("tag", self._kind("tag", "words", "cloze"), options, tag)
         rows = [*tag(self, _lines("tag", text), **given)]
         cells: list[tuple[Any, ...]] = []
         for row in rows:
@@ -301,7 +304,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
     "tag": frozenset({"words"}),
-    "explain": frozenset(_KINDS),
+    "explain": frozenset(_EXPLAINED),
     "segment": frozenset({"lattices"}),
     "generate": frozenset({"words", "texts"}),
     "predict": frozenset({"labels"}),

@@ -371,6 +371,7 @@ _OTHER_COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
     "lattices": ("segment --model RUN", "explain RUN TEXT"),
     "labels": ("predict RUN", "compare RUN RUN2", "analyze RUN RUN2"),
     "texts": ("generate RUN",),
+    "cloze": ("tag RUN",),
 }
 
 

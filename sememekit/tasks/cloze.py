@@ -28,13 +28,15 @@ class Cloze(RunningText):
     >>> log_probs_TBV = model.decoder.log_probs(hidden_TBH)
 
     The context of word t is [output of the forward encoder after word t - 1; output of the backward one after word t + 1], with
-    zeros at the ends of a segment; both are the encoder of the plan, with weights of their own. Segments are read one by one: no state is carried. Products of these probabilities are no
-    probability of a text, so the metric is the pseudo-perplexity exp(mean -log p), which is not comparable with a perplexity.
+    zeros at the ends of a segment. Both are the encoder of the plan, with weights of their own, and carry no state from segment
+    to segment. The product of these probabilities is no probability of the text, so the metric is the pseudo-perplexity
+    exp(mean -log p), which cannot be compared with a perplexity.
     """
 
     kind: ClassVar[Kind] = "cloze"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"cloze"})
     summary, trained_by = "a model that predicts a word from both its sides", "cloze"
+    left_to_right: ClassVar[bool] = True
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("pseudo_perplexity", lower_is_better=True)
 
     def __init__(
