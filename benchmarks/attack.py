@@ -44,7 +44,7 @@ from sememekit.attack.space import Space
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
 from sememekit.runs.classifier import load_classifier
-from sememekit.tasks.classification import SingleTextClassifier
+from sememekit.tasks.classifier import SingleTextClassifier
 from sememekit.text.vocabulary import Vocabulary
 
 SHARE_OF_SINGLE = 16

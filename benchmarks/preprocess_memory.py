@@ -23,7 +23,7 @@ import numpy as np
 
 CHILD = """
 import json, resource, sys
-from sememekit.commands.preprocess import preprocess
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 if __name__ == "__main__":
     report = preprocess("plain", sys.argv[1], sys.argv[2], PreprocessSettings(min_count=5, workers=int(sys.argv[3])))

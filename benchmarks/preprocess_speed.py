@@ -28,7 +28,7 @@ from sememekit.sememes import words_of_lexicons
 
 CHILD = """
 import json, resource, sys, time
-from sememekit.commands.preprocess import preprocess
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 times = {}
 def told(stage, done, total):

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.files import replace_file, to_json
+from sememekit.jobs.build_sememe_graph import build_sememe_graph
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 
 LINES: Final = {10_000: 360, 30_000: 1_080, 75_000: 2_700, 150_000: 5_400, 300_000: 10_800, 735_000: 26_386}

@@ -1,15 +1,14 @@
 """Language models that know what words are made of: sememes inside encoders, output layers and lattices.
 
-    from sememekit import load_run, nn
+    from sememekit import load_run, nn, train
+    train(table, "runs/sdlm")                       # a model, from a table of settings
     load_run("runs/sdlm").next_words("去年 美国")    # a trained run in a notebook
     nn.SememeSoftmax(512, senses)                   # the output layer, in a model of your own
 
 The names below are imported when they are first used, so that ``import sememekit`` brings neither torch nor numpy.
 """
 
-import sys as _sys
 from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
 
 __version__ = "0.1.0"
 
@@ -21,6 +20,7 @@ _PLACES = {
     "MoS": "decoders.mos",
     "MoSSDLM": "decoders.mos_sdlm",
     "PreparedData": "data.prepared",
+    "PreprocessSettings": "prepare.settings",
     "Resources": "decoders.base",
     "Run": "notebook.run",
     "SDLM": "decoders.sdlm",
@@ -28,14 +28,19 @@ _PLACES = {
     "SememeGraph": "sememes",
     "SememekitError": "errors",
     "Vocabulary": "text.vocabulary",
-    "attack": "notebook.attacks",
+    "attack_classifier": "notebook.attacks",
     "build_graph": "sememes",
+    "build_sememe_graph": "jobs.build_sememe_graph",
+    "compare": "analysis.compare_runs",
+    "evaluate": "analysis.evaluate",
     "explain": "notebook.run",
     "load_run": "notebook.run",
     "nn": "",
     "open_lexicon": "sememes",
+    "preprocess": "jobs.preprocess",
+    "train": "jobs.train",
 }
-"""Public name -> where it is defined, or nothing for a package; ``__init__.pyi`` says the same to type checkers."""
+"""Public name -> where it is defined; nothing for a package. ``__init__.pyi`` says the same to type checkers."""
 
 __all__ = [
     "DECODERS",
@@ -46,18 +51,24 @@ __all__ = [
     "MoS",
     "MoSSDLM",
     "PreparedData",
+    "PreprocessSettings",
     "Resources",
     "Run",
     "SelfOrganized",
     "SememeGraph",
     "SememekitError",
     "Vocabulary",
-    "attack",
+    "attack_classifier",
     "build_graph",
+    "build_sememe_graph",
+    "compare",
+    "evaluate",
     "explain",
     "load_run",
     "nn",
     "open_lexicon",
+    "preprocess",
+    "train",
 ]
 
 
@@ -70,19 +81,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
-
-
-class _Package(_ModuleType):
-    """``sememekit.attack`` is the function. The package of the same name, which imports write over it, is ``from
-    sememekit.attack import ...`` as before."""
-
-    @property
-    def attack(self) -> object:
-        return __getattr__("attack")
-
-    @attack.setter
-    def attack(self, package: object) -> None:
-        """Leave the function where it is."""
-
-
-_sys.modules[__name__].__class__ = _Package

@@ -43,3 +43,18 @@ def percent_interval(
     """
     shown = percent(share, digits, sign, unit=unit)
     return shown if low is None or high is None else f"{shown} ({percent_limits(low, high, digits, sign)})"
+
+
+def format_value(value: object) -> str:
+    """A value with thousands separators, or with four significant digits."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.2f}" if 100 <= abs(value) < 1e9 else f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {format_value(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(format_value(item) for item in value)
+    return str(value)

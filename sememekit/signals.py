@@ -1,6 +1,13 @@
-"""Signals that ask a long command to stop: it writes a checkpoint and exits with code 75, and ``--resume`` continues it.
+"""Signals that ask a long command to stop: it writes a checkpoint, and ``--resume`` continues it. No heavy import here, so that
+a command can listen before it loads torch. Exit codes of the program:
 
-No heavy import here, so that a command can listen before it loads torch.
+==== ==========================================================================
+0    done
+1    an error that the user can fix, or a bug of ours, which says so
+2    a command line that we do not understand
+75   stopped by a signal, with a checkpoint to resume from
+130  interrupted from the keyboard, with nothing to resume
+==== ==========================================================================
 """
 
 import signal
@@ -10,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
+
+FAILED, USAGE, STOPPED, INTERRUPTED = 1, 2, 75, 130
 
 STOPPING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
 """Sent by a scheduler, by Ctrl-C, by a terminal that was closed, and as Slurm's early warning."""

@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
+from sememekit.jobs.train import train
 from sememekit.training import Report, StepReport
 from tests.small_examples import ExamplePlace
 from tests.small_pairs import PairPlace

@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
+from sememekit.jobs.preprocess import preprocess
 
 SUBJECTS = ("a man", "the girl", "two dogs")
 VERBS = ("sleeps", "runs", "doesn't eat")

@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.config import load_variant
 from sememekit.corpora.examples.pairs import FilePairs
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.runs.build import build_task, clusters_of
 from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, build_graph

@@ -6,10 +6,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.config import load_variant
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import build_graph
 from sememekit.tasks.language_model import LanguageModel

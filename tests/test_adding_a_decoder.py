@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
+from sememekit.jobs.train import train
 from sememekit.tasks.language_model import LanguageModel
 from tests.decoders import test_contract
 from tests.small_run import Place

@@ -39,8 +39,9 @@ ROOMS = {
     "runs": 8,
     "analysis": 9,
     "reports": 10,
-    "commands": 11,
+    "jobs": 11,
     "notebook": 11,
+    "commands": 12,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 

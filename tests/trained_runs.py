@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.train import train
+from sememekit.jobs.train import train
 from sememekit.training import RunFolder
 from tests.small_pairs import PairPlace, learned_run
 from tests.small_run import Place

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sememekit.claims.claims import claims_folder
-from sememekit.commands.reproduce import judged
+from sememekit.jobs.reproduce import judged
 from sememekit.reports.ledger import COLUMNS, row
 from sememekit.reports.ledger import table as markdown_table
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_contexts
-from sememekit.analysis.signatures import perplexity_signature
+from sememekit.analysis.scored_runs import perplexity_signature
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError

@@ -16,7 +16,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.figures import percent
 from sememekit.measure.classes import Accuracy, accuracy_of
-from sememekit.measure.rates import wilson_interval
+from sememekit.measure.intervals import wilson_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import OfRun, Run, Which

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from sememekit.config import Record
+from sememekit.decoders.base import Clustered
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.writing import predictor
@@ -56,13 +57,12 @@ def clusters(
     """
     loaded = Run.open(run, which=which, device="cpu")
     decoder = predictor(loaded.task, "clusters").decoder
-    found = decoder.clusters()
-    if found is None:
+    if not isinstance(decoder, Clustered):
         raise ConfigError(
             f"clusters: the decoder {loaded.plan.table()['decoder']['name']!r} of {run} does not divide words into clusters; "
             f"'self_organized' and 'class_hsm' do"
         )
-    vocabulary, cluster_of = loaded.vocabulary, found.numpy()
+    vocabulary, cluster_of = loaded.vocabulary, decoder.clusters().numpy()
     unknown = [word for word in words if word not in vocabulary]
     if unknown:
         raise DataError(

@@ -9,8 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.scored_runs import TextReading, open_texts, score_texts
-from sememekit.analysis.signatures import of_text
+from sememekit.analysis.scored_runs import TextReading, of_text, open_texts, score_texts
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.figures import percent
@@ -22,10 +21,10 @@ from sememekit.measure.intervals import (
     Interval,
     combined,
     from_draws,
+    rate_difference,
     resampled_ratios,
     seed_difference,
 )
-from sememekit.measure.rates import rate_difference
 from sememekit.measure.sides import SCALES, Scale, at_equal_budget
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
@@ -140,7 +139,7 @@ def runs_of(side: str) -> list[Path]:
     return seeds
 
 
-def compare_runs(
+def compare(
     sides: Sequence[str],
     *,
     split: str = "test",

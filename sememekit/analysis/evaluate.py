@@ -1,23 +1,26 @@
-"""``sememekit eval``: the metrics of a task, with ROUGE or BLEU of what a beam search finds for models that write texts."""
+"""``sememekit eval``: the metrics of a task, of one run or of a folder of seeds; ROUGE or BLEU of what a beam search finds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import ConfigDict, Field, SerializeAsAny, SerializerFunctionWrapHandler, model_serializer
 
-from sememekit.analysis.signatures import label_signature, perplexity_signature
-from sememekit.analysis.written_texts import write_texts_file
+from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
+from sememekit.analysis.scored_runs import check_comparable, label_signature, of_text, perplexity_signature
+from sememekit.analysis.written_texts import Score, Scores, write_texts_file
 from sememekit.config import Record
 from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
-from sememekit.errors import ConfigError
+from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.classes import Accuracy
 from sememekit.measure.intervals import Estimate, interval
 from sememekit.measure.rouge import METRICS, rouge
 from sememekit.measure.scored import tallies
+from sememekit.measure.sides import SCALES
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.writing import describe_search, search_of, words_read
@@ -27,30 +30,10 @@ from sememekit.tasks.headline import rouge_settings
 from sememekit.tasks.scoring import PAIRS
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.tasks.writing import TextWriter, hypothesis_words, originals_of
+from sememekit.training.checkpoint import seed_runs
 
 SEARCH_OF_DATASETS: Final[Mapping[str, Mapping[str, Any]]] = {"duc": {"min_length": 30, "max_length": 30}}
 """Data set -> what its rules say about the search: exactly 30 words and no end for DUC-2004 (Sec. 5.1, Shen et al. 2017)."""
-
-
-class Score(Record):
-    """A metric with its 95 % bootstrap interval over the examples, 0 to 1; no limits of few examples."""
-
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-
-
-class Scores(Record):
-    """Metrics of one kind.
-
-    Attributes:
-        signature: one line; scores with equal signatures can be compared.
-    """
-
-    preset: str
-    signature: str
-    values: tuple[Score, ...]
 
 
 class MetricsReport(OfRun):
@@ -121,7 +104,7 @@ class WrittenMetrics(MetricsReport):
 
 
 def evaluate(
-    run: Path | Run,
+    run: Path | str | Run,
     *,
     split: str = "test",
     data: Path | None = None,
@@ -246,3 +229,85 @@ def _scores(
 def _signed(preset: str, signature: str, place: str, search: BeamSettings, named: Sequence[tuple[str, Estimate]]) -> Scores:
     values = tuple(Score(name=name, **interval(item).model_dump()) for name, item in named)
     return Scores(preset=preset, signature=f"{signature}|{place}|{describe_search(search)}|search:{SEARCH}", values=values)
+
+
+class SeedsFigure(Record):
+    """A metric of each seed, with mean (geometric of perplexities) and standard deviation (with n - 1; None of one seed)."""
+
+    values: tuple[float, ...]
+    mean: float
+    sd: float | None
+
+
+class SeedsReport(Record):
+    """Report of ``evaluate-ppl`` or ``eval`` on a folder that ``train --seeds`` wrote.
+
+    Attributes:
+        run: the folder.
+        seeds: as the folders of its runs are numbered.
+        figures: by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
+            writes; and what any other task names.
+        signature: that all of them have, without what a cache or dynamic evaluation adds where each was tuned by itself; None
+            of a task whose metrics have none.
+        reports: what the command finds of each run.
+    """
+
+    run: str
+    split: str
+    seeds: tuple[int, ...]
+    figures: dict[str, SeedsFigure]
+    signature: str | None
+    reports: tuple[SerializeAsAny[OfRun], ...]
+
+
+def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | MetricsReport] = evaluate_ppl) -> SeedsReport:
+    """The figures of each seed of a model, with mean and standard deviation; the runs are opened one after the other.
+
+    Args:
+        folder: with the runs ``seed-N``.
+        read: what is asked of each, such as ``partial(evaluate_ppl, split="valid", batch_size=1)`` or ``evaluate``.
+
+    Raises:
+        CheckpointError: no such runs, or one without a checkpoint.
+        ConfigError: runs whose signatures differ; and as ``read``.
+    """
+    if not (runs := seed_runs(folder)):
+        raise CheckpointError(f"{folder} is no folder of runs seed-1, seed-2, ...; give one that 'train --seeds' wrote")
+    reports = []
+    for run in runs:
+        reports.append(read(run))
+        if first := _compared(reports[0]):
+            check_comparable((str(runs[0]), first), (str(run), _compared(reports[-1])))
+    figures = [_figures(one) for one in reports]
+    signatures = [getattr(one, "signature", None) for one in reports]
+    return SeedsReport(
+        run=str(folder),
+        split=reports[0].split,
+        seeds=tuple(int(run.name.removeprefix("seed-")) for run in runs),
+        figures={name: _figure(name, [one[name] for one in figures]) for name in figures[0]},
+        signature=signatures[0] if len(set(signatures)) == 1 else of_text(signatures[0] or "", adapted=False),
+        reports=tuple(reports),
+    )
+
+
+def _compared(report: PerplexityReport | MetricsReport) -> str:
+    """Return all that must agree before two figures can be compared."""
+    if isinstance(report, PerplexityReport):
+        return f"{of_text(report.signature, adapted=False)}|dtype:{report.dtype}"
+    return report.signature if isinstance(report, LabelMetrics | WrittenMetrics) else ""
+
+
+def _figure(name: str, values: Sequence[float]) -> SeedsFigure:
+    scale = SCALES["perplexity" if name.endswith("perplexity") else "accuracy"]
+    sd = statistics.stdev(values) if len(values) > 1 else None
+    return SeedsFigure(values=tuple(values), mean=scale.mean(map(scale.inner, values)), sd=sd)
+
+
+def _figures(report: PerplexityReport | MetricsReport) -> dict[str, float]:
+    """Return the metrics that have a mean over seeds; counts are the same for all."""
+    if isinstance(report, PerplexityReport):
+        return {"perplexity": report.perplexity}
+    if isinstance(report, LabelMetrics):
+        return {"accuracy": report.accuracy, "macro_f1": report.macro_f1}
+    found = {name: value for name, value in report.metrics.items() if isinstance(value, float) and name != "nats"}
+    return found | {"perplexity": report.perplexity} if isinstance(report, WrittenMetrics) else found

@@ -32,7 +32,7 @@ from sememekit.attack.searches import Search
 from sememekit.attack.space import Rows, Space, Texts, best_index
 from sememekit.attack.victim import LENGTH, SAME, Answer, Victim, num_characters
 from sememekit.errors import DataError
-from sememekit.measure.attack_coverage import SpaceSize
+from sememekit.measure.attack_rates import SpaceSize
 
 _Asking = Generator[Sequence[Fields], list[Answer], ExampleResult]
 

@@ -12,8 +12,7 @@ from sememekit.attack.victim import FAULT
 from sememekit.config import Record
 from sememekit.corpora.examples import ExampleSet
 from sememekit.corpora.examples.labelled import LabelledFile, read_labelled
-from sememekit.measure.attack_coverage import SpaceSize
-from sememekit.measure.attack_rates import ExampleOutcome
+from sememekit.measure.attack_rates import ExampleOutcome, SpaceSize
 
 NO_LABEL: Final = "-"
 """What SNLI writes where the annotators did not agree."""

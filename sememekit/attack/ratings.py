@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from sememekit.attack.examples import ExampleResult
 from sememekit.errors import DataError
 from sememekit.files import read_text
-from sememekit.measure.attack_validity import Verdict
+from sememekit.measure.attack_rates import Verdict
 
 ANSWERS: Final = ("same meaning", "label 1", "label 2", "fluent 1", "fluent 2")
 COLUMNS: Final = ("item", "text 1", "text 2", *ANSWERS)

@@ -3,9 +3,7 @@
 from pydantic import ConfigDict, Field
 
 from sememekit.config import Record
-from sememekit.measure.attack_coverage import Coverage
-from sememekit.measure.attack_rates import AttackRates, Difference
-from sememekit.measure.attack_validity import Validity
+from sememekit.measure.attack_rates import AttackRates, Coverage, Difference, Validity
 
 
 class AttackReport(Record):

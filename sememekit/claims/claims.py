@@ -3,13 +3,16 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from sememekit.config import Settings, nearest, read_settings, resources_folder
 from sememekit.errors import ConfigError
 from sememekit.files import read_text
+
+MOST_SEEDS: Final = 20
+"""Seeds of an arm, and up to which results are looked for."""
 
 
 class DataSet(Settings):

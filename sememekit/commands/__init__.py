@@ -1,5 +1,5 @@
-"""One file a subcommand: ``command``, which the shell calls, and a plain function for Python, which prints nothing.
+"""One file a subcommand: ``command``, which typer reads; it calls a function of a room below and prints the report.
 
-``_NAME.py`` has what several subcommands share; a folder has the parts of one job, such as ``trainings/`` and ``explaining/``.
-A file imports what its plain function needs when that is called, so that help and completion answer at once.
+``_NAME.py`` has what several subcommands share. A file imports what it calls when ``command`` runs, so that help and completion
+answer at once.
 """

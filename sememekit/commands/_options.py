@@ -6,7 +6,7 @@ An option whose type ends in ``IfGiven`` is None unless it is typed: for command
 from collections.abc import Collection, Mapping
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
 
 import typer
 
@@ -174,6 +174,11 @@ SearchOverrides = Annotated[
         autocompletion=complete_search_setting,
     ),
 ]
+
+
+def fail_usage(message: str) -> NoReturn:
+    """End as for a wrong command line: for rules that one flag alone cannot state."""
+    raise typer.BadParameter(message)
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from sememekit.figures import percent
+from sememekit.figures import format_value
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
+
+    from sememekit.reports.charts import Chart
+    from sememekit.reports.table import Shown, Table
 
 PIPE_WIDTH = 160
 """Columns of a table that goes into a file or a pipe, where there is no terminal to measure."""
@@ -111,31 +115,59 @@ def print_table(
     console.print(table)
 
 
-def print_fields(title: str, report: BaseModel | dict[str, Any], skip: Sequence[str] = ()) -> None:
+def show(parts: Iterable[str | Table]) -> None:
+    """Print the lines and tables of a report; what is a remark on it is grey."""
+    from sememekit.reports.table import Remark, Table
+
+    for part in parts:
+        if isinstance(part, Table):
+            print_table(part.title, part.columns, part.rows, part.numbers, part.faint)
+            if part.left_out:
+                show([Remark(f"{part.left_out:,} more have smaller changes: --json has them all")])
+        elif isinstance(part, Remark):
+            from rich.markup import escape
+
+            result_console().print(escape(part), style="dim", soft_wrap=True)
+        else:
+            say(part)
+
+
+def check_outputs(page: Path | None, figure: Path | None = None) -> None:
+    """Refuse files that may not be written, before anything is computed for them."""
+    if page is not None:
+        from sememekit.files import PAGE, check_output
+
+        check_output(page, PAGE)
+    if figure is not None:
+        from sememekit.reports.charts import check_figure
+
+        check_figure(figure)
+
+
+def write_charts(report: Any, charts: Callable[[Any], Sequence[Chart]], figure: Path | None, quiet: bool) -> None:
+    """The charts of a report as a figure, where one was asked for."""
+    if figure is not None:
+        from sememekit.reports.charts import write_figure
+
+        write_figure(charts(report), figure)
+        remark(f"figure: {figure}", quiet)
+
+
+def give_out(shown: Shown[Any], page: Path | None, figure: Path | None, *, json: bool, quiet: bool) -> None:
+    """Write the page and the figure that were asked for, and print the report."""
+    if page is not None:
+        shown.save(page)
+        remark(f"page: {page}", quiet)
+    if shown.views.charts is not None:
+        write_charts(shown.report, shown.views.charts, figure, quiet)
+    print_json(shown.report) if json else show(shown.views.parts(shown.report))
+
+
+def print_fields(title: str, report: BaseModel | Mapping[str, Any], skip: Sequence[str] = ()) -> None:
     """A report as a list of names and values."""
-    fields = report if isinstance(report, dict) else report.model_dump()
-    rows = [(name.replace("_", " "), value) for name, value in fields.items() if name not in skip and value is not None]
-    print_table(title, ("", ""), rows)
+    from sememekit.reports.table import fields
 
-
-def in_per_cent(shares: Iterable[float | None]) -> list[str]:
-    """Cells of a table in per cent, with two decimals."""
-    return [percent(share, 2, unit=False) for share in shares]
-
-
-def format_value(value: object) -> str:
-    """A value with thousands separators, or with four significant digits."""
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "–"}[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.2f}" if 100 <= abs(value) < 1e9 else f"{value:.4g}"
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {format_value(item)}" for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(format_value(item) for item in value)
-    return str(value)
+    show([fields(title, report, skip)])
 
 
 def remark_faults(report: dict[str, Any], quiet: bool) -> None:

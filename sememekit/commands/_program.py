@@ -23,12 +23,12 @@ from typer.core import TyperCommand, TyperGroup
 
 from sememekit import __version__
 from sememekit.commands._completion import words_of_bash
-from sememekit.commands._exit import FAILED, INTERRUPTED, USAGE
 from sememekit.commands._extra_argument import given_without_option, instead_of_extra, unquoted_changes
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._printing import leave_the_pipe, remark, say, shown
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning, typed
+from sememekit.signals import FAILED, INTERRUPTED, USAGE
 
 LONGEST_MESSAGE = 1000
 """Characters of an error message that are shown."""

@@ -1,10 +1,10 @@
-"""Commands that do another thing with each kind of run: which one, and which options fit it."""
+"""Commands that do another thing with each kind of run: which options fit the run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Final
 
 from sememekit.errors import ConfigError
 
@@ -16,49 +16,41 @@ _SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--inpu
 """How options are typed whose parameter has another name."""
 
 
-class Way(NamedTuple):
-    """What a command does with one kind of run (of ``Task.kinds``).
-
-    Attributes:
-        model: such a run in words, such as "a classifier".
-        options: names of the options that this kind takes and another kind may not.
-        call: takes the run and everything that was typed.
-        instead: what to type in place of an option that does not fit.
-    """
-
-    kind: Kind
-    model: str
-    options: frozenset[str]
-    call: Callable[..., Any]
-    instead: str = ""
-
-
-def open_run(run: Path) -> Run:
-    """The run of a folder, for ``choose`` and then for what is called, so that the folder is read once."""
-    from sememekit.runs.run import Run
-
-    return Run.open(run)
-
-
-def choose(command: str, run: Run, ways: Sequence[Way], options: Mapping[str, Any]) -> tuple[Way, dict[str, Any]]:
-    """The way for a run, and those options that were typed; no weights are read.
+def choose(
+    command: str,
+    run: Run,
+    takers: Mapping[Any, Sequence[Any]],
+    options: Mapping[str, Any],
+    instead: str = "leave it out",
+) -> tuple[Kind, dict[str, Any]]:
+    """Return the kind of a run that a command asks it as, and the options of that kind; no weights are read.
 
     Args:
         command: its name.
-        run: as ``open_run`` gave it.
-        ways: the first whose kind the run has; of a run that has none, the last, which says what it needs.
-        options: the ``locals()`` of the command; of those options that not all ways take, None and False were not typed.
+        run: the run.
+        takers: for each kind the functions that are asked, whose arguments by name alone are its options, and names of further
+            options. The first kind that the run has is taken; of a run that has none, the last, which says what it needs.
+        options: those of the command by name; None and False were not typed. ``progress`` is left out where nothing takes it.
+        instead: what to type in place of an option that does not fit.
 
     Raises:
         ConfigError: an option was typed that this kind does not take.
     """
-    way = next((way for way in ways if way.kind in run.kinds), ways[-1])
-    special = frozenset[str]().union(*(way.options for way in ways))
+    from sememekit.runs.run import KIND_NAMES
+
+    names = {kind: {name for one in taken for name in _options_of(one)} for kind, taken in takers.items()}
+    own = next((kind for kind in takers if kind in run.kinds), [*takers][-1])
+    special = set[str]().union(*names.values())
     typed = {name: value for name, value in options.items() if name in special and value is not None and value is not False}
-    for name in typed:
-        if name not in way.options:
-            takers = " or ".join(other.model for other in ways if name in other.options)
-            flag = _SPELLED.get(name, f"--{name.replace('_', '-')}")
-            advice = "put the whole text into quotes" if name == "other" else way.instead or "leave it out"
-            raise ConfigError(f"{flag}: {command} takes it with {takers}, and {run} is {way.model}; {advice}")
-    return way, typed
+    for name in typed.keys() - names[own] - {"progress"}:
+        takes = " or ".join(KIND_NAMES[kind] for kind in takers if name in names[kind])
+        flag = _SPELLED.get(name, f"--{name.replace('_', '-')}")
+        advice = "put the whole text into quotes" if name == "other" else instead
+        raise ConfigError(f"{flag}: {command} takes it with {takes}, and {run} is {KIND_NAMES[own]}; {advice}")
+    return own, {name: value for name, value in typed.items() if name in names[own]}
+
+
+def _options_of(taker: str | Callable[..., Any]) -> list[str]:
+    if isinstance(taker, str):
+        return [taker]
+    return [one.name for one in signature(taker).parameters.values() if one.kind is Parameter.KEYWORD_ONLY]

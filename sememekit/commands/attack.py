@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._exit import STOPPED, fail_usage
-from sememekit.commands._options import WhichName, option, others_typed, variant_option
-from sememekit.commands._printing import hint, print_json, print_table, remark, say
+from sememekit.commands._options import fail_usage, option, others_typed, variant_option
+from sememekit.commands._printing import check_outputs, hint, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
-from sememekit.errors import ConfigError
 from sememekit.files import typed
-from sememekit.progress import Progress, silent
-from sememekit.signals import StopRequest, stop_signals
+from sememekit.signals import STOPPED, stop_signals
 
 if TYPE_CHECKING:
-    from sememekit.attack.report import AttackComparison, AttackReport
-    from sememekit.runs.attacks.on_engine import AttackCall
+    from sememekit.attack.report import AttackReport
 
 EXAMPLES = (
     "sememekit attack runs/sst2 --data test.tsv --source table:en.tsv --out a/1",
@@ -142,10 +137,7 @@ def command(
 
     A signal ends it with everything that is finished on disk and exit code 75; --resume goes on from there.
     """
-    if figure is not None:
-        from sememekit.reports.charts import check_figure
-
-        check_figure(figure)
+    check_outputs(None, figure)
     if folders is not None:
         if others := others_typed(context, {"folders", "html", "figure", "json", "quiet"}):
             fail_usage(f"--compare takes two folders of finished attacks, and no {' or '.join(others)}; leave it out")
@@ -168,6 +160,8 @@ def command(
         return
     if not resume and None in (victim, data):
         fail_usage("name a VICTIM and --data FILE, or --resume an attack in --out, or --compare two")
+    from sememekit.jobs.attack import attack
+
     table = _table(locals())
     printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
     with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
@@ -239,6 +233,7 @@ def _print_report(report: AttackReport, out: Path, *, json: bool, quiet: bool) -
 
 
 def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:
+    from sememekit.jobs.attack import compare
     from sememekit.reports.attack import comparison_rows
 
     found = compare(*folders, html=html)
@@ -255,145 +250,3 @@ def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool)
         print_table("What differs", ("setting", "first", "second"), rows, numeric=3)
     else:
         say("both were made with the same settings")
-
-
-def attack(
-    victim: str | None = None,
-    data: Path | None = None,
-    out: Path | None = None,
-    *,
-    table: Mapping[str, Any] | None = None,
-    labels: Sequence[str] = (),
-    logits: bool = False,
-    language_model: Path | None = None,
-    resume: bool = False,
-    trust_code: bool = False,
-    which: WhichName = "best",
-    device: str = "auto",
-    workers: int = 1,
-    engine: str = "local",
-    progress: Progress = silent,
-    asked_to_stop: StopRequest | None = None,
-) -> AttackReport:
-    """Attack a classifier: success rate, queries and changes, with intervals.
-
-    Args:
-        victim: a run folder, ``hf:PATH``, ``module:name`` or a file of joblib or pickle; see ``open_victim``.
-        data: labelled texts; see ``read_examples``.
-        table: goal, search, candidates, constraints and attack, as a recipe has them.
-        logits: the victim gives logits.
-        language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
-        resume: continue the attack in ``out``; what is given must agree with what it stores.
-        trust_code: import code that folders name although the call does not name it.
-        workers, engine: processes among which the examples are divided, and where they run, as ``--engine`` takes it.
-        asked_to_stop: tells of signals; these are watched here unless it is given.
-
-    Raises:
-        ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
-    """
-    from sememekit.attack.folder import AttackFolder, code_names
-    from sememekit.engines.base import engine_of
-    from sememekit.reports.attack import report_page, write_sheets
-    from sememekit.runs.attacks.on_engine import gather, run_on_engine
-    from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors
-
-    if out is None:
-        raise ConfigError("attack needs --out DIR, a folder for the results")
-    engine_of(engine)  # a wrong name is told before the victim is opened
-    folder = AttackFolder.open(out) if resume else None
-    if folder is None:
-        AttackFolder.check_free(out)  # and so is a folder that is taken
-    else:
-        named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
-        folder.refuse_code(named_here.values(), trust=trust_code)
-    call = _call(
-        folder.identity if folder is not None else {},
-        victim,
-        data,
-        table or {},
-        labels,
-        logits=logits,
-        language_model=language_model,
-        which=which,
-        device=device,
-        trust=trust_code,
-    )
-    parts = call.open(progress)
-    if folder is None:
-        folder = AttackFolder.create(out, parts.identity)
-    else:
-        folder.check(parts.identity)
-        folder.drop_torn_line()
-    begun = OpenAttack(folder, parts)
-    if resume:
-        gather(begun)
-        begun.check_victim()
-    start = time.perf_counter()
-    with stop_signals() if asked_to_stop is None else nullcontext(asked_to_stop) as asked:
-        if workers == 1 and engine == "local":
-            stopped = begun.run(asked, progress)
-        else:
-            stopped = run_on_engine(begun, call, engine, workers, asked, progress)
-        if stopped:
-            asked.settle()
-    report, results = begun.report(time.perf_counter() - start, stopped)
-    if trust_code and not report.resume_command.endswith(" --trust-code"):
-        report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})
-    folder.write_report(report, "" if stopped else report_page(report, results))
-    if not stopped:
-        refuse_only_errors(report, results)
-        write_sheets(folder, results)
-    return report
-
-
-def _call(
-    stored: Mapping[str, Any],
-    victim: str | None,
-    data: Path | None,
-    table: Mapping[str, Any],
-    labels: Sequence[str],
-    *,
-    logits: bool,
-    language_model: Path | None,
-    which: WhichName,
-    device: str,
-    trust: bool,
-) -> AttackCall:
-    """What is asked for; what is not given is as the identity of a resumed attack has it, which of a new one is empty."""
-    from sememekit.attack import read_attack_plan
-    from sememekit.config import merge_tables
-    from sememekit.runs.attacks.on_engine import call_of
-    from sememekit.runs.attacks.victims import is_function
-
-    before = stored.get("victim", {})
-    name = victim or before.get("name")
-    path = str(data) if data is not None else stored.get("data", {}).get("path")
-    if not name or not path:
-        raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
-    plan = read_attack_plan(merge_tables(stored.get("plan", {}), table), "the attack")
-    model = str(language_model) if language_model is not None else stored.get("language_model", {}).get("run", "")
-    return call_of(
-        plan.table(),
-        victim=name,
-        data=path,
-        labels=tuple(labels or (before.get("labels", ()) if is_function(name) else ())),
-        logits=logits or bool(before.get("logits", False)),
-        language_model=model,
-        which=which,
-        device=device,
-        trust=trust,
-    )
-
-
-def compare(first: Path, second: Path, *, html: Path | None = None) -> AttackComparison:
-    """Paired differences between two finished attacks on the same data; errors as ``compare_attacks``."""
-    from sememekit.attack.comparison import compare_attacks
-    from sememekit.files import PAGE, check_output, write_output
-    from sememekit.reports.attack import comparison_page
-
-    if html is not None:
-        check_output(html, PAGE)
-    comparison = compare_attacks(first, second)
-    if html is not None:
-        write_output(html, comparison_page(comparison).encode(), PAGE)
-    return comparison

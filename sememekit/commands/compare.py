@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import (
     BatchSize,
     Device,
@@ -19,15 +18,14 @@ from sememekit.commands._options import (
     Seed,
     Split,
     Which,
+    fail_usage,
     option,
     others_typed,
 )
-from sememekit.commands._printing import in_per_cent, print_json, print_table, remark, say
+from sememekit.commands._printing import print_json, remark
+from sememekit.commands._printing import show as show_parts
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
-
-if TYPE_CHECKING:
-    from sememekit.analysis.compare_runs import RunsComparison
 
 EXAMPLES = (
     "sememekit compare runs/softmax runs/sdlm --csv table.csv --figure curves.svg",
@@ -69,19 +67,19 @@ def command(
         raise ConfigError(
             f"--by {by}: it is for two files of 'eval --texts', and {first} is no file; leave --by out, or give two such files"
         )
-    from sememekit.analysis.compare_runs import compare_runs
+    from sememekit.analysis.compare_runs import compare
     from sememekit.files import check_output, write_output
-    from sememekit.reports import runs_table
+    from sememekit.reports import perplexity
     from sememekit.reports.charts import check_figure, write_figure
 
-    tables = [(csv, runs_table.csv_text, runs_table.CSV), (latex, runs_table.latex_text, runs_table.LATEX)]
+    tables = [(csv, perplexity.csv_text, perplexity.CSV), (latex, perplexity.latex_text, perplexity.LATEX)]
     for path, _, kind in tables:
         if path is not None:
             check_output(path, kind)
     if figure is not None:
         check_figure(figure)
     with progress_bars(quiet) as show:
-        report = compare_runs(
+        report = compare(
             [first, *others],
             split=split,
             data=data,
@@ -96,14 +94,15 @@ def command(
         if path is not None:
             write_output(path, text(report).encode(), kind)
     if figure is not None:
-        write_figure(runs_table.curves(report), figure)
-    print_json(report) if json else _print_runs(report)
+        write_figure(perplexity.curves(report), figure)
+    print_json(report) if json else show_parts(perplexity.runs_parts(report))
     for told in report.remarks:
         remark(told, quiet)
 
 
 def _texts(context: typer.Context, files: list[str], by: str | None, seed: int, json: bool) -> None:
     from sememekit.analysis.written_texts import SCORED_BY, compare_texts
+    from sememekit.reports import metrics
 
     if len(files) != 2 or by is None:
         fail_usage(
@@ -113,26 +112,4 @@ def _texts(context: typer.Context, files: list[str], by: str | None, seed: int, 
     if typed := others_typed(context, ("first", "others", "by", "seed", "json", "quiet")):
         fail_usage(f"{typed[0]} is for runs, and {files[0]} is a file of texts; leave it out")
     report = compare_texts(Path(files[0]), Path(files[1]), by, seed=seed)
-    if json:
-        print_json(report)
-        return
-    rows = [
-        (row.name, *in_per_cent((row.first, row.second, *row.difference.model_dump().values()))) for row in report.differences
-    ]
-    columns = ("", "first", "second", "difference", "from", "to")
-    print_table(f"{report.first} minus {report.second}, {report.examples:,} texts, in per cent", columns, rows)
-    say(report.signature)
-
-
-def _print_runs(report: RunsComparison) -> None:
-    from sememekit.reports.runs_table import columns, rows
-
-    for number, side in enumerate(report.sides, start=1):
-        say(f"{number}: {side.name}" if len(side.runs) == 1 else f"{number}: {side.name} ({len(side.runs)} seeds)")
-    print_table("", columns(report), rows(report), numeric=2)
-    drawn = f"{report.resamples:,} draws of {report.units:,} {report.unit}"
-    if report.figure == "accuracy":
-        drawn += ", of two single runs Newcombe's"
-    say(f"changes are from 1; intervals: 95 %, {drawn}")
-    say("over seeds: Student's distribution; over both: the two together, as independent errors")
-    say(f"signature: {report.signature}")
+    print_json(report) if json else show_parts(metrics.parts(report))

@@ -16,11 +16,11 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from sememekit.commands._exit import FAILED
 from sememekit.commands._options import Json, option
 from sememekit.commands._printing import print_json, result_console, shown
 from sememekit.config import Record, resources_folder
 from sememekit.errors import SememekitError
+from sememekit.signals import FAILED
 
 EXAMPLES = ("sememekit doctor",)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._exit import fail_usage
 from sememekit.commands._options import (
     Device,
     EvaluationData,
@@ -18,6 +17,7 @@ from sememekit.commands._options import (
     SourcesOrOpen,
     Split,
     Which,
+    fail_usage,
     option,
     others_typed,
 )
@@ -40,28 +40,15 @@ def command(
     context: typer.Context,
     run: Run,
     words: Annotated[
-        Path | None,
-        option(
-            "--words",
-            "New words: one a line, or a table with the header word, and possibly sememes and count.",
-            metavar="FILE",
-            show_default=False,
-        ),
+        Path | None, option("--words", "New words, or a table: word, sememes, count.", metavar="FILE", show_default=False)
     ] = None,
     out: Annotated[Path | None, option("--out", "The new run folder.", metavar="RUN2", show_default=False)] = None,
     sources: SourcesOrOpen = None,
     side: Side = "chinese",
-    prior: Annotated[
-        float, option("--prior", "Share of <unk> that new words have together, where FILE has no counts (0 to 1).")
-    ] = 0.5,
+    prior: Annotated[float, option("--prior", "Share of <unk> for all new words without counts (0 to 1).")] = 0.5,
     against: Annotated[
         list[Path] | None,
-        option(
-            "--against",
-            "Instead: compare RUN, whose new words share <unk>, with this extended run on --data; may be repeated.",
-            metavar="RUN2",
-            show_default=False,
-        ),
+        option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2", show_default=False),
     ] = None,
     data: EvaluationData = None,
     split: Split = "test",

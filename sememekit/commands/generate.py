@@ -11,7 +11,7 @@ from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, lines_of, remark_file_name
 from sememekit.commands._options import ErrorPolicy, option
 from sememekit.commands._printing import print_json, remark, say
-from sememekit.commands._run_kinds import Way, choose, open_run
+from sememekit.commands._run_kinds import choose
 from sememekit.errors import ConfigError
 from sememekit.files import typed
 
@@ -31,16 +31,10 @@ def command(
     run: shared.Run,
     prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Prompt: words separated by spaces.")] = None,
     num_tokens: Annotated[int | None, option("--num-tokens", "How many words to generate.", min=1, show_default="30")] = None,
-    temperature: Annotated[
-        float | None, option("--temperature", "Sampling temperature; 0 is greedy.", min=0.0, show_default="1")
-    ] = None,
-    top_k: Annotated[
-        int | None, option("--top-k", "Sample from the k most probable words; 0 for all.", min=0, show_default="0")
-    ] = None,
+    temperature: Annotated[float | None, option("--temperature", "0 is greedy.", min=0.0, show_default="1")] = None,
+    top_k: Annotated[int | None, option("--top-k", "Sample from the top k words; 0: all.", min=0, show_default="0")] = None,
     unknown: Annotated[bool, option("--unknown", "Allow <unk> in the output.")] = False,
-    input_file: Annotated[
-        Path | None, option("--input", "For headline, dialogue: a text a line; - or nothing for stdin.")
-    ] = None,
+    input_file: Annotated[Path | None, option("--input", "Headline, dialogue: file with a text a line; - for stdin.")] = None,
     overrides: shared.SearchOverrides = None,
     apart: shared.Apart = False,
     which: shared.Which = "best",
@@ -53,12 +47,21 @@ def command(
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
-    loaded = open_run(run)
-    way, given = choose("generate", loaded, WAYS, locals())
+    from sememekit.runs.generation import generate
+    from sememekit.runs.run import Run as LoadedRun
+
+    loaded = LoadedRun.open(run, which=which, device=device)
+    takers: dict[str, list[Any]] = {"texts": ["input_file", "overrides", "apart", "errors"], "words": [generate]}
+    instead = "its texts are searched for: change the search with --set task.search.KEY=VALUE"
+    kind, given = choose("generate", loaded, takers, locals(), instead if "texts" in loaded.kinds else "leave it out")
     if prompt is not None:
-        lines = f"its lines: --input {typed(prompt)}" if way.kind == "texts" else "give the words to begin with"
+        lines = f"its lines: --input {typed(prompt)}" if kind == "texts" else "give the words to begin with"
         remark_file_name(prompt, lines)
-    way.call(loaded, prompt, json=json, which=which, device=device, **given)
+    if kind == "texts":
+        _texts(loaded, prompt, json=json, which=which, device=device, **given)
+        return
+    report = generate(loaded, prompt or "", **given)
+    print_json(report) if json else say(report.text)
 
 
 def _texts(
@@ -87,22 +90,3 @@ def _texts(
         remark(f"no line in {input_name(input_file)}, so nothing is written", quiet=False)
     if cut:
         remark(told_of_cut(cut, sources, most), quiet=False)
-
-
-def _words(run: LoadedRun, prompt: str | None, *, json: bool, **options: Any) -> None:
-    from sememekit.runs.generation import generate
-
-    report = generate(run, prompt or "", **options)
-    print_json(report) if json else say(report.text)
-
-
-WAYS = (
-    Way(
-        "texts",
-        "a model of headlines or dialogue",
-        frozenset({"input_file", "overrides", "apart", "errors"}),
-        _texts,
-        instead="its texts are searched for: change the search with --set task.search.KEY=VALUE",
-    ),
-    Way("words", "a model that predicts words", frozenset({"num_tokens", "temperature", "top_k", "unknown", "seed"}), _words),
-)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, option, others_typed
+from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, fail_usage, option, others_typed
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, result_console, say
 from sememekit.commands._suggesting import print_suggestions
 from sememekit.errors import DataError
@@ -42,59 +41,30 @@ NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --ov
 def command(
     context: typer.Context,
     words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[WORD]...", help="A word to look up; of two words their similarity.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[WORD]...", help="Word; of two: their similarity.", show_default=False)
     ] = None,
     sources: SourcesOrOpen = None,
     side: Side = "chinese",
     sememes: Annotated[
-        list[str] | None,
-        option(
-            "--sememe",
-            "Instead: words with this sememe, or a side of it (english, 中文). May be repeated: all in one sense.",
-            metavar="SEMEME",
-        ),
+        list[str] | None, option("--sememe", "List words with this sememe; repeated: all in one sense.", metavar="SEMEME")
     ] = None,
     similar: Annotated[bool, option("--similar", "Words whose sememes are most similar to those of WORD.")] = False,
-    top: Annotated[
-        int, option("--top", "With --sememe, --similar, --diff, --suggest (default there: 5): how many are listed.", min=1)
-    ] = 20,
-    dump: Annotated[
-        Path | None,
-        option(
-            "--dump", "Write all senses of --source, merged (or what --suggest found) as table:FILE reads it.", metavar="FILE"
-        ),
-    ] = None,
+    top: Annotated[int, option("--top", "Rows to list (--suggest: 5).", min=1)] = 20,
+    dump: Annotated[Path | None, option("--dump", "Write all senses, or suggestions, as a table.", metavar="FILE")] = None,
     diff: Annotated[str | None, option("--diff", "Instead: how --source differs from this lexicon.", metavar=LEXICON)] = None,
     check: Annotated[bool, option("--check", "Check the open lexicon for consistency instead.")] = False,
     change: Annotated[
         tuple[str, str] | None,
-        option(
-            "--change",
-            "Instead: add a change of annotation to --overlay, for evaluate-ppl, explain and score.",
-            metavar='WORD[#SENSE] "+SEMEME -SEMEME"',
-            show_default=False,
-        ),
+        option("--change", "Add a change to --overlay.", metavar='WORD[#SENSE] "+SEMEME -SEMEME"', show_default=False),
     ] = None,
-    pairs: Annotated[
-        Path | None,
-        option("--pairs", "Instead: similarity of pairs of words; with a third column Spearman's rho.", metavar="FILE"),
-    ] = None,
+    pairs: Annotated[Path | None, option("--pairs", "Similarity of pairs; Spearman's rho.", metavar="FILE")] = None,
     suggest: Annotated[bool, option("--suggest", "Suggest sememes for WORD..., by its parts and by neighbours.")] = False,
     unannotated_of: Annotated[
-        Path | None,
-        option("--unannotated-of", "With --suggest: the words of prepared data without annotation.", metavar="DATA"),
+        Path | None, option("--unannotated-of", "With --suggest: words of DATA without annotation.", metavar="DATA")
     ] = None,
-    vectors: Annotated[
-        Path | None, option("--vectors", "With --suggest: a run, or a text file, whose word vectors say what is near.")
-    ] = None,
-    graph: Annotated[
-        Path | None,
-        option("--graph", "In place of --source: a sememe graph, or a run with one.", show_default=False),
-    ] = None,
-    overlay: Annotated[
-        Path, option("--overlay", "With --change, --suggest: file that is written; with --graph: changes of WORD.")
-    ] = Path("overlay.txt"),
+    vectors: Annotated[Path | None, option("--vectors", "With --suggest: run or file with word vectors.")] = None,
+    graph: Annotated[Path | None, option("--graph", "Graph, or a run with one, in place of --source.")] = None,
+    overlay: Annotated[Path, option("--overlay", "File of changes to write, or with --graph to read.")] = Path("overlay.txt"),
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -17,8 +17,7 @@ EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
 def command(
     run: Run,
     file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", help="Texts, or pairs with TAB between, or a file as for preprocess; else stdin."),
+        Path | None, typer.Argument(metavar="[FILE]", help="Texts, pairs with TAB, or a file of preprocess. Default: stdin.")
     ] = None,
     which: Which = "best",
     errors: Errors = "strict",

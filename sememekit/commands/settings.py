@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._completion import complete_slot, complete_variant
-from sememekit.commands._exit import fail_usage
-from sememekit.commands._options import Json
+from sememekit.commands._options import Json, fail_usage
 from sememekit.commands._printing import print_json, print_table, remark, say
 
 EXAMPLES = (

@@ -26,15 +26,11 @@ COLUMNS = ("sentence", "position", "token", "nats", "sense", "probability", "sem
 
 def command(
     run: Run,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Text, one sentence a line, raw or cut. Stdin unless given.")
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Sentence a line, raw or cut. Default: stdin.")] = None,
     words: Annotated[str | None, option("--words", "Tag these words alone.", metavar="WORD,WORD,...")] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
-    form: Annotated[
-        Literal["tsv", "jsonl", "conllu"], option("--format", "Columns, JSON lines, or CoNLL-U with MISC.")
-    ] = "tsv",
+    form: Annotated[Literal["tsv", "jsonl", "conllu"], option("--format", "Format of the output.")] = "tsv",
     which: Which = "best",
     errors: Errors = "strict",
     device: Device = "auto",

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._exit import FAILED, STOPPED, fail_usage
 from sememekit.commands._options import (
     DeviceIfGiven,
     DtypeIfGiven,
@@ -23,26 +22,25 @@ from sememekit.commands._options import (
     Quiet,
     Recipe,
     SeedIfGiven,
+    fail_usage,
     option,
     variant_option,
 )
-from sememekit.commands._printing import hint, print_fields, print_json, remark, say
+from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
+from sememekit.commands._training_bars import epoch_line, training_progress
 from sememekit.commands._typed_table import refuse_foreign_options, typed_table
-from sememekit.commands.trainings.bars import epoch_line, training_progress
-from sememekit.commands.trainings.one_run import train
 from sememekit.config import settings_typed_as_options
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
 from sememekit.files import RunWarning, typed
-from sememekit.signals import stop_signals
+from sememekit.signals import FAILED, STOPPED, stop_signals
 from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
+    from sememekit.jobs.seeds import SeedsReport
     from sememekit.ranks import Ranks
     from sememekit.training import Report
-
-__all__ = ["command", "train"]
 
 EXAMPLES = (
     "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
@@ -155,7 +153,7 @@ def command(
         _command_seeds(table, out, seeds, jobs, engine or "local", resume=resume, json=json, quiet=quiet)
         return
     if resume:
-        from sememekit.commands.trainings.seeds import check_one_run
+        from sememekit.jobs.seeds import check_one_run
 
         check_one_run(out)
     with ExitStack() as held:
@@ -173,6 +171,8 @@ def command(
         told: dict[str, Any] = {"on_report": reported, "on_step": show.at, "on_remark": lambda text: remark(text, quiet)}
         again = ranks is not None and ranks.restarts > 0 and ranks.noted(f"begun {out}")
         asked_to_stop = held.enter_context(stop_signals(patient=ranks is not None and ranks.size > 1, lasting=True))
+        from sememekit.jobs.train import train
+
         report = train(table, out, resume=resume or again, ranks=ranks, should_stop=asked_to_stop, **told)
     if follows:
         if report.stopped:
@@ -226,22 +226,45 @@ def _command_seeds(
     json: bool,
     quiet: bool,
 ) -> None:
-    from sememekit.commands.trainings.seeds import JOBS, of_engine, print_seeds, read_seeds, train_seeds
-    from sememekit.training import EpochReport
-
     def show(run: str, report: Report) -> None:
-        if isinstance(report, EpochReport):
+        if type(report).__name__ == "EpochReport":
             remark(f"{run}: {epoch_line(report)}", quiet)
 
     with progress_bars(quiet) as progress, stop_signals(patient=True, lasting=True) as asked_to_stop:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
         told["should_stop"] = asked_to_stop
-        report = train_seeds(table, out, read_seeds(seeds), jobs=jobs or JOBS, engine=engine, resume=resume, **told)
+        from sememekit.jobs.seeds import train_seeds
+
+        report = train_seeds(table, out, read_seeds(seeds), jobs=jobs or 2, engine=engine, resume=resume, **told)
     if json:
         print_json(report, without={"table"})
     else:
         print_seeds(report)
     if report.stopped:
-        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + of_engine(engine)
+        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + (
+            "" if engine == "local" else f" --engine {engine}"
+        )
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)
+
+
+def read_seeds(text: str) -> tuple[int, ...]:
+    """The seeds of ``--seeds 1,2,3``; a wrong one is a usage error."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) <= 20 for part in parts):
+        fail_usage(f"--seeds {text!r}: expected numbers with commas between, such as 1,2,3")
+    seeds = tuple(int(part) for part in parts)
+    if len(set(seeds)) < len(seeds):
+        fail_usage(f"--seeds {text}: a seed is given twice")
+    return seeds
+
+
+def print_seeds(report: SeedsReport) -> None:
+    """A row for each seed, then mean and standard deviation."""
+    metric = f"best validation {report.metric.replace('_', ' ')}"
+    rows: list[tuple[object, ...]] = [
+        (str(seed), run.best_valid, run.best_epoch, run.epochs, run.finished or "stopped")
+        for seed, run in zip(report.seeds, report.runs, strict=True)
+    ]
+    rows += [("mean", report.mean, "", "", ""), ("sd", report.sd, "", "", "")]
+    print_table(f"Trained: {report.out}/seed-N", ("seed", metric, "of epoch", "epochs", "ended"), rows)

@@ -7,7 +7,7 @@ DECODERS = {
     "moc": "sememekit.decoders.mos:MoC",
     "mos": "sememekit.decoders.mos:MoS",
     "mos_sdlm": "sememekit.decoders.mos_sdlm:MoSSDLM",
-    "sampled": "sememekit.decoders.sampled:Sampled",
+    "sampled": "sememekit.decoders.softmax:Sampled",
     "sdlm": "sememekit.decoders.sdlm:SDLM",
     "self_organized": "sememekit.decoders.self_organized:SelfOrganized",
     "softmax": "sememekit.decoders.softmax:Softmax",

@@ -25,8 +25,6 @@ class Adaptive(Decoder):
     """
 
     class Settings(config.Settings):
-        """Settings of the adaptive softmax."""
-
         cutoffs: tuple[int, ...] | None = None
         """Ids at which tails begin, rising; unset, 5 % and 25 % of the vocabulary."""
         shrink: float = Field(default=4.0, ge=1.0, le=1e6)
@@ -94,9 +92,7 @@ def band_bounds(cutoffs: tuple[int, ...] | None, size: int, name: str) -> list[i
         cutoffs: where all bands but the first begin; None for 5 % and 25 % of the vocabulary.
         name: of the decoder, for the message.
 
-    Raises:
-        ConfigError: cutoffs that do not rise, or lie outside of the vocabulary.
-    """
+    Raises ConfigError: cutoffs that do not rise, or lie outside of the vocabulary."""
     if cutoffs is None:
         cutoffs = tuple(sorted(cut for cut in {max(1, size // 20), max(3, size // 4)} if cut < size))
     bounds = [0, *cutoffs, size]

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError
-from sememekit.layers import WordShard, WordVectors, uniform_embedding
+from sememekit.layers import WordShard, WordVectors, grouped_topk, uniform_embedding
+from sememekit.layers.grouped_cross_entropy import Groups, within_groups
 from sememekit.ranks import Ranks
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -125,9 +126,7 @@ class Decoder(nn.Module, ABC):
             hidden: (..., H) contexts.
             target: (...) word ids.
 
-        Returns:
-            (...) nats.
-        """
+        Returns (...) nats."""
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
         """A function of contexts (N, H) and words (N, K) that gives their log-probabilities (N, K), K words for each context.
@@ -146,9 +145,7 @@ class Decoder(nn.Module, ABC):
             hidden: (N, H) contexts.
             count: how many.
 
-        Returns:
-            log-probabilities (N, C) by falling value, and word ids (N, C); both may be written over.
-        """
+        Returns log-probabilities (N, C) by falling value, and word ids (N, C); both may be written over."""
         found = [
             self._topk_words(part, count) for part in hidden.split(max(1, LARGEST_TABLE // (self.tables * self._num_words)))
         ]
@@ -166,19 +163,30 @@ class Decoder(nn.Module, ABC):
         """
         return {}
 
-    num_clusters: int = 0
-    """C, where the decoder divides words into clusters."""
-
-    def clusters(self) -> Tensor | None:
-        """(V,) the cluster of each word, 0 to ``num_clusters`` - 1, where there are any; otherwise None."""
-        return None
-
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         """Called once before a fresh run is trained, for what starts from how frequent words are; nothing by default.
 
         Args:
             counts: (V,) how often each word is predicted in the training text. Those of the vocabulary may hold other splits.
         """
+
+    def after_step(self, step: int) -> dict[str, float] | None:
+        """Called after each step of the optimiser with its number, from 1; for what changes by other means than gradients.
+
+        Returns plain numbers about what was done, which the trainer reports and writes into metrics.jsonl; None when
+        nothing was. All state that this depends on must be in buffers, so that a run that is resumed does the same."""
+        return None
+
+    def room_for_words(self) -> Mapping[str, Any]:
+        """Settings under which this layer stays as it is when the vocabulary gets more words at its end; None removes a key.
+
+        They are of what the layer derives from the number or the counts of words. Raises ConfigError: it has no word vectors.
+        """
+        return {}
+
+
+class Scheduled(Decoder):
+    """An output layer that is told of the course of the training, beside its steps."""
 
     def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
         """Called once before several processes train: for what must be the same on all ranks and is in no gradient.
@@ -193,24 +201,6 @@ class Decoder(nn.Module, ABC):
         """Called around each step of training: whether gradients of word vectors may be sparse, which saves time where a step
         sees few words. A decoder that takes them from ``nn.Embedding`` sets its ``sparse``; most need the whole table."""
 
-    def shard_words(self, shard: WordShard) -> None:
-        """Called once before several processes train with ``run.shard_words``, on the CPU: keep of each table of words the rows
-        of ``shard.words`` alone. Only ``nll`` is asked from then on. Raises ConfigError: this layer cannot.
-        """
-        raise ConfigError(
-            f"decoder {type(self).__name__!r} does not divide its words among processes; softmax, sampled and sdlm do; "
-            "take one of them (--decoder softmax), or leave out run.shard_words"
-        )
-
-    def after_step(self, step: int) -> dict[str, float] | None:
-        """Called after each step of the optimiser with its number, from 1; for what changes by other means than gradients.
-
-        Returns:
-            plain numbers about what was done, which the trainer reports and writes into metrics.jsonl; None when nothing was.
-            All state that this depends on must be in buffers, so that a run that is resumed does the same.
-        """
-        return None
-
     def after_rate_cut(self) -> None:
         """Called after an epoch whose validation made the schedule cut the learning rate, before the next epoch.
 
@@ -219,28 +209,69 @@ class Decoder(nn.Module, ABC):
         with the weights of this one (``--from``).
         """
 
-    def room_for_words(self) -> Mapping[str, Any]:
-        """Settings under which this layer stays as it is when the vocabulary gets more words at its end; None removes a key.
 
-        They are of what the layer derives from the number or the counts of words. Raises ConfigError: it has no word vectors.
-        """
-        return {}
+class Sharded(Decoder):
+    """An output layer whose words several processes can divide among themselves."""
 
-    def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution | None:
-        """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,); None where there are none."""
-        return None
+    @abstractmethod
+    def shard_words(self, shard: WordShard) -> None:
+        """Called once before several processes train with ``run.shard_words``, on the CPU: keep of each table of words the rows
+        of ``shard.words`` alone. Only ``nll`` is asked from then on."""
 
-    def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities | None:
-        """Probabilities of all senses and sememe gates in contexts ``hidden`` (N, H); None where there are none."""
-        return None
 
-    def sense_logs(self, hidden: Tensor, words: Tensor, senses: Tensor) -> Tensor | None:
+class Sensed(Decoder):
+    """An output layer whose words are sums of senses, and senses products of sememes."""
+
+    @abstractmethod
+    def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
+        """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,)."""
+
+    @abstractmethod
+    def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
+        """Probabilities of all senses and sememe gates in contexts ``hidden`` (N, H)."""
+
+    def sense_logs(self, hidden: Tensor, words: Tensor, senses: Tensor) -> Tensor:
         """(N, S') log p(sense | context) up to one number a context, of ``senses`` (S',): all of the distinct ``words`` (W,).
 
-        Contexts are ``hidden`` (N, H); maybe cheaper than ``sense_probabilities``, and None where there are no senses.
+        Contexts are ``hidden`` (N, H); maybe cheaper than ``sense_probabilities``.
         """
-        found = self.sense_probabilities(hidden)
-        return None if found is None else found.log_senses_NS[:, senses]
+        return self.sense_probabilities(hidden).log_senses_NS[:, senses]
+
+
+class Clustered(Decoder):
+    """An output layer that first chooses the cluster of the next word, then the word: ``groups`` divides the V words.
+
+    A subclass sets ``words``, ``bias`` and ``groups``, and gives the two choices (``_choices``).
+    """
+
+    words: nn.Embedding
+    bias: Tensor | None
+    groups: Groups
+
+    @property
+    def num_clusters(self) -> int:
+        """C, clusters without words included."""
+        return self.groups.num_groups
+
+    def clusters(self) -> Tensor:
+        """(V,) the cluster of each word, 0 to ``num_clusters`` - 1."""
+        return self.groups.group_of
+
+    @abstractmethod
+    def _choices(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of the clusters (..., C), -inf for empty ones, and contexts (..., E) of the words within."""
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        among, rows = self._choices(hidden)
+        within = within_groups(rows, self.words.weight, self.bias, self.groups)
+        return within + among.index_select(-1, self.groups.group_of)
+
+    def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """No word is more probable than its cluster, so on a CPU most clusters are never looked into."""
+        if hidden.device.type != "cpu":
+            return super().topk_words(hidden, count)
+        among, rows = self._choices(hidden)
+        return grouped_topk(rows, self.words.weight, self.bias, among, self.groups, min(count, self._num_words))
 
 
 @dataclass(frozen=True)
@@ -262,7 +293,7 @@ class ClusterChange:
     largest_cluster: int
 
 
-class ClusterLearner(Decoder):
+class ClusterLearner(Clustered, Scheduled):
     """A decoder whose word clusters are learned from where words occur: ``observe`` a text, then ``reassign``."""
 
     @property
@@ -305,9 +336,7 @@ def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bo
         tied: share the input embedding.
         any_size: the decoder makes contexts of the embedding's size, whatever that is.
 
-    Raises:
-        ConfigError: tied, and the task has no embedding, or one of another size than the contexts.
-    """
+    Raises ConfigError: tied, and the task has no embedding, or one of another size than the contexts."""
     if not tied:
         return uniform_embedding(len(resources.vocabulary), resources.width)
     if resources.embedding is None:
@@ -330,6 +359,13 @@ def shard_vectors(words: nn.Embedding, shard: WordShard) -> None:
             "sememekit.layers.uniform_embedding, or leave out run.shard_words"
         )
     words.shard_words(shard)
+
+
+def rate_was_cut(model: nn.Module) -> None:
+    """Tell all output layers of a model: see ``Scheduled.after_rate_cut``."""
+    for part in model.modules():
+        if isinstance(part, Scheduled):
+            part.after_rate_cut()
 
 
 def loss_is_estimated(layers: Iterable[Decoder]) -> bool:

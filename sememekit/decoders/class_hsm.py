@@ -11,16 +11,16 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.decoders.base import Decoder, Resources, word_vectors
+from sememekit.decoders.base import Clustered, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import Linear, at_least_single, grouped_topk
-from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy, within_groups
+from sememekit.layers import Linear, at_least_single
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.word_classes.partition import classes_by_frequency, classes_by_sememes
 
 
 @final
-class ClassHSM(Decoder):
+class ClassHSM(Clustered):
     """p(w | g) = p(c(w) | g) p(w | c(w), g), with each word in exactly one class c(w) (Goodman 2001).
 
     - p(c | g) = softmax over the C classes of g . u_c + a_c;
@@ -35,8 +35,6 @@ class ClassHSM(Decoder):
     """
 
     class Settings(BiasStartSettings):
-        """Settings of the class-based softmax."""
-
         classes: Literal["frequency", "sememes", "file"] = "frequency"
         """Where classes come from: counts, the sememe graph (``--graph``), or a file of clusters (``--clusters``)."""
         num_classes: int | None = Field(default=None, ge=1)
@@ -54,7 +52,6 @@ class ClassHSM(Decoder):
         super().__init__(settings, resources)
         self.words = word_vectors(resources, "class_hsm", tied=settings.tied)
         self.groups = Groups(_classes(settings, resources))
-        self.num_clusters = self.groups.num_groups
         self.classes = Linear(resources.width, self.groups.num_groups, bias=settings.bias)
         nn.init.uniform_(self.classes.weight, -0.1, 0.1)
         if settings.bias:
@@ -69,21 +66,8 @@ class ClassHSM(Decoder):
     def room_for_words(self) -> Mapping[str, Any]:
         return {"classes": "file", "num_classes": None}
 
-    def log_probs(self, hidden: Tensor) -> Tensor:
-        group_of = self.groups.group_of
-        within = within_groups(hidden, self.words.weight, self.bias, self.groups)
-        return within + self._among(hidden).index_select(-1, group_of)
-
-    def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        if hidden.device.type != "cpu":
-            return super().topk_words(hidden, count)
-        among = self._among(hidden)
-        among = among.masked_fill(self.groups.sizes == 0, -torch.inf)
-        return grouped_topk(hidden, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
-
-    def _among(self, hidden: Tensor) -> Tensor:
-        """(..., C) log-probabilities of the classes."""
-        return at_least_single(self.classes(hidden)).log_softmax(dim=-1)
+    def _choices(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        return at_least_single(self.classes(hidden)).log_softmax(dim=-1), hidden
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         return torch.stack([*self.nll_parts(hidden, target).values()]).sum(dim=0)
@@ -93,9 +77,6 @@ class ClassHSM(Decoder):
         of_class = functional.cross_entropy(self.classes(rows), self.groups.group_of[words], reduction="none")
         within = grouped_cross_entropy(rows, self.words.weight, self.bias, words, self.groups)
         return {"cluster": of_class.reshape(target.shape), "in_cluster": within.reshape(target.shape)}
-
-    def clusters(self) -> Tensor:
-        return self.groups.group_of
 
 
 def _classes(settings: ClassHSM.Settings, resources: Resources) -> NDArray[np.integer]:

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from itertools import accumulate, pairwise
 from typing import Any, final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.decoders.adaptive import band_bounds
 from sememekit.decoders.base import Resources, word_vectors
-from sememekit.decoders.bias_start import BiasStartSettings, begin_bias
+from sememekit.decoders.bias_start import BiasStartSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.errors import ConfigError
 
@@ -30,8 +28,6 @@ class Differentiated(NormalisedScores):
     """
 
     class Settings(SamplingSettings, BiasStartSettings):
-        """Settings of the differentiated softmax."""
-
         cutoffs: tuple[int, ...] | None = None
         """Ids at which later bands begin, rising; unset, 5 % and 25 % of the vocabulary, as in ``adaptive``."""
         widths: tuple[int, ...] | None = None
@@ -53,9 +49,6 @@ class Differentiated(NormalisedScores):
                 self.bands.append(nn.Parameter(torch.empty(last - first, end - begin).uniform_(-0.1, 0.1)))
         self.bias = nn.Parameter(torch.zeros(size)) if settings.bias else None
         self.bias_start = settings.bias_start
-
-    def begin_training(self, counts: NDArray[np.integer]) -> None:
-        begin_bias(self.bias, self.bias_start, counts)
 
     def room_for_words(self) -> Mapping[str, Any]:
         widths = [end - begin for begin, end in pairwise(self.part_bounds)]

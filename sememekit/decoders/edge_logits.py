@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from sememekit.decoders.edge_blocks import EdgeBlock, EdgeBlocks
-from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece, sum_dtype
+from sememekit.decoders.sense_likelihood import Asked, grad_of_logits, likelihood, parts_of, piece, sum_dtype
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import Incidence, add_product, differentiable_once, product_dtype
 
@@ -63,8 +63,8 @@ def normaliser_and_score_by_edges(inputs: EdgeInputs, target_N: Tensor, block: i
     with torch.autocast(words_VE.device.type, enabled=False):
         vectors_eH = _edge_vectors(blocks, words_VE, bases_RHE, mixing_RK)
         gates_KN = gates_KN.to(dtype)
-        rest = (gates_KN, bias_S, target_N, block, lowered, torch.is_grad_enabled())
-        return _EdgeSums.apply(structure, blocks, vectors_eH, contexts_NH, *rest)
+        asked = Asked(structure, target_N, block, lowered, torch.is_grad_enabled())
+        return _EdgeSums.apply(vectors_eH, contexts_NH, gates_KN, bias_S, blocks, asked)
 
 
 def _edge_vectors(blocks: EdgeBlocks, words_VE: Tensor, bases_RHE: Tensor, mixing_RK: Tensor) -> Tensor:
@@ -105,21 +105,18 @@ class _EdgeSums(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        structure: SenseStructure,
-        blocks: EdgeBlocks,
         vectors_eH: Tensor,
         contexts_NH: Tensor,
         gates_KN: Tensor,
         bias_S: Tensor | None,
-        target_N: Tensor,
-        block: int,
-        lowered: torch.dtype,
-        learns: bool,
+        blocks: EdgeBlocks,
+        asked: Asked,
     ) -> tuple[Tensor, Tensor]:
+        structure, target_N, block, lowered, learns, _ = asked
         dtype, num_tokens = vectors_eH.dtype, len(contexts_NH)
         start_S = None if bias_S is None else bias_S.to(dtype)[blocks.sense_at]
         low_vectors_eH, low_contexts_NH = vectors_eH.to(lowered), contexts_NH.to(lowered)
-        keep = learns and any(ctx.needs_input_grad)  # which says of inputs alone that they have gradients
+        keep = learns and any(ctx.needs_input_grad)  # inputs may have gradients that nobody records
         most = blocks.most_edges * min(block, num_tokens)
         buffer = None if keep else low_vectors_eH.new_empty(most)
         gates = vectors_eH.new_empty(most)
@@ -146,14 +143,14 @@ class _EdgeSums(torch.autograd.Function):
             if keep:
                 kept += [found.raised_Sn, found.place_Mn, found.share_Mn]
         if keep:
-            ctx.structure, ctx.blocks, ctx.block, ctx.with_bias = structure, blocks, block, bias_S is not None
+            ctx.asked, ctx.blocks, ctx.with_bias = asked, blocks, bias_S is not None
             ctx.save_for_backward(contexts_NH, gates_KN, low_vectors_eH, total_N, *kept, *kept_scores)
         return normaliser_N, score_N
 
     @staticmethod
     @differentiable_once("The likelihood of words by their senses")
     def backward(ctx: Any, grad_normaliser_N: Tensor, grad_score_N: Tensor) -> tuple[Any, ...]:
-        structure: SenseStructure = ctx.structure
+        structure, _, block, *_ = ctx.asked
         blocks: EdgeBlocks = ctx.blocks
         contexts_NH, gates_KN, low_vectors_eH, total_N, *kept = ctx.saved_tensors
         num_tokens = len(contexts_NH)
@@ -162,17 +159,14 @@ class _EdgeSums(torch.autograd.Function):
         grad_contexts_NH, grad_gates_KN = gates_KN.new_zeros(contexts_NH.shape), torch.empty_like(gates_KN)
         grad_bias_S = gates_KN.new_zeros(structure.num_senses)
         # Buffers for all blocks: fresh memory costs more than what is written to it. Gradients of edges replace their gates.
-        tokens, parts = min(ctx.block, num_tokens), parts_of(num_tokens, ctx.block)
+        tokens, parts = min(block, num_tokens), parts_of(num_tokens, block)
         scores = iter(kept[3 * len(parts) :])
         gates, grad_gates = gates_KN.new_empty(2, blocks.most_edges * tokens)
         grad_logits = gates_KN.new_empty(structure.num_senses * tokens)
         for number, part in enumerate(parts):
             gates_Kn, context_nH = gates_KN[:, part].contiguous(), low_contexts_NH[part]
-            raised_Sn, place_Mn, share_Mn = kept[3 * number : 3 * (number + 1)]
-            grad_logits_Sn = torch.mul(
-                raised_Sn, grad_normaliser_N[part] / total_N[part], out=piece(grad_logits, raised_Sn.shape)
-            )
-            grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * grad_score_N[part])
+            by_normaliser_n, likelihood_of_part = grad_normaliser_N[part] / total_N[part], kept[3 * number : 3 * number + 3]
+            grad_logits_Sn = grad_of_logits(likelihood_of_part, by_normaliser_n, grad_score_N[part], grad_logits)
             grad_bias_S += grad_logits_Sn.sum(dim=1)
             grad_gates_Kn, grad_context_nH = torch.zeros_like(gates_Kn), grad_contexts_NH[part]
             for each in blocks.blocks:
@@ -191,7 +185,7 @@ class _EdgeSums(torch.autograd.Function):
             grad_gates_KN[:, part] = grad_gates_Kn
         grad_bias = grad_bias_S[blocks.place_of] if ctx.with_bias else None
         grad_contexts_NH = grad_contexts_NH.to(contexts_NH.dtype)
-        return None, None, grad_vectors_eH, grad_contexts_NH, grad_gates_KN, grad_bias, None, None, None, None
+        return grad_vectors_eH, grad_contexts_NH, grad_gates_KN, grad_bias, None, None
 
 
 def _scores(each: EdgeBlock, low_vectors_eH: Tensor, context_Hn: Tensor, buffer: Tensor | None) -> Tensor:

@@ -5,15 +5,13 @@ each position, and how much each counts.
 from dataclasses import replace
 from typing import final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit import config
 from sememekit.decoders.base import Resources, word_vectors
-from sememekit.decoders.bias_start import BiasStart, begin_bias
+from sememekit.decoders.bias_start import BiasStart
 from sememekit.decoders.sampling import Draw, NormalisedScores, SampledDecoder, SamplingSettings, estimated_nll, linear_scores
 from sememekit.layers import Linear, at_least_single, linear_cross_entropy, product_and_bias, shared_dropout
 
@@ -88,8 +86,6 @@ class MoS(SampledDecoder):
     words: nn.Embedding
 
     class Settings(MixtureSettings, SamplingSettings):
-        """Settings of the mixture of softmaxes."""
-
         log_shift: float = Field(default=0.0, ge=0.0)
         """Added to a probability before the logarithm in training, as in the public code (1e-8); evaluation is exact."""
 
@@ -98,9 +94,6 @@ class MoS(SampledDecoder):
         self.log_shift, self.tables = settings.log_shift, settings.num_components
         self.words, self.mixture, self.bias = mixture_parts(settings, resources, "mos")
         self.bias_start = settings.bias_start
-
-    def begin_training(self, counts: NDArray[np.integer]) -> None:
-        begin_bias(self.bias, self.bias_start, counts)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         log_weights, contexts = self.mixture(hidden)
@@ -148,9 +141,6 @@ class MoC(NormalisedScores):
         super().__init__(settings, resources)
         self.words, self.mixture, self.bias = mixture_parts(settings, resources, "moc")
         self.bias_start = settings.bias_start
-
-    def begin_training(self, counts: NDArray[np.integer]) -> None:
-        begin_bias(self.bias, self.bias_start, counts)
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         log_weights, contexts = self.mixture(hidden)

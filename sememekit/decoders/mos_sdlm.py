@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from sememekit.decoders.base import Decoder, Resources, SenseAttribution, SenseProbabilities
+from sememekit.decoders.base import Resources, SenseAttribution, Sensed, SenseProbabilities
 from sememekit.decoders.bias_start import BiasStart
 from sememekit.decoders.mos import MixtureContexts, MixtureSettings
 from sememekit.decoders.sdlm import SDLM
 
 
 @final
-class MoSSDLM(Decoder):
+class MoSSDLM(Sensed):
     """p(w | g) = sum_k pi_k p_sdlm(w | h_k): each of K contexts goes through one sememe-driven layer that all of them share.
 
     pi and h_k are those of Sec. 2.4 of Yang et al. 2018 (``MixtureContexts``), p_sdlm is Eq. (4) to (10) of Gu et al. 2018 with
@@ -29,8 +29,6 @@ class MoSSDLM(Decoder):
     """
 
     class Settings(SDLM.Settings):
-        """Settings of the sememe-driven layer, and of the mixture above it."""
-
         num_components: int = Field(default=3, ge=1)
         """K, the number of contexts."""
         bias_start: BiasStart = "log_frequency"
@@ -63,9 +61,6 @@ class MoSSDLM(Decoder):
     @property
     def estimates_in_training(self) -> bool:
         return self.senses.estimates_in_training
-
-    def after_rate_cut(self) -> None:
-        self.senses.after_rate_cut()
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         log_weights, contexts = self._contexts(hidden)

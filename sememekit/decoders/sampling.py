@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from math import log
 from typing import ClassVar, Final, Literal, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit import config
-from sememekit.decoders.base import Decoder, Resources
+from sememekit.decoders.base import Resources, Scheduled
+from sememekit.decoders.bias_start import begin_bias
 from sememekit.layers import FixedTables, WordShard, at_least_single, product_and_bias
 from sememekit.ranks import Ranks
 from sememekit.text.vocabulary import Vocabulary
@@ -137,8 +140,11 @@ def draw_of_rank(draw: Draw, words: slice) -> Draw:
     return Draw(draw.words[first:last] - words.start, draw.correction[first:last].clamp(min=_NOTHING), target)
 
 
-class SampledDecoder(Decoder):
-    """An output layer that can be trained with words that ``sampler`` draws; its settings inherit ``SamplingSettings``."""
+class SampledDecoder(Scheduled):
+    """An output layer that can be trained with words that ``sampler`` draws; its settings inherit ``SamplingSettings``.
+
+    A ``bias`` (V,) starts where ``bias_start`` says, if it has both.
+    """
 
     words: nn.Embedding | None
     """Its word vectors, where they are one table."""
@@ -150,6 +156,9 @@ class SampledDecoder(Decoder):
     @property
     def estimates_in_training(self) -> bool:
         return self.sampler.active
+
+    def begin_training(self, counts: NDArray[np.integer]) -> None:
+        begin_bias(getattr(self, "bias", None), getattr(self, "bias_start", None), counts)
 
     def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
         self.sampler.draws = draws
@@ -180,9 +189,7 @@ class NormalisedScores(SampledDecoder):
             hidden: (..., H) contexts.
             words: (W,) distinct word ids; None for all V.
 
-        Returns:
-            (..., W) or (..., V).
-        """
+        Returns (..., W) or (..., V)."""
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         if self.shard is not None:

@@ -9,7 +9,15 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.decoders.base import Resources, SenseAttribution, SenseProbabilities, shard_vectors, word_vectors
+from sememekit.decoders.base import (
+    Resources,
+    SenseAttribution,
+    Sensed,
+    SenseProbabilities,
+    Sharded,
+    shard_vectors,
+    word_vectors,
+)
 from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
 from sememekit.decoders.edge_logits import EdgeInputs, normaliser_and_score_by_edges, pays
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
@@ -27,7 +35,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @final
-class SDLM(NormalisedScores):
+class SDLM(NormalisedScores, Sensed, Sharded):
     """Probability of a word: the sum over its senses of a sparse product of sememe experts, normalised over all senses.
 
     >>> layer = SDLM(SDLM.Settings(tied=False, num_bases=2), Resources(width=16, vocabulary=words, graph=graph))
@@ -56,8 +64,6 @@ class SDLM(NormalisedScores):
     words: nn.Embedding
 
     class Settings(SamplingSettings, BiasStartSettings):
-        """Settings of the sememe-driven layer."""
-
         preset: Literal["paper", "release", "release-awd", "identity"] = "identity"
         """``paper`` (no sense bias), ``release`` (with it), ``release-awd`` (tanh, no gate bias, R 10), ``identity`` (2 I)."""
         num_bases: int = Field(default=5, ge=1)

@@ -16,8 +16,8 @@ from sememekit.decoders.assignment import Assignment, assign_greedily
 from sememekit.decoders.base import ClusterChange, ClusterLearner, Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, begin_bias, begin_class_bias
 from sememekit.errors import ConfigError
-from sememekit.layers import FixedTables, Linear, grouped_topk, shared_dropout
-from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy, within_groups
+from sememekit.layers import FixedTables, Linear, shared_dropout
+from sememekit.layers.grouped_cross_entropy import Groups, grouped_cross_entropy
 from sememekit.measure import Tally
 from sememekit.ranks import ALONE, Ranks
 
@@ -55,8 +55,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
     training_counters: ClassVar[tuple[str, ...]] = ("held_steps",)
 
     class Settings(BiasStartSettings):
-        """Settings of the self-organised hierarchical softmax."""
-
         tied: bool = True
         """Share the word vectors with the input embedding. The contexts take its size, so no width has to fit."""
         start: Literal["random", "file"] = "random"
@@ -118,7 +116,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self._seen: list[tuple[Tensor, Tensor, Tensor]] = []
         """Of this rank since the last step, where several train: log p(c | h), words, and what ``losses`` grows by."""
         first, self.orphaned_at_start = self._assign(None) if given is None else (given, 0)
-        self.num_clusters = num_clusters
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))
 
@@ -134,19 +131,9 @@ class SelfOrganized(ClusterLearner, FixedTables):
         begin_class_bias(self.cluster_vectors.bias, self.settings.bias_start, counts, self.groups.group_of)
         begin_bias(self.bias, self.settings.bias_start, counts)
 
-    def log_probs(self, hidden: Tensor) -> Tensor:
+    def _choices(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         for_clusters, for_words = self._contexts(hidden)
-        group_of = self.groups.group_of
-        within = within_groups(for_words, self.words.weight, self.bias, self.groups)
-        clusters = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
-        return within + clusters.index_select(-1, group_of)
-
-    def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        if hidden.device.type != "cpu":
-            return super().topk_words(hidden, count)
-        for_clusters, for_words = self._contexts(hidden)
-        among = self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1)
-        return grouped_topk(for_words, self.words.weight, self.bias, among, self.groups, min(count, len(self.words.weight)))
+        return self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1), for_words
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """A token meets all clusters and the words of one. In training it also counts for q."""
@@ -161,9 +148,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
         of_cluster, within = self._parts(hidden, target, counted=False)
         return {"cluster": of_cluster, "in_cluster": within}
-
-    def clusters(self) -> Tensor:
-        return self.groups.group_of
 
     @torch.no_grad()
     def observe(self, hidden: Tensor, target: Tensor) -> None:

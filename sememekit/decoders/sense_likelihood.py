@@ -10,6 +10,26 @@ from torch import Tensor
 from sememekit.decoders.sense_structure import SenseStructure
 
 
+class Asked(NamedTuple):
+    """What a likelihood is asked for beside the tensors that have gradients, for N tokens.
+
+    Attributes:
+        structure: the graph.
+        target_N: words; -1 is none of them, whose score is finite and means nothing.
+        block: tokens that are worked on at once.
+        lowered: dtype of matrix products; sums keep that of the words.
+        learns: whether gradients are recorded: inside ``forward`` of a Function torch says no in any case.
+        correction_V: of each word in the normaliser (``sampling.estimated_nll``), or None.
+    """
+
+    structure: SenseStructure
+    target_N: Tensor
+    block: int
+    lowered: torch.dtype
+    learns: bool
+    correction_V: Tensor | None = None
+
+
 class Likelihood(NamedTuple):
     """What is found for the n tokens of a block; M is the most senses of a word.
 
@@ -48,6 +68,16 @@ def likelihood(
     top_n = logits_Sn.amax(dim=0)
     total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0, dtype=sum_dtype(logits_Sn))
     return Likelihood(total_n.log() + top_n, own_Mn.logsumexp(dim=0), total_n, logits_Sn, place_Mn, own_Mn.softmax(dim=0))
+
+
+def grad_of_logits(kept: Sequence[Tensor], by_normaliser_n: Tensor, by_score_n: Tensor, memory: Tensor) -> Tensor:
+    """The gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a ``Likelihood``.
+
+    The gradient of the normaliser divided by ``total_n`` is ``by_normaliser_n``: the quotient has n numbers, raised S n.
+    """
+    raised_Sn, place_Mn, share_Mn = kept
+    grad_Sn = torch.mul(raised_Sn, by_normaliser_n, out=piece(memory, raised_Sn.shape))
+    return grad_Sn.scatter_add_(0, place_Mn, share_Mn * by_score_n)
 
 
 def sum_dtype(values: Tensor) -> torch.dtype:

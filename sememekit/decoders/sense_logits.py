@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from sememekit.decoders.sense_blocks import SenseBlock
-from sememekit.decoders.sense_likelihood import likelihood, parts_of, piece, sum_dtype
+from sememekit.decoders.sense_likelihood import Asked, grad_of_logits, likelihood, parts_of, piece, sum_dtype
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
@@ -79,21 +79,8 @@ def normaliser_and_score(
     if torch.compiler.is_compiling() and correction_V is None:
         return _traced(inputs, target_N)
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
-    gates_KN = gates_KN.to(words_VE.dtype)
-    lowered = product_dtype(words_VE)
-    return _SenseSums.apply(
-        structure,
-        contexts_RNE,
-        words_VE,
-        gates_KN,
-        mixing_RK,
-        bias_S,
-        target_N,
-        block,
-        correction_V,
-        lowered,
-        torch.is_grad_enabled(),
-    )
+    asked = Asked(structure, target_N, block, product_dtype(words_VE), torch.is_grad_enabled(), correction_V)
+    return _SenseSums.apply(contexts_RNE, words_VE, gates_KN.to(words_VE.dtype), mixing_RK, bias_S, asked)
 
 
 def _traced(inputs: SenseInputs, target_N: Tensor) -> tuple[Tensor, Tensor]:
@@ -115,18 +102,14 @@ class _SenseSums(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        structure: SenseStructure,
         contexts_RNE: Tensor,
         words_VE: Tensor,
         gates_KN: Tensor,
         mixing_RK: Tensor,
         bias_S: Tensor | None,
-        target_N: Tensor,
-        block: int,
-        correction_V: Tensor | None,
-        lowered: torch.dtype,
-        learns: bool,
+        asked: Asked,
     ) -> tuple[Tensor, Tensor]:
+        structure, target_N, block, lowered, learns, correction_V = asked
         order = structure.blocks(words_VE.dtype)
         weights = [_edge_weights(each, mixing_RK) for each in order.blocks]
         start_S = None if bias_S is None else bias_S.to(words_VE.dtype)[order.sense_at]
@@ -135,7 +118,7 @@ class _SenseSums(torch.autograd.Function):
             offset_S = correction_V.to(words_VE.dtype)[structure.word_of_sense[order.sense_at]]
         low_words_VE, low_contexts_RNE = words_VE.to(lowered).index_select(0, order.word_at), contexts_RNE.to(lowered)
         num_bases, num_tokens, width = contexts_RNE.shape
-        keep = learns and any(ctx.needs_input_grad)  # which says of inputs alone that they have gradients
+        keep = learns and any(ctx.needs_input_grad)  # inputs may have gradients that nobody records
         is_wide = width >= WIDE_FROM
         keep_scores = keep and is_wide
         buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
@@ -143,6 +126,7 @@ class _SenseSums(torch.autograd.Function):
         total_N = words_VE.new_empty(num_tokens, dtype=sum_dtype(words_VE))
         kept, scores = [], []
         for part in parts_of(num_tokens, block):
+            # Contiguous, so that the rows that are gathered for each sense are copies of whole lines of the cache.
             gates_Kn, context_RnE = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].contiguous()
             logits_Sn = words_VE.new_empty(structure.num_senses, gates_Kn.shape[1])
             for each, weight in zip(order.blocks, weights, strict=True):
@@ -164,22 +148,20 @@ class _SenseSums(torch.autograd.Function):
             if keep:
                 kept += [found.raised_Sn, found.place_Mn, found.share_Mn]
         if keep:
-            ctx.structure, ctx.block, ctx.lowered, ctx.is_wide = structure, block, lowered, is_wide
-            ctx.with_bias = bias_S is not None
+            ctx.asked, ctx.is_wide, ctx.with_bias = asked, is_wide, bias_S is not None
             ctx.save_for_backward(contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept, *scores)
         return normaliser_N, score_N
 
     @staticmethod
     @differentiable_once("The likelihood of words by their senses")
     def backward(ctx: Any, grad_normaliser_N: Tensor, grad_score_N: Tensor) -> tuple[Any, ...]:
-        structure: SenseStructure = ctx.structure
+        structure, _, block, lowered, *_ = ctx.asked
         contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept = ctx.saved_tensors
         order = structure.blocks(gates_KN.dtype)
         weights = [_edge_weights(each, mixing_RK) for each in order.blocks]
-        low_contexts_RNE = contexts_RNE.to(ctx.lowered)
+        low_contexts_RNE = contexts_RNE.to(lowered)
         num_bases, num_tokens, _ = contexts_RNE.shape
-        most = min(ctx.block, num_tokens)
-        parts = parts_of(num_tokens, ctx.block)
+        most, parts = min(block, num_tokens), parts_of(num_tokens, block)
         scores = iter(kept[3 * len(parts) :])
         grad_words_VE = gates_KN.new_zeros(low_words_VE.shape)
         grad_gates_KN, grad_mixing_RK = torch.empty_like(gates_KN), torch.zeros_like(mixing_RK)
@@ -193,11 +175,8 @@ class _SenseSums(torch.autograd.Function):
         of_sememes, products = gates_KN.new_empty(2, num_bases * len(gates_KN) * most)
         for number, part in enumerate(parts):
             gates_Kn, context_RnE = gates_KN[:, part].contiguous(), low_contexts_RNE[:, part].contiguous()
-            raised_Sn, place_Mn, share_Mn = kept[3 * number : 3 * (number + 1)]
-            grad_logits_Sn = torch.mul(
-                raised_Sn, grad_normaliser_N[part] / total_N[part], out=piece(grad_logits, raised_Sn.shape)
-            )
-            grad_logits_Sn.scatter_add_(0, place_Mn, share_Mn * grad_score_N[part])
+            by_normaliser_n, likelihood_of_part = grad_normaliser_N[part] / total_N[part], kept[3 * number : 3 * number + 3]
+            grad_logits_Sn = grad_of_logits(likelihood_of_part, by_normaliser_n, grad_score_N[part], grad_logits)
             grad_bias_S += grad_logits_Sn.sum(dim=1)
             of_sememe_RKn = piece(of_sememes, (num_bases, *gates_Kn.shape)).zero_()
             grad_context_RnE = contexts_RNE.new_zeros(context_RnE.shape)
@@ -213,14 +192,15 @@ class _SenseSums(torch.autograd.Function):
                     each.products(score, grads, out=of_sense)
                     of_sememe_Kn += each.sememes_of_sense.back(of_sense_sn, each.back_constant)
                     each.sum_products(each.by_rank(each.sememes_of_sense(gates_Kn, weight_of_edge)), grads, out=grad)
-                grad_words_vE, lowered_Rvn = grad_words_VE[each.words], grads_Rvn.to(ctx.lowered)
-                _add_gradients(grad_words_vE, grad_context_RnE, lowered_Rvn, words_vE, context_RnE, ctx.is_wide)
+                grad_words_vE, low_grads_Rvn = grad_words_VE[each.words], grads_Rvn.to(lowered)
+                _add_gradients(grad_words_vE, grad_context_RnE, low_grads_Rvn, words_vE, context_RnE, ctx.is_wide)
             grad_contexts_RNE[:, part] = grad_context_RnE
+            # The sums over the senses of a sememe serve gate and mixing alike: q and alpha are factors of one product.
             grad_mixing_RK += torch.mul(of_sememe_RKn, gates_Kn, out=piece(products, of_sememe_RKn.shape)).sum(dim=2)
             grad_gates_KN[:, part] = of_sememe_RKn.mul_(mixing_RK[:, :, None]).sum(dim=0)
         grad_words_VE = grad_words_VE.index_select(0, order.word_place)
         grad_bias = grad_bias_S[order.place_of] if ctx.with_bias else None
-        return None, grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, None, None, None, None, None
+        return grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, None
 
 
 def _products(words_vE: Tensor, context_RnE: Tensor, is_wide: bool, buffer: Tensor | None) -> Tensor:

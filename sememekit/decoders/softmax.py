@@ -1,20 +1,19 @@
-"""The plain softmax over words."""
+"""The plain softmax over words, also trained with sampled words."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources, shard_vectors, word_vectors
-from sememekit.decoders.bias_start import BiasStartSettings, begin_bias
+from sememekit.decoders.base import Resources, Sharded, shard_vectors, word_vectors
+from sememekit.decoders.bias_start import BiasStartSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.layers import ChosenLogits, WordShard
 
 
-class Softmax(NormalisedScores):
+class Softmax(NormalisedScores, Sharded):
     """Probability of a word: softmax over the vocabulary of the inner product of context and word vector, plus a bias.
 
     log p(w | g) = g . x_w + b_w - log sum_v exp(g . x_v + b_v); tied as Inan et al. 2017 and Press and Wolf 2017.
@@ -27,8 +26,6 @@ class Softmax(NormalisedScores):
     words: nn.Embedding
 
     class Settings(SamplingSettings, BiasStartSettings):
-        """Settings of the softmax layer."""
-
         tied: bool = True
         """Share the word vectors with the input embedding; needs an embedding as wide as the contexts."""
         bias: bool = True
@@ -39,9 +36,6 @@ class Softmax(NormalisedScores):
         self.words = word_vectors(resources, self.name, tied=settings.tied)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.bias else None
         self.bias_start = settings.bias_start
-
-    def begin_training(self, counts: NDArray[np.integer]) -> None:
-        begin_bias(self.bias, self.bias_start, counts)
 
     def shard_words(self, shard: WordShard) -> None:
         shard_vectors(self.words, shard)
@@ -55,3 +49,14 @@ class Softmax(NormalisedScores):
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
         """One product a call, and the products of the backward pass over many calls at once."""
         return ChosenLogits(self.words.weight, self.bias).log_probs
+
+
+@final
+class Sampled(Softmax):
+    """``softmax`` with ``samples`` = 1000 by default: see ``sememekit.decoders.sampling`` for the estimate and its sources."""
+
+    name: ClassVar[str] = "sampled"
+
+    class Settings(Softmax.Settings):
+        samples: int = Field(default=1000, ge=1)
+        """S, words drawn for each training batch to estimate the normaliser."""

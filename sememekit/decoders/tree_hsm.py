@@ -35,8 +35,6 @@ class TreeHSM(Decoder, FixedTables):
     """
 
     class Settings(BiasStartSettings):
-        """Settings of the tree-based softmax."""
-
         tree: Literal["huffman", "sememes"] = "huffman"
         """Huffman's tree over the counts, or a balanced tree over the order of the sememe graph (``--graph``)."""
         bias: bool = True

@@ -111,8 +111,6 @@ class GRU(RecurrentStack):
     states_per_layer: ClassVar[int] = 1
 
     class Settings(RecurrentStack.Settings):
-        """Settings of the GRU stack."""
-
         reset: Literal["after", "before"] = "after"
         """Of plain layers: the reset gate acts "after" the matrix as in torch, or "before" it as in the papers."""
         gate_output: GateOutput = "mapped"

@@ -35,8 +35,6 @@ class LatticeLSTM(Encoder):
     child_sum: ClassVar[bool] = True
 
     class Settings(config.Settings):
-        """Settings of the lattice LSTM."""
-
         hidden_size: int = Field(default=200, ge=1)
         """H, the size of each layer (Section 5.2, Buckman and Neubig 2018)."""
         num_layers: int = Field(default=2, ge=1)

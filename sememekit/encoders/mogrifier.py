@@ -117,8 +117,6 @@ class Mogrifier(RecurrentStack):
     states_per_layer: ClassVar[int] = 2
 
     class Settings(RecurrentStack.Settings):
-        """Settings of the Mogrifier LSTM."""
-
         rounds: int = Field(default=5, ge=0)
         """How often a vector is gated, the input first; 5 in the public code's model of Penn Treebank, and 0 is an LSTM."""
         rank: int | None = Field(default=None, ge=1)

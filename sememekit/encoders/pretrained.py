@@ -61,8 +61,6 @@ class Pretrained(Encoder):
     """
 
     class Settings(config.Settings):
-        """Settings of a pretrained causal language model."""
-
         path: str = Field(min_length=1)
         """Folder of the model, with config.json, tokenizer.json and safetensors; or the name of a model in the local cache."""
         frozen: bool = True

@@ -78,8 +78,6 @@ class RecurrentStack(Encoder):
     states_per_layer: ClassVar[int]
 
     class Settings(config.Settings):
-        """Settings of a recurrent stack."""
-
         hidden_size: int = Field(default=650, ge=1)
         """Size of each layer; 650 is the "medium" and 1500 the "large" model of the word language-model tradition."""
         num_layers: int = Field(default=2, ge=1)

@@ -47,9 +47,7 @@ class TransformerBlock(nn.Module):
             bias: (B, 1, T, S) added to the scores of attention.
             turns: see ``rotation``, of S positions.
 
-        Returns:
-            (B, T, H) outputs; keys and values (B, S, H), the past included.
-        """
+        Returns (B, T, H) outputs; keys and values (B, S, H), the past included."""
         length = x_BTH.shape[1]
         queries, keys, values = self.attention_in(self.attention_norm(x_BTH)).chunk(3, dim=-1)
         keys, values = torch.cat([past[0], keys], dim=1), torch.cat([past[1], values], dim=1)
@@ -109,8 +107,6 @@ class Transformer(Encoder):
     unit_contexts: ClassVar[bool] = True
 
     class Settings(config.Settings):
-        """Settings of the transformer."""
-
         hidden_size: int = Field(default=256, ge=2)
         """H, the size of each layer; a multiple of twice ``num_heads``."""
         num_layers: int = Field(default=4, ge=1)

@@ -62,6 +62,20 @@ class Engine(ABC):
             for future in futures:
                 future.cancel()
 
+    def in_order(
+        self, work: Callable[[Item], Result], items: Sequence[Item], report: Callable[[int], None] = lambda known: None
+    ) -> Iterator[Result]:
+        """The result of each item, in the order of the items; ``report`` is called with the number of results that are known.
+        Raises as ``map``."""
+        waiting: dict[int, Result] = {}
+        following = 0
+        for known, (index, result) in enumerate(self.map(work, items), start=1):
+            report(known)
+            waiting[index] = result
+            while following in waiting:
+                yield waiting.pop(following)
+                following += 1
+
 
 def call_each(work: Callable[[Item], Result], items: Sequence[Item], trust: Any) -> list[Result]:
     """The results of some items, in another process, which trusts the code that this one does."""

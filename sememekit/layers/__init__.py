@@ -1,17 +1,24 @@
 """Building blocks: dropout with shared masks, incidence sums, log-space reductions, tables of vectors that processes divide."""
 
 from sememekit.layers.chosen_logits import ChosenLogits
-from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.dropout import WeightDropped, shared_dropout
 from sememekit.layers.grouped_topk import grouped_topk
 from sememekit.layers.incidence import FixedTables, Incidence, segment_logsumexp
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
-from sememekit.layers.lstm_cell import lstm_cell
-from sememekit.layers.lstm_scan import lstm_scan
+from sememekit.layers.lstm_scan import lstm_cell, lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
-from sememekit.layers.modules import evaluating, training_counters
-from sememekit.layers.precision import Linear, add_product, at_least_single, product_and_bias, product_dtype
 from sememekit.layers.shards import WordShard, WordVectors, note_rows, rows_of_ranks, uniform_embedding, whole_size
+from sememekit.layers.shared import (
+    BY_LOG_PROB,
+    Linear,
+    add_product,
+    at_least_single,
+    differentiable_once,
+    evaluating,
+    product_and_bias,
+    product_dtype,
+    training_counters,
+)
 
 __all__ = [
     "BY_LOG_PROB",

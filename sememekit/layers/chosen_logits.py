@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import Tensor
 
-from sememekit.layers.differentiable_once import differentiable_once
+from sememekit.layers.shared import differentiable_once
 
 KEPT_BYTES = 1 << 30
 """Memory for probabilities that the backward pass uses again; those of further contexts are computed a second time."""
@@ -43,9 +43,7 @@ class ChosenLogits:
             rows_NE: contexts.
             targets_NK: word ids.
 
-        Returns:
-            (N, K) logits, and (N,) the logarithm of the sum of exponentials over all words.
-        """
+        Returns (N, K) logits, and (N,) the logarithm of the sum of exponentials over all words."""
         rows = rows_NE.to(self._shared.words.dtype)
         keep = torch.is_grad_enabled() and (self._learns or rows.requires_grad)
         blocks = zip(rows.split(_BLOCK), targets_NK.split(_BLOCK), strict=True)

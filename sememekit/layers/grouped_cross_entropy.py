@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
 from sememekit.layers.incidence import FixedTables, segment_logsumexp
-from sememekit.layers.precision import at_least_single, product_and_bias, product_dtype
+from sememekit.layers.shared import BY_LOG_PROB, at_least_single, differentiable_once, product_and_bias, product_dtype
 
 BLOCK: Final = 16
 """Rows of one padded block of the batched path."""
@@ -121,9 +120,7 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
         bias_V: of each item, or None.
         target_N: items.
 
-    Returns:
-        (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on.
-    """
+    Returns (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on."""
     if rows_NE.device.type == "cpu" or groups.lopsided:
         return _GroupByGroup.apply(
             rows_NE, items_VE, bias_V, target_N, groups, product_dtype(items_VE), torch.is_grad_enabled()

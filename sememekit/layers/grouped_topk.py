@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from sememekit.layers.grouped_cross_entropy import Groups, within_groups
-from sememekit.layers.precision import product_and_bias
+from sememekit.layers.shared import product_and_bias
 
 FIRST_GROUPS = 4
 """Groups of each row that are looked into in the first round; each round looks into twice as many as the one before."""
@@ -32,9 +32,7 @@ def grouped_topk(
         among_NG: log-probabilities of the groups, -inf for empty ones.
         count: at most V.
 
-    Returns:
-        log-probabilities (N, count) by falling value, and items (N, count).
-    """
+    Returns log-probabilities (N, count) by falling value, and items (N, count)."""
     if _at_once_is_quicker(len(rows_NE), items_VE, groups):
         return _among_all(rows_NE, items_VE, bias_V, among_NG, groups, count)
     best = among_NG.new_full((len(rows_NE), count), -torch.inf)

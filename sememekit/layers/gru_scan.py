@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sememekit.layers.differentiable_once import differentiable_once
+from sememekit.layers.shared import differentiable_once
 
 
 def gru_scan(
@@ -32,9 +32,7 @@ def gru_scan(
         second: (T, B, H) h_s, or None.
         output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
 
-    Returns:
-        (T, B, H) outputs of every step.
-    """
+    Returns (T, B, H) outputs of every step."""
     if not torch.compiler.is_compiling():
         return _GRUScan.apply(ready_gates_TBG, ready_candidate_TBH, to_gates_GH, to_candidate_HR, hidden_BH, second, output)
     # What a compiler traces, which cannot follow writes into parts of tensors; values and gradients are those of the scan.

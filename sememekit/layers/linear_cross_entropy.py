@@ -5,8 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sememekit.layers.differentiable_once import BY_LOG_PROB, differentiable_once
-from sememekit.layers.precision import add_product, product_dtype
+from sememekit.layers.shared import BY_LOG_PROB, add_product, differentiable_once, product_dtype
 
 KEPT_BYTES = 448 << 20
 """Memory that a forward pass may spend on log-probabilities so that the backward pass need not compute them again."""
@@ -29,9 +28,7 @@ def linear_cross_entropy(
         block: rows worked on at once.
         kept_bytes: of log-probabilities that are kept for the backward pass; 0 computes all again.
 
-    Returns:
-        (N,) nats, unreduced.
-    """
+    Returns (N,) nats, unreduced."""
     kept_bytes = kept_bytes if torch.is_grad_enabled() else 0
     return _LinearCrossEntropy.apply(rows_NE, words_VE, bias_V, target_N, block, kept_bytes, product_dtype(words_VE))
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sememekit.layers.differentiable_once import differentiable_once
+from sememekit.layers.shared import differentiable_once
 
 
 def weighted_sum(weights: Tensor, *states: Tensor) -> Tensor:
@@ -20,9 +20,7 @@ def rows_of(matrix: Tensor, *indices: Tensor) -> tuple[Tensor, ...]:
         matrix: (V, E).
         indices: each (...) of row numbers.
 
-    Returns:
-        (..., E) each.
-    """
+    Returns (..., E) each."""
     return _RowsOf.apply(matrix, *indices)
 
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sememekit.layers.differentiable_once import differentiable_once
 from sememekit.layers.lstm_scan import gate_slopes, lstm_step
+from sememekit.layers.shared import differentiable_once
 
 
 class GateMap(NamedTuple):
@@ -44,9 +44,7 @@ def mogrifier_scan(
         hidden_BH, cell_BH: h and c before the first step.
         mask: (B, H), the same at every step, or None.
 
-    Returns:
-        (T, B, H) outputs and (T, B, H) cell states of every step.
-    """
+    Returns (T, B, H) outputs and (T, B, H) cell states of every step."""
     if not torch.compiler.is_compiling():
         matrix = torch.cat([input_GE * 2.0 ** ((len(rounds) + 1) // 2), recurrent_GH * 2.0 ** (len(rounds) // 2)], dim=1)
         flat: list[Tensor | None] = []

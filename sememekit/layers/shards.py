@@ -16,7 +16,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sememekit.layers.differentiable_once import differentiable_once
+from sememekit.layers.shared import differentiable_once
 from sememekit.ranks import Ranks
 
 

@@ -9,17 +9,19 @@ An example has one of five outcomes, which are never added up into each other:
     error          the victim or the example itself is at fault: neither robust nor fooled; one that was classified before still
                    counts for accuracy, and as untried where it was right
 
-Intervals of rates and of their differences are those of ``sememekit.measure.rates``; those of means are bootstrap intervals.
+Intervals of rates and of their differences are those of ``sememekit.measure.intervals``; those of means are bootstrap
+intervals. Below: the size of the search space, which is the coverage of an attack, and the share of its successes that people
+accept, which is its validity.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from sememekit.config import Record
-from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
-from sememekit.measure.rates import rate, rate_difference
+from sememekit.measure.intervals import Interval, interval, rate, rate_difference, ratio_difference_interval, ratio_interval
 
 Outcome = Literal["success", "failed", "no_candidates", "skipped", "error"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "no_candidates", "skipped", "error")
@@ -191,3 +193,151 @@ def _known(records: Sequence[ExampleOutcome]) -> np.ndarray:
 
 def _right(records: Sequence[ExampleOutcome]) -> np.ndarray:
     return np.array([bool(record.correct) for record in records], dtype=np.float64)
+
+
+LOW_COVERAGE: Final = 0.2
+"""Share of changeable words below which the figures of an attack say little about the victim."""
+
+
+class SpaceSize(Record):
+    """The search space of one example.
+
+    Attributes:
+        words: in the fields that may change, without punctuation.
+        with_candidates: of these, words that have a substitute at all.
+        changeable: of these, words that still have one under the constraints.
+        substitutes: of the changeable words together.
+        texts_log10: log10 of the number of other texts within the constraints; None where there is none.
+    """
+
+    words: int
+    with_candidates: int
+    changeable: int
+    substitutes: int
+    texts_log10: float | None
+
+
+class Coverage(Record):
+    """The search spaces of all correctly classified examples that no constraint refused, together.
+
+    Sums, shares of the words, the mean number of substitutes of a changeable word, and the median over examples with a text to
+    try. Ratios without a divisor are None.
+    """
+
+    examples: int
+    words: int
+    with_candidates: int
+    changeable: int
+    share_with_candidates: float | None
+    share_changeable: float | None
+    mean_substitutes: float | None
+    median_texts_log10: float | None
+
+    @property
+    def low(self) -> bool:
+        return self.share_changeable is not None and self.share_changeable < LOW_COVERAGE
+
+
+def coverage_of(sizes: Iterable[SpaceSize]) -> Coverage:
+    """Sums, shares and the median over examples."""
+    found = list(sizes)
+    words, with_candidates, changeable, substitutes = (
+        sum(getattr(size, name) for size in found) for name in ("words", "with_candidates", "changeable", "substitutes")
+    )
+    logs = [size.texts_log10 for size in found if size.texts_log10 is not None]
+    return Coverage(
+        examples=len(found),
+        words=words,
+        with_candidates=with_candidates,
+        changeable=changeable,
+        share_with_candidates=with_candidates / words if words else None,
+        share_changeable=changeable / words if words else None,
+        mean_substitutes=substitutes / changeable if changeable else None,
+        median_texts_log10=float(np.median(logs)) if logs else None,
+    )
+
+
+class Verdict(NamedTuple):
+    """Majority of the raters of a success: same meaning; the adversarial text has the true label and is fluent; so has the
+    ``original``, the label."""
+
+    meaning: bool
+    label: bool
+    fluent: bool
+    original: bool
+
+    @property
+    def valid(self) -> bool:
+        return self.meaning and self.label and self.fluent
+
+
+class Validity(Record):
+    """The validity of the successes of an attack.
+
+    Attributes:
+        rated, successes: successes that were rated, and all.
+        ratings: rows of all raters on them.
+        meaning, label, fluent, valid: of these, texts that keep the meaning, keep the label, are fluent, and all three.
+        originals: of these, originals that raters give their true label: how well raters and data agree.
+        valid_success: success rate times validity.
+        valid_success_at: the same with successes of at most so many queries; None above the query budget.
+    """
+
+    rated: int
+    successes: int
+    ratings: int
+    meaning: Interval
+    label: Interval
+    fluent: Interval
+    valid: Interval
+    originals: Interval
+    valid_success: Interval
+    valid_success_at: dict[int, Interval | None]
+
+
+def product_interval(first: Interval, second: Interval) -> Interval:
+    """The product of two independent rates with its interval, see the module."""
+    values = [[getattr(found, name) for name in ("value", "low", "high")] for found in (first, second)]
+    if any(None in each for each in values):
+        return Interval(value=None, low=None, high=None)
+    (p, low_p, high_p), (v, low_v, high_v) = values
+    low, high = math.hypot(v * (p - low_p), p * (v - low_v)), math.hypot(v * (high_p - p), p * (high_v - v))
+    return Interval(value=p * v, low=max(p * v - low, 0.0), high=min(p * v + high, 1.0))
+
+
+def validity_of(
+    records: Sequence[ExampleOutcome], verdicts: Mapping[int, Verdict], ratings: int, *, query_budget: int = 0
+) -> Validity:
+    """The validity of an attack; ``verdicts`` by the place of an example in ``records``, ``ratings`` of all raters.
+
+    An adversarial text is valid where it means what the original says, has its true label, and is fluent. Of S successes among
+    N examples n are rated, a random sample; with p = S / N and v = valid / n the rate of valid successes is p v. Its interval
+    puts the limits of Wilson together by the delta method, as Newcombe does for a difference of rates:
+
+        low = p v - sqrt((v (p - low_p))^2 + (p (v - low_v))^2),    high alike.
+
+    Both terms are needed: where everything is rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of
+    a share of N.
+    """
+    queries = np.array([record.queries for record in records])
+    tried = np.array([float(record.outcome in ("success", "failed")) for record in records])
+    won = np.array([float(record.outcome == "success") for record in records])
+    rated = np.array([float(place in verdicts) for place in range(len(records))])
+    said = {
+        name: np.array([float(place in verdicts and getattr(verdicts[place], name)) for place in range(len(records))])
+        for name in ("meaning", "label", "fluent", "valid", "original")
+    }
+
+    def up_to(level: float) -> Interval:
+        quick = queries <= level
+        return product_interval(rate(won * quick, tried), rate(said["valid"] * quick, rated * quick))
+
+    return Validity(
+        rated=len(verdicts),
+        successes=int(won.sum()),
+        ratings=ratings,
+        **{name: rate(said[name], rated) for name in ("meaning", "label", "fluent", "valid")},
+        originals=rate(said["original"], rated),
+        valid_success=up_to(math.inf),
+        valid_success_at={level: None if query_budget and level > query_budget else up_to(level) for level in LEVELS},
+    )

@@ -23,7 +23,7 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import DataError
 from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
-from sememekit.measure.references import NEVER_WORD, UNKNOWN, digest_of, spread_of
+from sememekit.measure.rouge import NEVER_WORD, UNKNOWN, digest_of, spread_of
 from sememekit.text.english import English
 
 ORDERS: Final = (1, 2, 3, 4)

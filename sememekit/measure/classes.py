@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sememekit.config import Record
-from sememekit.measure.rates import wilson_interval
+from sememekit.measure.intervals import wilson_interval
 
 
 class ClassScores(Record):

@@ -4,6 +4,9 @@ The package rouge-score does the counting. Settled here is what it leaves open: 
 references, and that an unknown word matches nothing.
 """
 
+import hashlib
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +21,30 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
-from sememekit.measure.references import NEVER_WORD, UNKNOWN, digest_of, spread_of
+
+UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
+"""A word of a scored text that matches nothing."""
+
+NEVER_WORD: Final = "zqunknownqz"
+"""What is scored in its place: a word that no reference has."""
+
+
+def spread_of(references: Sequence[Sequence[str]]) -> str:
+    """The number of references of a text, or the smallest and the largest: "4", "1-3"."""
+    counts = sorted({len(own) for own in references})
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
+
+
+def digest_of(references: Sequence[Sequence[str]]) -> str:
+    """The start of the SHA-256 of all references as they were written, in their order.
+
+    It does not depend on the vocabulary or the segmenter of a model, and sources, which are not scored, have no part in it.
+    """
+    digest = hashlib.sha256()
+    for own in references:
+        digest.update(json.dumps([*own]).encode() + b"\n")
+    return digest.hexdigest()[:12]
+
 
 METRICS: Final = ("rouge1", "rouge2", "rougeL")
 

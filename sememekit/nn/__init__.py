@@ -9,7 +9,6 @@ from sememekit.nn.encoders import AWDLSTM, MogrifierLSTM, SememeGRU, SememeLSTM
 from sememekit.nn.lattice_loss import LatticeLoss
 from sememekit.nn.output_layer import Output, OutputLayer
 from sememekit.nn.self_organized import SelfOrganizedSoftmax
-from sememekit.nn.sememe_softmax import MixtureOfSememeSoftmaxes, SememeSoftmax
 from sememekit.nn.senses import Senses
 from sememekit.nn.softmaxes import (
     AdaptiveSoftmax,
@@ -17,8 +16,10 @@ from sememekit.nn.softmaxes import (
     DifferentiatedSoftmax,
     FullSoftmax,
     MixtureOfContexts,
+    MixtureOfSememeSoftmaxes,
     MixtureOfSoftmaxes,
     SampledSoftmax,
+    SememeSoftmax,
     TreeSoftmax,
 )
 

@@ -18,7 +18,7 @@ from sememekit.encoders.mogrifier import Mogrifier
 from sememekit.encoders.sememe_sum import Pi, SememeSum
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
-from sememekit.nn.ids import check_range, whole_numbers
+from sememekit.nn.output_layer import check_range, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.special_tokens import UNKNOWN
@@ -63,9 +63,8 @@ class _Recurrent(nn.Module):
             batch_first: inputs and outputs are (B, T, ...), as in torch; states are not.
             settings: of the encoder behind, see the class.
 
-        Raises:
-            ConfigError: a setting that is unknown or out of its range, or a sememe that is no number below ``num_sememes``.
-        """
+        Raises ConfigError: a setting that is unknown or out of its range, or a sememe that is no number below
+        ``num_sememes``."""
         super().__init__()
         name = type(self).__name__
         if bidirectional not in self.kinds:
@@ -112,15 +111,10 @@ class _Recurrent(nn.Module):
             lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0, and the state is that of the last
                 real step.
 
-        Returns:
-            outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D = 2) the
-            layers that read forwards come first.
-
-        Raises:
-            TypeError: words or lengths that are no whole numbers, or a state of another kind of encoder.
-            ValueError: shapes that do not fit, or numbers out of their range: on a CPU. On a GPU the device refuses words and
-                sememes with an assertion, and a compiled graph does not look at them.
-        """
+        Returns outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D =
+        2) the layers that read forwards come first. Raises TypeError: words or lengths that are no whole numbers, or a
+        state of another kind of encoder. Raises ValueError: shapes that do not fit, or numbers out of their range: on a
+        CPU. On a GPU the device refuses words and sememes with an assertion, and a compiled graph does not look at them."""
         if words is not None:
             words = whole_numbers(words, f"{type(self).__name__}: words")
             if self._looks_up:
@@ -272,9 +266,7 @@ class AWDLSTM(nn.Module):
             batch_first: inputs and outputs are (B, T, ...).
             settings: ``output_size`` (E unless given), ``dropout``, ``weight_drop``.
 
-        Raises:
-            ConfigError: a setting that is unknown or out of its range.
-        """
+        Raises ConfigError: a setting that is unknown or out of its range."""
         super().__init__()
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
         words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
@@ -292,13 +284,9 @@ class AWDLSTM(nn.Module):
             state: as it was returned for the text before; zeros unless given.
             lengths: (B,) real steps of each row, 1 to T, as a tensor.
 
-        Returns:
-            outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as the public code has them.
-
-        Raises:
-            TypeError: lengths that are no whole numbers.
-            ValueError: shapes that do not fit, or lengths out of their range.
-        """
+        Returns outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as the public code has them. Raises
+        TypeError: lengths that are no whole numbers. Raises ValueError: shapes that do not fit, or lengths out of their
+        range."""
         _check_inputs(self, x, lengths)
         inputs = x.transpose(0, 1) if self.batch_first else x
         start = usual = self.encoder.start(inputs.shape[1])

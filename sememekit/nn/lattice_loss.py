@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.layers.lattice import best_path, edge_posteriors, log_marginal, sample_path
-from sememekit.nn.ids import check_range, whole_numbers
+from sememekit.nn.output_layer import check_range, whole_numbers
 
 
 @final
@@ -35,10 +35,8 @@ class LatticeLoss(nn.Module):
     def forward(self, scores: Tensor, lengths: Tensor) -> Tensor:
         """The loss in nats; infinite where a text has no path.
 
-        Raises:
-            TypeError: scores that are no floats, or lengths that are no whole numbers.
-            ValueError: shapes that do not fit, or lengths outside of 0 to T, on a CPU (a GPU refuses those with an assertion).
-        """
+        Raises TypeError: scores that are no floats, or lengths that are no whole numbers. Raises ValueError: shapes that do
+        not fit, or lengths outside of 0 to T, on a CPU (a GPU refuses those with an assertion)."""
         lengths = _checked(scores, lengths)
         if self.reduction == "none":
             return -log_marginal(scores, lengths)

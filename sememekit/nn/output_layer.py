@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sememekit.config import read_settings
-from sememekit.decoders.base import Decoder, Resources
+from sememekit.decoders.base import Decoder, Resources, rate_was_cut
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.nn.ids import check_range, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_clusters, as_counts, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -89,9 +88,7 @@ class OutputLayer(nn.Module):
             batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
             settings: of the layer behind, see the class.
 
-        Raises:
-            ConfigError: a setting that is unknown or out of its range, or a part that does not fit or is not read.
-        """
+        Raises ConfigError: a setting that is unknown or out of its range, or a part that does not fit or is not read."""
         super().__init__()
         name, kind = type(self).__name__, self.decoder_class
         if isinstance(in_features, bool) or not isinstance(in_features, int) or in_features < 1:
@@ -133,11 +130,9 @@ class OutputLayer(nn.Module):
             hidden: (..., H) contexts.
             target: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
 
-        Raises:
-            TypeError: targets that are no whole numbers.
-            ValueError: shapes that do not fit; targets that are neither 0 to V - 1 nor ``ignore_index``, on a CPU. On a GPU the
-                device refuses those with an assertion, and a compiled graph does not look at them.
-        """
+        Raises TypeError: targets that are no whole numbers. Raises ValueError: shapes that do not fit; targets that are
+        neither 0 to V - 1 nor ``ignore_index``, on a CPU. On a GPU the device refuses those with an assertion, and a
+        compiled graph does not look at them."""
         target = self._checked(hidden, target)
         nats = self._unreduced(hidden, target)
         counted = (target != self.ignore_index).sum().clamp(min=1)
@@ -195,7 +190,7 @@ class OutputLayer(nn.Module):
 
     def stop_sampling(self) -> None:
         """Train exactly from now on, where words are sampled with ``samples_until="first-cut"``."""
-        self.layer.after_rate_cut()
+        rate_was_cut(self.layer)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, num_words={self.num_words}"
@@ -280,9 +275,7 @@ class StructuredLayer(OutputLayer):
     def set_extra_state(self, state: Any) -> None:
         """Compare the fingerprint of a state dict with that of this layer.
 
-        Raises:
-            CheckpointError: the weights belong to other senses, classes or another tree.
-        """
+        Raises CheckpointError: the weights belong to other senses, classes or another tree."""
         found = state.cpu().long().numpy() if isinstance(state, Tensor) else np.zeros(0, dtype=np.int64)
         if not np.array_equal(found, self._fingerprint):
             raise CheckpointError(
@@ -294,3 +287,41 @@ class StructuredLayer(OutputLayer):
 
 def _short(fingerprint: NDArray[Any]) -> str:
     return "".join(f"{number & 255:02x}" for number in fingerprint[:4].tolist()) or "unreadable"
+
+
+def whole_numbers(given: Tensor, what: str) -> Tensor:
+    """``given`` as int64, from any dtype of whole numbers.
+
+    Raises TypeError: no tensor, or one of floats, of complex numbers or of booleans. ``what`` begins the message."""
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{what} must be a tensor of whole numbers, given {type(given).__name__}")
+    if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
+        raise TypeError(f"{what} must be whole numbers, given {given.dtype}; convert them with .long() if they are ids")
+    return given.long()
+
+
+def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: int | None = None, hint: str = "") -> None:
+    """Refuse numbers outside of ``first`` to ``last``.
+
+    On a CPU they are looked at. On a GPU the device looks at them, so that nothing is read back: it stops with an assertion.
+    What a compiler traces is not checked, since a graph must not depend on the data.
+
+    Args:
+        numbers: int64 of any shape.
+        first, last: the smallest and the largest that is allowed.
+        what: begins the message.
+        spared: a number that is allowed besides.
+        hint: ends the message.
+
+    Raises ValueError: a number outside, the first of which is named; on a CPU."""
+    if torch.compiler.is_compiling() or numbers.is_meta:
+        return
+    wrong = (numbers < first) | (numbers > last)
+    if spared is not None:
+        wrong &= numbers != spared
+    allowed = f"{what} must be {first} to {last}"
+    if numbers.is_cuda:
+        torch._assert_async(~wrong.any(), f"{allowed}{hint}")
+    elif wrong.any():
+        place = tuple(int(index) for index in wrong.nonzero()[0])
+        raise ValueError(f"{allowed}, given {int(numbers[place])} at {list(place)}{hint}")

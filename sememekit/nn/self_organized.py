@@ -52,12 +52,9 @@ class SelfOrganizedSoftmax(OutputLayer):
 
     def __init__(self, in_features: int, counts: Any, *, clusters: Any = None, **options: Any) -> None:
         """As ``OutputLayer``, but ``counts`` may be the number V alone with ``update_every=0`` only: the weight of a new
-        occurrence of a word in its statistics is one over its count. ``clusters`` (V,) are the first ones. Unless given they
-        are random, and the same for the same counts whatever the seed of torch, so that several processes begin alike.
-
-        Raises:
-            ConfigError: as ``OutputLayer``; or the number V alone, and the clusters are learned.
-        """
+        occurrence of a word in its statistics is one over its count. ``clusters`` (V,) are the first ones. Unless given
+        they are random, and the same for the same counts whatever the seed of torch, so that several processes begin alike.
+        Raises ConfigError: as ``OutputLayer``; or the number V alone, and the clusters are learned."""
         super().__init__(in_features, counts, clusters=clusters, **options)
         if isinstance(counts, int | np.integer) and self.layer.settings.update_every:
             raise ConfigError(
@@ -93,11 +90,9 @@ class SelfOrganizedSoftmax(OutputLayer):
     def after_step(self) -> dict[str, float] | None:
         """Count a step of the optimiser; every ``update_every`` steps words move, and figures of that are returned.
 
-        Returns:
-            after the first step and after each move: shares of words and of text that moved, orphaned words, empty clusters,
-            size of the largest, and perplexities of clusters and of words inside since the last move (NaN where losses were
-            compiled); otherwise None.
-        """
+        Returns after the first step and after each move: shares of words and of text that moved, orphaned words, empty
+        clusters, size of the largest, and perplexities of clusters and of words inside since the last move (NaN where
+        losses were compiled); otherwise None."""
         self._steps, self._losses_without_step = self._steps + 1, 0
         self.num_steps.fill_(self._steps)
         every = self.layer.settings.update_every
@@ -111,9 +106,7 @@ class SelfOrganizedSoftmax(OutputLayer):
     def follow(self, optimizer: Optimizer) -> Any:
         """Call ``after_step`` after each step of an optimiser from now on, of no other; the handle returned has ``remove()``.
 
-        Raises:
-            TypeError: no optimiser.
-        """
+        Raises TypeError: no optimiser."""
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"SelfOrganizedSoftmax.follow: give the torch.optim optimiser, given {type(optimizer).__name__}")
         if self._followed is not None:

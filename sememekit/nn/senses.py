@@ -69,10 +69,8 @@ class Senses:
             senses: for each word a list of senses, each a list of sememes; or a ``SememeGraph`` of words in the same order.
             words: V names, for messages and explanations; numbers unless given.
 
-        Raises:
-            ConfigError: no words, lists nested otherwise, sememes that are neither all names nor all numbers of 0 or more, or
-                not as many names as words.
-        """
+        Raises ConfigError: no words, lists nested otherwise, sememes that are neither all names nor all numbers of 0 or
+        more, or not as many names as words."""
         if isinstance(senses, SememeGraph):
             self.graph, self.sememes = senses, (*senses.sememes,)
             return
@@ -110,9 +108,7 @@ class Senses:
             sememe_offsets: (S + 1,) sense s has ``sememes[sememe_offsets[s]:sememe_offsets[s + 1]]``.
             sememes: numbers of sememes.
 
-        Raises:
-            ConfigError: offsets that do not rise from 0 to the length of what they divide.
-        """
+        Raises ConfigError: offsets that do not rise from 0 to the length of what they divide."""
         words, senses, members = (np.asarray(array, dtype=np.int64) for array in (sense_offsets, sememe_offsets, sememes))
         for name, offsets, size in (("sense_offsets", words, len(senses) - 1), ("sememe_offsets", senses, len(members))):
             if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 0).any():
@@ -137,9 +133,7 @@ class Senses:
             lexicons: opened ones, or ``FORMAT:PATH``; ``open`` is the one that ships with sememekit.
             clean: makes the word to look up of a token, such as ``lambda token: token.removeprefix("▁")``.
 
-        Raises:
-            ConfigError: a string in place of the list of words.
-        """
+        Raises ConfigError: a string in place of the list of words."""
         if isinstance(words, str):
             raise ConfigError(f"Senses.of_words: words must be a list, given the string {words!r:.60}; give [{words!r:.60}]")
         opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
@@ -152,9 +146,7 @@ class Senses:
     def with_sememes(self, count: int) -> Senses:
         """With the sememes 0 to ``count`` - 1, of which those that no word has get a word each, behind the others.
 
-        Raises:
-            ConfigError: sememes are names, or one is ``count`` or more.
-        """
+        Raises ConfigError: sememes are names, or one is ``count`` or more."""
         own = {sememe for sememe in self.sememes if sememe != UNKNOWN}
         if any(isinstance(sememe, str) or sememe >= count for sememe in own):
             raise ConfigError(f"num_sememes={count}: sememes must be numbers below it, and are such as {max(own, key=str)!r}")
@@ -190,9 +182,7 @@ def as_senses(senses: Senses | SememeGraph | Nested) -> Senses:
 def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64]:
     """(V,) counts from an array, a tensor or a list; a number V, or None, stands for V equal counts.
 
-    Raises:
-        ConfigError: not one whole number of 0 or more for each word.
-    """
+    Raises ConfigError: not one whole number of 0 or more for each word."""
     if counts is None or (isinstance(counts, int | np.integer) and not isinstance(counts, bool)):
         size = num_words if counts is None else int(counts)
         if size is None or size < 1 or (num_words is not None and size != num_words):
@@ -219,9 +209,7 @@ def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64
 def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] | None:
     """(V,) given classes or clusters, from an array, a tensor or a list; None stays None.
 
-    Raises:
-        ConfigError: not one number of 0 or more for each word.
-    """
+    Raises ConfigError: not one number of 0 or more for each word."""
     if clusters is None:
         return None
     found = np.asarray(clusters.cpu() if hasattr(clusters, "cpu") else clusters)
@@ -235,9 +223,7 @@ def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] |
 def _listed(given: Any, what: str, wanted: str) -> list[Any]:
     """What a list, an array or a tensor holds; a string is none.
 
-    Raises:
-        ConfigError: anything else, which is most often one level of lists too few.
-    """
+    Raises ConfigError: anything else, which is most often one level of lists too few."""
     if not isinstance(given, str | bytes | Mapping):
         try:
             return list(given)

@@ -3,8 +3,8 @@
 Nothing is computed here: each method calls the function that the command of its name calls.
 """
 
-from sememekit.notebook.attacks import AttackResult, attack
+from sememekit.notebook.attacks import AttackResult, attack_classifier
 from sememekit.notebook.run import Run, explain, load_run
-from sememekit.notebook.shown import Shown, Table
+from sememekit.reports.table import Shown, Table
 
-__all__ = ["AttackResult", "Run", "Shown", "Table", "attack", "explain", "load_run"]
+__all__ = ["AttackResult", "Run", "Shown", "Table", "attack_classifier", "explain", "load_run"]

@@ -17,9 +17,9 @@ from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
 from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import ConfigError, DataError
-from sememekit.notebook.shown import Table, framed
 from sememekit.progress import Progress, silent
 from sememekit.reports.attack import rate_rows, report_page, write_sheets
+from sememekit.reports.table import Table, framed
 from sememekit.runs.attacks.adapters import adapted
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_only_errors
@@ -87,7 +87,7 @@ class AttackResult:
         return framed(self.html)
 
 
-def attack(
+def attack_classifier(
     victim: Victim | Run | Path | str | Any,
     texts: Iterable[str | Sequence[str]],
     labels: Iterable[str | int],
@@ -110,7 +110,7 @@ def attack(
 
     >>> def predict(texts):  # or the predict_proba of a classifier
     ...     return np.array([[0.9, 0.1] if "工人" in text else [0.2, 0.8] for text in texts])
-    >>> result = attack(predict, ["今天 工人 看 电影 。"], ["yes"], names=["yes", "no"], sources="open")
+    >>> result = attack_classifier(predict, ["今天 工人 看 电影 。"], ["yes"], names=["yes", "no"], sources="open")
     >>> result.report.rates.success_rate.value, result.table()[0]["outcome"]
     (1.0, 'success')
 
@@ -195,7 +195,7 @@ def _named(
 
 @contextmanager
 def _told_for_python() -> Iterator[None]:
-    """Inside, errors name the arguments of ``attack`` in place of the command's options."""
+    """Inside, errors name the arguments of ``attack_classifier`` in place of the command's options."""
 
     def argument(found: re.Match[str]) -> str:
         if found[1] == "labels":

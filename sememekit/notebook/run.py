@@ -9,27 +9,23 @@ from typing import Any, Final
 
 import torch
 
+from sememekit.analysis.analyze import analyze
+from sememekit.analysis.analyze_labels import analyze_labels
+from sememekit.analysis.explanations.label import explain_label
+from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
+from sememekit.analysis.explanations.words import explain as explain_words
+from sememekit.analysis.explanations.written_text import explain_writing
 from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score, score_overlay
 from sememekit.config.settings import checked_arguments
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
-from sememekit.notebook.shown import Shown, Table
+from sememekit.reports import analysis, explanation
+from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
+from sememekit.runs.run import KIND_NAMES, Which
 from sememekit.runs.run import Run as OpenRun
-from sememekit.runs.run import Which
 from sememekit.tasks.base import Kind, Task
-
-_KINDS: Final[dict[Kind, str]] = {
-    "labels": "a classifier",
-    "texts": "a model of headlines or dialogue",
-    "lattices": "a lattice model",
-    "words": "a model that predicts words",
-    "cloze": "a cloze model",
-}
-"""Kinds of runs that methods tell apart, in the order in which they are asked for."""
-
-_EXPLAINED: Final[tuple[Kind, ...]] = ("labels", "texts", "lattices", "words")
 
 Lines = str | Iterable[str]
 """A text with a sentence or paragraph a line, or its lines."""
@@ -55,7 +51,7 @@ class Run(OpenRun):
             return super()._loaded
 
     def __repr__(self) -> str:
-        kinds = " and ".join(name for kind, name in _KINDS.items() if kind in self.kinds)
+        kinds = " and ".join(name for kind, name in KIND_NAMES.items() if kind in self.kinds)
         return f"Run({str(self.path)!r}: {kinds or 'a model'}, {len(self.vocabulary):,} words)"
 
     def perplexity(self, text: Lines) -> float:
@@ -115,11 +111,9 @@ class Run(OpenRun):
     def next_words(self, context: str, top: int = 10) -> Table:
         """The most probable next words, and for models with senses the sense of the largest share: of models that predict
         words. Errors as ``sememekit.analysis.explanations.words.explain``."""
-        from sememekit.analysis.explanations.words import explain
-
         kind = self._kind("next_words", "words")
         _check_texts("next_words", "a string, the words of a context", context)
-        found = explain(self, context, **self._checked("next_words", kind, {"top": top}, explain))
+        found = explain_words(self, context, **self._checked("next_words", kind, {"top": top}, explain_words))
         with_senses = any(word.senses for word in found.words)
         rows = []
         for word in found.words:
@@ -145,33 +139,33 @@ class Run(OpenRun):
             ConfigError: an option that the function does not take, or a value of another type or out of its range; others as
                 the function.
         """
-        from sememekit.analysis.explanations.label import explain_label
-        from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
-        from sememekit.analysis.explanations.words import explain
-        from sememekit.analysis.explanations.written_text import explain_writing
-        from sememekit.reports import explanation, labels, lattice, written_explanation
-
-        kind = self._kind("explain", *_EXPLAINED)
+        kind = self._kind("explain", *EXPLAINERS)
         _check_texts("explain", "a string for each text", text, *others)
         more = [_of_lattices] if kind == "lattices" else []
         asked = {name: options[name] for name in ("embeddings",) if more and name in options}
         embeddings = self._checked("explain", kind, asked, *more).get("embeddings", False)
-        ways: dict[Kind, tuple[Callable[..., Any], Callable[[Any], str]]] = {
-            "labels": (explain_label, labels.explanation_page),
-            "texts": (explain_writing, written_explanation.explanation_page),
-            "lattices": (explain_embeddings, lattice.embeddings_page)
-            if embeddings
-            else (explain_lattice, lattice.lattice_page),
-            "words": (explain, explanation.explanation_page),
-        }
-        function, page = ways[kind]
+        function = EXPLAINERS[kind][1 if embeddings else 0]
         given = self._checked("explain", kind, options, function, *more)
         given.pop("embeddings", None)
         if kind == "labels":
-            return Shown(function(self, [text, *others], **given), page)
+            return explanation.shown(function(self, [text, *others], **given))
         if others:
             raise ConfigError(f"explain: {self.path} takes one text, given {1 + len(others)}")
-        return Shown(function(self, text.split() if embeddings else text, **given), page)
+        return explanation.shown(function(self, text.split() if embeddings else text, **given))
+
+    def analyze(self, other: OpenRun | Path | str | None = None, **options: Any) -> Shown[Any]:
+        """Rank and divergence of the predictions of a model that predicts words, or what moves the labels of a classifier, as
+        the page of ``sememekit analyze``; with an ``other`` run where the two differ.
+
+        Args:
+            other: a run of the same kind.
+            options: of ``sememekit.analysis.analyze.analyze`` or ``sememekit.analysis.analyze_labels.analyze_labels``.
+        """
+        kind: Kind = "labels" if "labels" in self.kinds else "words"
+        function = ANALYZERS[kind]
+        second = other if other is None or isinstance(other, OpenRun) else Path(other)
+        report = function(self, second, **self._checked("analyze", kind, options, function))
+        return Shown(report, analysis.LABELS if kind == "labels" else analysis.WORDS)
 
     def tag(self, text: Lines, **options: Any) -> Table:
         """The most probable sense of each word, with its probability and sememes, and the nats of the word: of models that
@@ -267,10 +261,10 @@ class Run(OpenRun):
         Raises:
             ConfigError: it has none.
         """
-        found = next((kind for kind in _KINDS if kind in allowed and kind in self.kinds), None)
+        found = next((kind for kind in KIND_NAMES if kind in allowed and kind in self.kinds), None)
         if found is None:
-            wanted = " or ".join(_KINDS[kind] for kind in _KINDS if kind in allowed)
-            own = " and ".join(_KINDS[kind] for kind in _KINDS if kind in self.kinds) or "of another kind"
+            wanted = " or ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in allowed)
+            own = " and ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in self.kinds) or "of another kind"
             can = ", ".join(sorted(name for name, kinds in METHODS.items() if kinds & self.kinds)) or "none"
             raise ConfigError(f"run.{method} needs {wanted}, and {self.path} is {own}; what it can be asked: {can}")
         return found
@@ -281,7 +275,7 @@ class Run(OpenRun):
         Raises:
             ConfigError: as ``config.checked_arguments``.
         """
-        given = checked_arguments(f"run.{method} of {self.path}, {_KINDS[kind]}", options, *functions)
+        given = checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
         return {"which": self._which, "device": self.settings.device, **given}
 
     def _scored(
@@ -299,12 +293,24 @@ class Run(OpenRun):
         return open_reader(self, f"run.{method}", which=self._which, device=self.settings.device)
 
 
+EXPLAINERS: Final[Mapping[Kind, Sequence[Callable[..., Any]]]] = {
+    "labels": (explain_label,),
+    "texts": (explain_writing,),
+    "lattices": (explain_lattice, explain_embeddings),
+    "words": (explain_words,),
+}
+"""Kind of run -> the functions of ``explain``."""
+
+ANALYZERS: Final[Mapping[Kind, Callable[..., Any]]] = {"labels": analyze_labels, "words": analyze}
+"""Kind of run -> the function of ``analyze``."""
+
 METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
-    "tag": frozenset({"words"}),
-    "explain": frozenset(_EXPLAINED),
+    "tag": frozenset({"words", "cloze"}),
+    "explain": frozenset(EXPLAINERS),
+    "analyze": frozenset({"labels", "words", "texts"}),
     "segment": frozenset({"lattices"}),
     "generate": frozenset({"words", "texts"}),
     "predict": frozenset({"labels"}),

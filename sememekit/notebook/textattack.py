@@ -7,7 +7,8 @@
     swap = ours.word_swap(sources="table:english.tsv")
     attack = Attack(UntargetedClassification(wrapper), [], swap, ours.search_method("pso"))
 
-The other way, a model wrapper of TextAttack is a victim here: ``sememekit.attack(wrapper, texts, labels, names=[...])``.
+The other way, a model wrapper of TextAttack is a victim here: ``sememekit.attack_classifier(wrapper, texts, labels,
+names=[...])``.
 The package ``textattack`` is imported when a part is made; it is no dependency of sememekit.
 """
 

@@ -94,6 +94,7 @@ class _PartWriter:
         self._sizes = np.zeros(3, dtype=np.int64)
 
     def write(self, ids: npt.NDArray[np.integer], units: npt.NDArray[np.uint32]) -> None:
+        """Append ids (N,) of whole sentences, and their units (sentences, 3)."""
         self._counts += np.bincount(ids, minlength=len(self._counts))
         self._sizes += [len(units), *units[:, 1:].sum(axis=0, dtype=np.int64)]
         self._file.write(ids.astype(self._type).data)
@@ -128,17 +129,10 @@ class SplitWriter:
 
     def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
         self._file = path.open("wb")
-        self._type = token_type(len(vocabulary))
         self._counts: npt.NDArray[np.int64] = np.zeros(len(vocabulary), dtype=np.int64)
         self._unknown = vocabulary.unknown_id
         self._digest = hashlib.sha256()
         self._sizes = np.zeros(3, dtype=np.int64)  # sentences, characters, bytes
-
-    def write(self, ids: npt.NDArray[np.integer], units: npt.NDArray[np.uint32]) -> None:
-        """Append ids (N,) of whole sentences, and their units (sentences, 3)."""
-        self._counts += np.bincount(ids, minlength=len(self._counts))
-        self._sizes += [len(units), *units[:, 1:].sum(axis=0, dtype=np.int64)]
-        self._append(ids.astype(self._type).tobytes())
 
     def take(self, part: Encoded) -> None:
         """Append the part of a shard, and remove its files."""
@@ -147,13 +141,10 @@ class SplitWriter:
         self._sizes += part.sizes
         with part.path.open("rb") as file:
             while block := file.read(_BYTES):
-                self._append(block)
+                self._digest.update(block)
+                self._file.write(block)
         part.path.unlink()
         part.types.unlink()
-
-    def _append(self, data: bytes) -> None:
-        self._digest.update(data)
-        self._file.write(data)
 
     def abandon(self) -> None:
         self._file.close()
@@ -232,13 +223,7 @@ class IdWriter:
             )
             for number, ((split, shard), first) in enumerate(zip(parts, firsts, strict=False))
         ]
-        waiting: dict[int, dict[str, Encoded]] = {}
-        following = 0
-        for index, encoded in self._engine.map(EncodeTask.run, tasks):
-            waiting[index] = encoded
-            while following in waiting:
-                yield waiting.pop(following)
-                following += 1
+        return self._engine.in_order(EncodeTask.run, tasks)
 
     def _require(self, sentences: int, proportions: Sequence[int]) -> None:
         needed = StratifiedDivision(proportions, 0).smallest if max(proportions) < 1000 else len(proportions) * 10
@@ -271,8 +256,9 @@ class IdWriter:
         starts = ends - units[:, 0]
         ids = np.memmap(path, dtype=np.uint32, mode="r")
         for split, order in zip(SPLITS, shuffled_division(len(units), proportions, seed), strict=True):
+            writer = _PartWriter(path, split, self._vocabulary)
             for first in range(0, len(order), _SENTENCES):
                 block = order[first : first + _SENTENCES]
-                gathered = np.concatenate([ids[starts[index] : ends[index]] for index in block])
-                self._writer(split).write(gathered, units[block])
+                writer.write(np.concatenate([ids[starts[index] : ends[index]] for index in block]), units[block])
+            self._writer(split).take(writer.close())
         path.unlink()

@@ -23,13 +23,6 @@ _OPEN_AT_ONCE: Final = 128
 _SENTENCES: Final = 1 << 16
 
 
-class Merged(NamedTuple):
-    """The vocabulary, and the share of running words that the lexicon knows before ``<unk>`` replacement."""
-
-    vocabulary: Vocabulary
-    coverage: float | None
-
-
 def merge_vocabulary(
     engine: Engine,
     shards: Sequence[ShardResult],
@@ -40,8 +33,9 @@ def merge_vocabulary(
     max_vocabulary: int | None,
     specials: tuple[str, ...],
     folder: Path,
-) -> Merged:
-    """Add up the counts of all shards and choose the words to keep.
+) -> tuple[Vocabulary, float | None]:
+    """Add up the counts of all shards and choose the words to keep; give back the vocabulary, and the share of the tokens that
+    the lexicon knows before ``<unk>`` replacement.
 
     A word is kept when the lexicon knows it (or there is none, or it stands alone), it occurs ``min_count`` times, and it is
     among the ``max_vocabulary`` most frequent. The count of every other word goes to ``<unk>``. Specials are always kept.
@@ -76,7 +70,7 @@ def merge_vocabulary(
             counts[UNKNOWN] += dropped
     counts.update((word.text, count) for count, word in kept)
     coverage = None if known is None or total == 0 else round(covered / total, 6)
-    return Merged(Vocabulary.from_counts(counts), coverage)
+    return Vocabulary.from_counts(counts), coverage
 
 
 class TrainingTask(NamedTuple):
@@ -107,17 +101,12 @@ def of_training(
 
     Only the words of the result may be read; they lie in ``folder``. Memory grows with the distinct words of one shard.
     """
-    firsts = first_sentences(shards)
+    firsts = accumulate((shard.sentences for shard in shards), initial=0)
     tasks = [
         TrainingTask(shard, first, tuple(proportions), seed, folder / f"train-{number}")
-        for number, (shard, first) in enumerate(zip(shards, firsts, strict=True))
+        for number, (shard, first) in enumerate(zip(shards, firsts, strict=False))
     ]
-    return [found for _, found in sorted(engine.map(TrainingTask.run, tasks), key=itemgetter(0))]
-
-
-def first_sentences(shards: Sequence[ShardResult]) -> list[int]:
-    """The number of the first sentence of each shard, where all are one text."""
-    return [0, *accumulate(shard.sentences for shard in shards)][: len(shards)]
+    return list(engine.in_order(TrainingTask.run, tasks))
 
 
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
@@ -158,16 +147,11 @@ class _Reversed(NamedTuple):
         return self.text > str(other[0])
 
 
-class MergeTask(NamedTuple):
-    """The words of some shards in one list, for a process of an engine."""
-
-    shards: Sequence[ShardResult]
-    path: Path
-
-    def run(self) -> Path:
-        with self.path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\t{count}\n" for word, count in _add_up(heapq.merge(*map(_pairs, self.shards))))
-        return self.path
+def _merge_some(task: tuple[Sequence[ShardResult], Path]) -> None:
+    """Write the words of some shards as one list, in a process of an engine."""
+    shards, path = task
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{word}\t{count}\n" for word, count in _add_up(heapq.merge(*map(_pairs, shards))))
 
 
 def _word_counts(engine: Engine, shards: Sequence[ShardResult], folder: Path) -> Iterator[tuple[str, int]]:
@@ -177,7 +161,7 @@ def _word_counts(engine: Engine, shards: Sequence[ShardResult], folder: Path) ->
     size = min(_OPEN_AT_ONCE, max(2, -(-len(shards) // engine.num_workers)))
     groups = [shards[first : first + size] for first in range(0, len(shards), size)]
     paths = [folder / f"merged-{number}.types" for number in range(len(groups))]
-    list(engine.map(MergeTask.run, [MergeTask(group, path) for group, path in zip(groups, paths, strict=True)]))
+    list(engine.map(_merge_some, list(zip(groups, paths, strict=True))))
     return heapq.merge(*map(_read_merged, paths))
 
 

@@ -24,13 +24,6 @@ LEAST: Final = 2
 """Lower bound of the counts."""
 
 
-class Counted(NamedTuple):
-    """The n-grams of one length, as tuples of word ids, and their counts: by falling count, then by ids."""
-
-    ngrams: list[tuple[int, ...]]
-    counts: list[int]
-
-
 class _Text(NamedTuple):
     """The text (N,) of V words, which words no n-gram may hold, which can only be its last, and the words of a block."""
 
@@ -62,9 +55,9 @@ def frequent_ngrams(
     only_last: Sequence[int] = (),
     folder: Path,
     block: int = BLOCK,
-) -> Counted:
-    """The ``most`` most frequent n-grams of 2 to L = ``longest`` words; ties go to the shorter one, then to the smaller ids
-    from the left.
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """The ``most`` most frequent n-grams of 2 to L = ``longest`` words, and their counts, by falling count; ties go to the
+    shorter one, then to the smaller ids from the left.
 
     ``tokens`` (N,) are word ids below V = ``num_words``, such as a memory-mapped file. No n-gram holds a word of ``never``;
     words of ``only_last`` can only be its last. Temporary files lie in ``folder``.
@@ -74,7 +67,7 @@ def frequent_ngrams(
     closing[list(only_last)] = True
     best: list[tuple[int, int, tuple[int, ...]]] = []  # (-count, n, ids): sorts as ids are given out
     if most < 1 or longest < 2 or len(tokens) < 2:
-        return Counted([], [])
+        return [], []
     text = _Text(tokens, num_words, forbidden, closing, block)
     with tempfile.TemporaryDirectory(dir=folder, prefix="ngrams-") as name:
         work = Path(name)
@@ -95,7 +88,7 @@ def frequent_ngrams(
             if length < longest:
                 ranks = _next_ranks(text, ranks, keys, length, work / f"ranks-{length}")
         del ranks, keys, counts, levels  # they map files of the folder
-    return Counted([ngram for _, _, ngram in best], [-count for count, _, _ in best])
+    return [ngram for _, _, ngram in best], [-count for count, _, _ in best]
 
 
 def _first_ranks(text: _Text, path: Path) -> Keys:

@@ -14,6 +14,7 @@ shard. Where an earlier folder is replaced, two renames follow each other: a pro
 folder, and the next run makes it.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import naming, sole_writer, sync_to_disk
 from sememekit.prepare.encode import IdWriter
-from sememekit.prepare.merge import Merged, count_predicted, merge_vocabulary, of_training
+from sememekit.prepare.merge import count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.reading import MARKER, read_sources
 from sememekit.prepare.settings import PreprocessSettings
@@ -47,13 +48,6 @@ from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
 OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
 
 
-class SegmenterWords(NamedTuple):
-    """The words of a lexicon and the SHA-256 of ``lexicon_bytes`` of them."""
-
-    words: frozenset[str]
-    sha256: str
-
-
 class Cutting(NamedTuple):
     """A corpus, and how its text becomes words.
 
@@ -66,34 +60,19 @@ class Cutting(NamedTuple):
 
     corpus: Corpus
     settings: PreprocessSettings
-    words: SegmenterWords | None
+    words: frozenset[str] | None
     open_segmenter: OpenSegmenter
-
-
-class GivenVocabulary(NamedTuple):
-    """A vocabulary of other data, and where it was found, for messages."""
-
-    vocabulary: Vocabulary
-    where: str
 
 
 @final
 class Pipeline:
     """One run of ``preprocess``; call :meth:`run` once.
 
-    ``dataset`` is its name, for the signature; ``given`` is the vocabulary of other data; ``progress`` has the stages ``hash``,
-    ``shards``, ``encode``.
+    ``dataset`` is its name, for the signature; ``given`` is the vocabulary of other data (``settings.vocabulary``);
+    ``progress`` has the stages ``hash``, ``shards``, ``encode``.
     """
 
-    def __init__(
-        self,
-        dataset: str,
-        cutting: Cutting,
-        out: Path,
-        *,
-        given: GivenVocabulary | None,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, dataset: str, cutting: Cutting, out: Path, *, given: Vocabulary | None, progress: Progress) -> None:
         corpus, settings, self._lexicon, self._open_segmenter = cutting
         self._dataset, self._corpus, self._settings, self._given = dataset, corpus, settings, given
         self._out = out.absolute()
@@ -102,7 +81,7 @@ class Pipeline:
         self._progress = progress
         chosen = settings.end_of_sentence
         self._end_of_sentence = corpus.end_of_sentence if chosen is None else chosen
-        self._end = END if given is None or END in given.vocabulary or STOP not in given.vocabulary else STOP
+        self._end = END if given is None or END in given or STOP not in given else STOP
         self._min_count = corpus.min_count if settings.min_count is None else settings.min_count
         self._max_vocabulary = corpus.max_vocabulary if settings.max_vocabulary is None else settings.max_vocabulary
         _check_chunks(settings, self._end_of_sentence)
@@ -117,9 +96,8 @@ class Pipeline:
             raise DataError(
                 f"--out {self._out}: cannot write in {self._out.parent} ({error.strerror or error}); give a folder elsewhere"
             ) from None
-        with sole_writer(self._work / "lock", self._is_busy), naming(self._out):
-            for left in self._work.glob("*.partial"):  # of a run that was killed while it wrote a marker
-                left.unlink()
+        busy = f"--out {self._out}: another preprocess is writing this folder (%s); wait for it, or give another"
+        with sole_writer(self._work / "lock", lambda holder: DataError(busy % holder)), naming(self._out):
             try:
                 with open_engine(self._settings.engine, self._settings.workers, self._work) as engine:
                     return self._run(engine, sources)
@@ -127,11 +105,6 @@ class Pipeline:
                 if not any(any(self._work.glob(f"*{ending}")) for ending in (".done", MARKER)):  # nothing to go on from
                     shutil.rmtree(self._work, ignore_errors=True)
                 raise
-
-    def _is_busy(self, holder: str) -> DataError:
-        return DataError(
-            f"--out {self._out}: another preprocess is writing this folder ({holder}); wait for it, or give another"
-        )
 
     def _run(self, engine: Engine, sources: Sequence[CorpusFile]) -> PreparedData:
         unpacked = read_sources(engine, self._corpus, sources, self._work, self._faults, self._progress)
@@ -142,19 +115,21 @@ class Pipeline:
             (self._work / name).unlink(missing_ok=True)  # of an earlier, killed run
         segmenter = self._open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
         results = self._run_shards(engine, parts, segmenter)
-        pieces = self._all_pieces(segmenter)
-        merged = self._merge(engine, parts, results, pieces)
+        # All pieces of the tokenizer of a model are the vocabulary unless another one is asked for.
+        limited = self._settings.min_count is not None or self._settings.max_vocabulary is not None
+        pieces = segmenter.names if isinstance(segmenter, HuggingFacePieces) and not limited else ()
+        vocabulary, coverage = self._merge(engine, parts, results, pieces)
         target = self._work / "finished"
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         shards = [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
-        with IdWriter(engine, target, merged.vocabulary, self._progress) as writer:
+        with IdWriter(engine, target, vocabulary, self._progress) as writer:
             corpus, seed = self._corpus, self._settings.seed
             splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
         examples = self._corpus.annotate(target, shards)
         ends = sum(one.sentences for one in splits.values()) if self._end_of_sentence else 0
         if sum(one.tokens - one.unknown for one in splits.values()) <= ends:
-            at_least = f"--min-count {self._min_count}" if self._given is None else f"--vocabulary {self._given.where}"
+            at_least = f"--min-count {self._min_count}" if self._given is None else f"--vocabulary {self._settings.vocabulary}"
             raise DataError(f"{at_least}: no word of the text is left; leave it out, or give text of that language, cut")
         for split, summary in splits.items():
             if examples is None and summary.tokens < 2:
@@ -162,10 +137,9 @@ class Pipeline:
                     f"the split {split!r} has one token, which nothing predicts; give more text for it: --{split} FILE, or a "
                     "longer text that is divided"
                 )
-        chunks = self._count_chunks(target, merged.vocabulary)
+        chunks = self._count_chunks(target, vocabulary)
         for result in results:
-            for name, amount in result.faults.items():
-                self._faults.add(name, amount)
+            self._faults.add_all(result.faults)
         signature = Signature(
             format=FORMAT,
             dataset=self._dataset,
@@ -176,20 +150,20 @@ class Pipeline:
             ),
             normalisation=self._corpus.normalisation,
             segmenter=segmenter.description,
-            lexicon=self._lexicon.sha256 if self._lexicon else None,
-            lexicon_words=len(self._lexicon.words) if self._lexicon else None,
-            lexicon_coverage=merged.coverage,
+            lexicon=hashlib.sha256(lexicon_bytes(self._lexicon)).hexdigest() if self._lexicon else None,
+            lexicon_words=len(self._lexicon) if self._lexicon else None,
+            lexicon_coverage=coverage,
             faults=self._faults.report(),
             end_of_sentence=self._end_of_sentence,
-            vocabulary=merged.vocabulary.fingerprint,
-            vocabulary_size=len(merged.vocabulary),
+            vocabulary=vocabulary.fingerprint,
+            vocabulary_size=len(vocabulary),
             vocabulary_splits=() if self._given is not None else self._corpus.vocabulary_splits,
             size_of=self._corpus.size_of,
             splits=splits,
             examples=examples,
             chunks=chunks,
         )
-        return self._finish(target, merged.vocabulary, signature)
+        return self._finish(target, vocabulary, signature)
 
     def _cut(self, sources: Sequence[CorpusFile], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
         """(split, span, SHA-256 of what decides the text) for every shard, in order."""
@@ -214,7 +188,7 @@ class Pipeline:
         if not self._settings.chunks or length is None:
             return None
         unknown, end = vocabulary.unknown_id, vocabulary.end_id
-        found = frequent_ngrams(
+        ngrams, counts = frequent_ngrams(
             np.memmap(target / "train.bin", dtype=token_type(len(vocabulary)), mode="r"),
             len(vocabulary),
             longest=length,
@@ -223,15 +197,10 @@ class Pipeline:
             only_last=() if end is None else (end,),
             folder=self._work,
         )
-        chunks = ChunkVocabulary(vocabulary, found.ngrams, found.counts, max_length=length)
+        chunks = ChunkVocabulary(vocabulary, ngrams, counts, max_length=length)
         chunks.save(target / CHUNKS)
-        rarest = found.counts[-1] if found.counts else 0
+        rarest = counts[-1] if counts else 0
         return ChunksSummary(ngrams=chunks.num_ngrams, length=length, rarest=rarest, fingerprint=chunks.fingerprint)
-
-    def _all_pieces(self, segmenter: Segmenter) -> tuple[str, ...]:
-        """All pieces of the tokenizer of a model, which are the vocabulary unless another one is asked for; else none."""
-        limited = self._settings.min_count is not None or self._settings.max_vocabulary is not None
-        return segmenter.names if isinstance(segmenter, HuggingFacePieces) and not limited else ()
 
     def _merge(
         self,
@@ -239,38 +208,38 @@ class Pipeline:
         parts: Sequence[tuple[str | None, Span, str]],
         results: Sequence[ShardResult],
         pieces: tuple[str, ...],
-    ) -> Merged:
-        """The vocabulary: of the corpus and ``pieces``, or the given one."""
+    ) -> tuple[Vocabulary, float | None]:
+        """The vocabulary, of the corpus and ``pieces`` or the given one, and the share of its tokens that the lexicon knows."""
         specials = (*self._corpus.specials, self._end) if self._end_of_sentence else self._corpus.specials
         if pieces:
             specials = tuple(dict.fromkeys((*pieces, *(word for word in specials if word != UNKNOWN))))
         if self._given is not None:
-            missing = [word for word in specials if word not in self._given.vocabulary]
+            missing = [word for word in specials if word not in self._given]
             if missing:
                 raise DataError(
-                    f"--vocabulary {self._given.where}: its words lack {', '.join(missing)}, which {self._dataset} needs; "
-                    "it is of data of another kind"
+                    f"--vocabulary {self._settings.vocabulary}: its words lack {', '.join(missing)}, which {self._dataset} "
+                    "needs; it is of data of another kind"
                 )
-            return Merged(self._given.vocabulary, None)
+            return self._given, None
         splits = self._corpus.vocabulary_splits
         counted = [result for (split, _, _), result in zip(parts, results, strict=True) if split in splits]
         undivided = [result for (split, _, _), result in zip(parts, results, strict=True) if split is None]
         if splits == ("train",) and not self._corpus.shuffle:
             undivided = of_training(engine, undivided, self._corpus.proportions, self._settings.seed, self._work)
         counted += undivided
-        merged = merge_vocabulary(
+        vocabulary, coverage = merge_vocabulary(
             engine,
             counted,
-            known=self._lexicon.words if self._lexicon is not None and self._corpus.lexicon_limits_words() else None,
+            known=self._lexicon if self._corpus.lexicon_limits_words() else None,
             stands_alone=self._corpus.stands_alone,
             min_count=self._min_count,
             max_vocabulary=self._max_vocabulary,
             specials=specials,
             folder=self._work,
         )
-        if self._corpus.predicted is None:
-            return merged
-        return merged._replace(vocabulary=count_predicted(merged.vocabulary, counted, self._corpus.predicted))
+        if self._corpus.predicted is not None:
+            vocabulary = count_predicted(vocabulary, counted, self._corpus.predicted)
+        return vocabulary, coverage
 
     def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
         """The options that decide the result, with the defaults of the data set."""
@@ -298,7 +267,7 @@ class Pipeline:
             if (self._work / name).is_file():
                 shutil.copyfile(self._work / name, target / name)
         if self._lexicon is not None:
-            (target / LEXICON).write_bytes(lexicon_bytes(self._lexicon.words))
+            (target / LEXICON).write_bytes(lexicon_bytes(self._lexicon))
         write_signature(target / SIGNATURE, signature)
         PreparedData.open(target)
         for path in [*target.iterdir(), target]:

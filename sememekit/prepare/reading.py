@@ -1,12 +1,13 @@
 """Sources of a corpus, hashed and unpacked side by side on an engine; what was unpacked is kept for a run that goes on.
 
 A source that leaves a file in the work folder has a marker beside it, ``NUMBER.source``: what the source was (name, size and
-time, or what its store says), and the size and SHA-256 of the file. A later run takes the file again where both agree.
+time, or what its store says), and the size and SHA-256 of the file. A later run takes the file again where both agree. Shards
+have such markers, too.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +18,7 @@ from sememekit.files import replace_file, sync_to_disk, to_json
 from sememekit.progress import Progress
 from sememekit.text.reading import FaultCounter
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 MARKER: Final = ".source"
 
 
@@ -34,14 +35,13 @@ class SourceTask(NamedTuple):
         """The source, and the faults of its bytes."""
         source = CorpusFile(self.source.split, self.source.path.absolute())
         marker, stamp = self.folder / f"{self.number}{MARKER}", self._stamp(source.path)
-        if (kept := _kept(marker, stamp)) is not None:
-            return kept
+        if (kept := read_marker(marker)) is not None and kept["stamp"] == stamp:
+            return Unpacked(**{**kept["found"], "path": self.folder / kept["found"]["path"]}), kept["faults"]
         faults = FaultCounter(self.errors)
         found = self.corpus.unpack(source, self.number, self.folder, faults)
         if found.path != source.path:
-            sync_to_disk(found.path)
-            told = {**found._asdict(), "path": found.path.name}
-            replace_file(marker, to_json({"stamp": stamp, "found": told, "faults": faults.counts}))
+            table = {**found._asdict(), "path": found.path.name}
+            write_marker(marker, {"stamp": stamp, "found": table, "faults": faults.counts}, [found.path])
         return found, faults.counts
 
     def _stamp(self, path: Any) -> list[Any]:
@@ -54,15 +54,25 @@ class SourceTask(NamedTuple):
         return [_VERSION, str(path), state, self.errors, self.corpus.column]
 
 
-def _kept(marker: Path, stamp: list[Any]) -> tuple[Unpacked, dict[str, int]] | None:
+def write_marker(marker: Path, table: Mapping[str, Any], files: Sequence[Path]) -> None:
+    """Write what is known of finished files beside them, with size and SHA-256 of each, once they are on the disk."""
+    for file in files:
+        sync_to_disk(file)
+    replace_file(marker, to_json({**table, "files": {file.name: _digest(file) for file in files}}))
+
+
+def read_marker(marker: Path) -> dict[str, Any] | None:
+    """What ``write_marker`` wrote, where all files are as they were; otherwise None."""
     try:
-        told = json.loads(marker.read_bytes())
-        found = Unpacked(**{**told["found"], "path": marker.parent / told["found"]["path"]})
-        with found.path.open("rb") as file:
-            whole = hashlib.file_digest(file, "sha256").hexdigest() == found.text_sha256
-        return (found, dict(told["faults"])) if told["stamp"] == stamp and whole else None
+        table: dict[str, Any] = json.loads(marker.read_bytes())
+        return table if table["files"] == {name: _digest(marker.parent / name) for name in table["files"]} else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _digest(path: Path) -> list[int | str]:
+    with path.open("rb") as file:
+        return [path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()]
 
 
 def read_sources(
@@ -75,18 +85,14 @@ def read_sources(
 ) -> list[Unpacked]:
     """Every source, in order; their faults are added to ``faults``. Raises DataError as ``Corpus.unpack``."""
     progress("hash", 0, len(sources))
+    found: list[Unpacked] = []
     if not corpus.unpacks_apart:
-        found = []
         for number, source in enumerate(sources):
             found.append(corpus.unpack(source, number, folder, faults))
             progress("hash", number + 1, len(sources))
         return found
     tasks = [SourceTask(corpus, source, number, folder, faults.policy) for number, source in enumerate(sources)]
-    results: dict[int, tuple[Unpacked, dict[str, int]]] = {}
-    for index, result in engine.map(SourceTask.run, tasks):
-        results[index] = result
-        progress("hash", len(results), len(sources))
-    for index in range(len(sources)):
-        for name, amount in results[index][1].items():
-            faults.add(name, amount)
-    return [results[index][0] for index in range(len(sources))]
+    for unpacked, counts in engine.in_order(SourceTask.run, tasks, lambda done: progress("hash", done, len(sources))):
+        found.append(unpacked)
+        faults.add_all(counts)
+    return found

@@ -1,6 +1,5 @@
 """How a corpus is cut: the name of its segmenter, the words that it knows, the sentences that it is trained on."""
 
-import hashlib
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +13,11 @@ from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.examples.corpus import ExampleCorpus
 from sememekit.corpora.opening import with_rules
 from sememekit.corpora.plain import Plain
-from sememekit.data.segmenters import MODELS, lexicon_bytes
+from sememekit.data.segmenters import MODELS
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.prepare.line_forms import form_of_lines
-from sememekit.prepare.pipeline import Cutting, SegmenterWords
+from sememekit.prepare.pipeline import Cutting
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons
 from sememekit.text.form import TextForm, without_ends
@@ -79,7 +78,7 @@ def own_cutting(
             sentences = islice(map(without_ends, read) if ends else read, _TRAINING_SENTENCES)
             model.write_bytes(train_sentencepieces(sentences, settings.pieces, settings.seed, settings.piece_model))
             return SentencePieces(model)
-        return open_segmenter(name, words=words.words if words else None, hmm=settings.hmm, cut_latin=corpus.cuts_latin)
+        return open_segmenter(name, words=words, hmm=settings.hmm, cut_latin=corpus.cuts_latin)
 
     return Cutting(corpus, settings, words, open_it)
 
@@ -109,7 +108,7 @@ def _refuse_unused(name: str, corpus: Corpus, settings: PreprocessSettings) -> N
         )
 
 
-def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterable[str] | None) -> SegmenterWords | None:
+def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterable[str] | None) -> frozenset[str] | None:
     """The lexicon that was asked for, or the default of the data set; None for none."""
     if given is not None:
         if spec is not None:
@@ -125,7 +124,7 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
     words = frozenset(word for word in words if "\n" not in word)
     if not words:
         raise ConfigError("the lexicon has no words")
-    return SegmenterWords(words, hashlib.sha256(lexicon_bytes(words)).hexdigest())
+    return words
 
 
 def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pickle
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,14 +29,13 @@ from sememekit.corpora.base import Corpus
 from sememekit.corpora.units import ShardResult, line_sizes
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError
-from sememekit.files import sync_to_disk, write_bytes
+from sememekit.prepare.reading import read_marker, write_marker
 from sememekit.progress import Progress
 from sememekit.text.form import CLOSING, OPENING, has_ends, without_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, clean_blocks, place, read_pieces
 from sememekit.text.segmenters import Segmenter, numbering
 
-_VERSION: Final = 3
-_FILES: Final = (".ids", ".units", ".types")
+_VERSION: Final = 4
 _FLUSH: Final = 1 << 20
 
 _Array = npt.NDArray[np.integer]
@@ -48,23 +46,6 @@ def shard_key(span: Span, source_sha256: str, corpus: Corpus, segmenter: str, en
     reader = f"{type(corpus).__module__}:{type(corpus).__qualname__}"
     parts = [_VERSION, LINE_CAP, source_sha256, *span[2:], reader, corpus.normalisation, segmenter, end, errors]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
-
-
-def finished_shard(folder: Path, key: str) -> ShardResult | None:
-    """The shard of that key when its marker is there and its files fit the marker, otherwise None."""
-    stem = folder / key
-    try:
-        report: dict[str, Any] = json.loads(stem.with_suffix(".done").read_bytes())
-        if report["files"] != {ending: _digest(stem.with_suffix(ending)) for ending in _FILES}:
-            return None
-        return ShardResult(stem, report["words"], report["sentences"], report["faults"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _digest(path: Path) -> list[int | str]:
-    with path.open("rb") as file:
-        return [path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()]
 
 
 def process_shard(
@@ -87,20 +68,9 @@ def process_shard(
             sentences += len(units)
     with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as type_file:
         type_file.writelines(f"{word}\t{ids.counts[index]}\t{index}\n" for word, index in sorted(ids.items()))
-    result = ShardResult(stem, words_written, sentences, faults.counts)
-    for ending in _FILES:
-        sync_to_disk(stem.with_suffix(ending))
-    marker = {
-        "words": words_written,
-        "sentences": sentences,
-        "faults": faults.counts,
-        "files": {ending: _digest(stem.with_suffix(ending)) for ending in _FILES},
-    }
-    partial = stem.with_suffix(".partial")
-    write_bytes(partial, json.dumps(marker).encode())
-    os.replace(partial, stem.with_suffix(".done"))
-    sync_to_disk(folder)
-    return result
+    counts = {"words": words_written, "sentences": sentences, "faults": faults.counts}
+    write_marker(stem.with_suffix(".done"), counts, [stem.with_suffix(ending) for ending in (".ids", ".units", ".types")])
+    return ShardResult(stem, words_written, sentences, faults.counts)
 
 
 def _blocks(
@@ -218,18 +188,21 @@ def run_shards(
     engine: Engine, job: ShardJob, spans: Sequence[Span], keys: Sequence[str], progress: Progress
 ) -> list[ShardResult]:
     """Results in the order of the spans. Raises DataError: that of a bad shard. Raises EngineError: a worker was killed."""
-    finished = [finished_shard(job.folder, key) for key in keys]
-    results = {key: found for key, found in zip(keys, finished, strict=True) if found is not None}
+    tables = {key: read_marker(job.folder / f"{key}.done") for key in keys}
+    results = {
+        key: ShardResult(job.folder / key, table["words"], table["sentences"], table["faults"])
+        for key, table in tables.items()
+        if table is not None
+    }
     todo = [(span, key) for span, key in zip(spans, keys, strict=True) if key not in results]
-    progress("shards", len(results), len(keys))
+    progress("shards", finished := len(results), len(keys))
     pickled = pickle.dumps(job)
     digest = hashlib.sha256(pickled).hexdigest()
     _jobs[digest] = job
     tasks = [ShardTask(digest, pickled, span, key) for span, key in todo]
     try:
-        for index, result in engine.map(ShardTask.run, tasks):
-            results[todo[index][1]] = result
-            progress("shards", len(results), len(keys))
+        found = engine.in_order(ShardTask.run, tasks, lambda done: progress("shards", finished + done, len(keys)))
+        results |= {task.key: result for task, result in zip(tasks, found, strict=True)}
     finally:
         _jobs.clear()
     return [results[key] for key in keys]

@@ -1,19 +1,40 @@
-"""The page of ``sememekit analyze``: a table, the singular values as a chart, and the predictions that differ most."""
+"""The pages of ``sememekit analyze``, and its tables for terminals: of language models, then of classifiers."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from sememekit.analysis.analyze import Analysis, RunAnalysis
+from sememekit.analysis.analyze_labels import Group, LabelAnalysis, LabelRun, Moved
+from sememekit.figures import percent, percent_limits
+from sememekit.measure.classes import Accuracy
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
+from sememekit.reports.table import Table, Views
 
 
 def analysis_page(analysis: Analysis) -> str:
-    """A whole page for one analysis."""
+    """Return a whole page: a table, the singular values as a chart, and the predictions that differ most."""
     names = [_name(analysis.runs, number) for number in range(len(analysis.runs))]
     found = () if analysis.comparison is None else analysis.comparison.better
     better = [(names[winner], names[1 - winner], cases) for winner, cases in enumerate(found)]
-    shown = {"remark": remark(analysis), "columns": COLUMNS, "rows": rows(analysis), "better": better}
-    return pages.render("analysis", analysis=analysis, charts=[chart(one) for one in charts(analysis)], **shown)
+    drawn = [chart(one) for one in charts(analysis)]
+    return pages.render("analysis", analysis=analysis, charts=drawn, table=analysis_table(analysis), better=better)
+
+
+def analysis_parts(analysis: Analysis) -> Iterator[str | Table]:
+    """Yield a row of words and numbers for each run, and where each of two runs did better."""
+    yield analysis_table(analysis)
+    if analysis.comparison is not None:
+        names = [run.run for run in analysis.runs]
+        yield f"{names[0]} gives {percent(analysis.comparison.wins)} of the words more probability than {names[1]}"
+        for winner, found in enumerate(analysis.comparison.better):
+            yield f"\nwhere {names[winner]} did better:" + ("" if found else " no such word is among its most probable ones")
+            for case in found:
+                yield f"\n  {' '.join(case.context)} __{case.reference}__"
+                for name, prediction in ((names[winner], case.better), (names[1 - winner], case.worse)):
+                    words = "  ".join(f"{word} {probability:.2f}" for word, probability in prediction.words)
+                    yield f"    {name}: {words}  (of the word: {prediction.reference:.4f})"
+    yield f"\nsignature: {analysis.signature}"
 
 
 def charts(analysis: Analysis) -> list[Curves]:
@@ -24,16 +45,9 @@ def charts(analysis: Analysis) -> list[Curves]:
     return [Curves(title, x, y, tuple(lines), scale="percent", x_scale="log", show=".1%", show_x=".1e", end_values=False)]
 
 
-def remark(analysis: Analysis) -> str:
-    """Which text, and how much of it, in a sentence."""
-    if analysis.why_sampled is None:
-        return f"All {analysis.contexts:,} contexts of the split {analysis.split}."
-    return f"A sample of the split {analysis.split} (seed {analysis.seed}): {analysis.why_sampled}."
-
-
-def rows(analysis: Analysis) -> list[tuple[str, ...]]:
-    """A row of words and numbers for each run."""
-    return [
+def analysis_table(analysis: Analysis) -> Table:
+    """Return a row for each run; the title says which text was read, and how much of it."""
+    rows = [
         (
             run.run,
             run.decoder,
@@ -45,9 +59,13 @@ def rows(analysis: Analysis) -> list[tuple[str, ...]]:
         )
         for run in analysis.runs
     ]
+    title = f"All {analysis.contexts:,} contexts of the split {analysis.split}."
+    if analysis.why_sampled is not None:
+        title = f"A sample of the split {analysis.split} (seed {analysis.seed}): {analysis.why_sampled}."
+    return Table(_COLUMNS, rows, title, numbers=range(2, len(_COLUMNS)))
 
 
-COLUMNS: Final = (
+_COLUMNS: Final = (
     "run",
     "output layer",
     "perplexity",
@@ -61,3 +79,82 @@ COLUMNS: Final = (
 def _name(runs: tuple[RunAnalysis, ...], number: int) -> str:
     names = [run.decoder for run in runs]
     return names[number] if names.count(names[number]) == 1 else runs[number].run
+
+
+def overview(analysis: LabelAnalysis) -> Table:
+    """Accuracy of each run."""
+    rows = []
+    for run in analysis.runs:
+        found = run.accuracy
+        between = percent_limits(found.accuracy_low, found.accuracy_high, 2)
+        rows.append((run.run, run.encoder, percent(found.accuracy, 2), between, f"{found.macro_f1:.4f}"))
+    title = f"{analysis.split}: {analysis.examples:,} examples"
+    return Table(("run", "encoder", "accuracy", "95 % (Wilson)", "macro F1"), rows, title, numbers=(2, 3, 4))
+
+
+def tables(analysis: LabelAnalysis, run: LabelRun) -> list[Table]:
+    """Confusion, groups of examples, words and sememes of one run."""
+    found = [
+        confusion(analysis.labels, run.accuracy),
+        *([_groups("By words that have sememes", run.by_sememes)] if run.by_sememes else []),
+        _groups("By length of the example", run.by_length),
+        _moved("Words that move decisions most", "word", run.words, run.rare_words, analysis.at_least),
+    ]
+    if run.no_sememes is None:
+        found.append(_moved("Sememes that move decisions most", "sememe", run.sememes, run.rare_sememes, analysis.at_least))
+    return found
+
+
+def confusion(labels: Sequence[str], accuracy: Accuracy) -> Table:
+    """Return how many examples of each label were given which label."""
+    rows = [(label, *(f"{n:,}" for n in row)) for label, row in zip(labels, accuracy.confusion, strict=True)]
+    title = "What an example is (row), and what it was called (column)"
+    return Table(("", *labels), rows, title, numbers=range(1, 1 + len(labels)))
+
+
+def _groups(title: str, groups: Iterable[Group]) -> Table:
+    rows = ((one.name, f"{one.examples:,}", percent(one.accuracy, 2), percent_limits(one.low, one.high, 2)) for one in groups)
+    return Table(("examples", "number", "accuracy", "95 % (Wilson)"), rows, title, numbers=(1, 2, 3))
+
+
+def _moved(title: str, kind: str, items: Iterable[Moved], rare: int, at_least: int) -> Table:
+    rows = ((one.name, f"{one.times:,}", f"{one.size:.3f}", f"{one.effect:+.3f}") for one in items)
+    rarer = f" ({rare:,} that stand there less than {at_least} times are left out)" if rare else ""
+    return Table((kind, "times", "mean size of the effect", "mean effect"), rows, title + rarer, numbers=(1, 2, 3))
+
+
+def remarks(analysis: LabelAnalysis) -> list[str]:
+    """What a reader must know, a sentence each."""
+    lines = [
+        f"Words and sememes were taken away one at a time in {analysis.looked_into:,} of {analysis.examples:,} examples (seed "
+        f"{analysis.seed}). An effect is the nats that the log-probability of the chosen label falls by without the word or "
+        "the sememe; above 0 it speaks for that label, whether or not the label is right."
+    ]
+    lines += [f"{run.run}: no sememes: {run.no_sememes}." for run in analysis.runs if run.no_sememes is not None]
+    found = analysis.comparison
+    if found is not None:
+        lines.append(
+            f"Both runs label {found.both:,} examples correctly, the first alone {found.first:,}, the second alone "
+            f"{found.second:,}, neither {found.neither:,}; McNemar's exact test: p = {found.p:.2g}."
+        )
+    return lines
+
+
+def label_page(analysis: LabelAnalysis) -> str:
+    """Return a whole page for one analysis."""
+    runs = [(run, tables(analysis, run)) for run in analysis.runs]
+    return pages.render("labels", overview=overview(analysis), remarks=remarks(analysis), runs=runs)
+
+
+def label_parts(analysis: LabelAnalysis) -> Iterator[str | Table]:
+    """Yield the tables of all runs, and what a reader must know."""
+    yield overview(analysis)
+    for run in analysis.runs:
+        if len(analysis.runs) > 1:
+            yield f"\n{run.run}\n"
+        yield from tables(analysis, run)
+    yield from remarks(analysis)
+
+
+WORDS: Final = Views(analysis_page, analysis_parts, charts)
+LABELS: Final = Views(label_page, label_parts)

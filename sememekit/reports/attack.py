@@ -10,8 +10,7 @@ from sememekit.attack.ratings import ANSWERS, items_of, read_ratings, sheet
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.figures import percent, percent_interval
 from sememekit.files import replace_file
-from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK
-from sememekit.measure.attack_validity import validity_of
+from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, validity_of
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart

@@ -1,34 +1,103 @@
-"""An explanation of ``sememekit explain`` as a page."""
+"""The explanations of ``sememekit explain``: pages, and tables for terminals; a section for each kind of run."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from sememekit.analysis.explanations.sememes import ContextSememe
+from sememekit.analysis.explanations import label, written_text
+from sememekit.analysis.explanations.label import HOW, LabelExplanation
+from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence
+from sememekit.analysis.explanations.sememes import ContextSememe, is_rare
 from sememekit.analysis.explanations.words import BLANKS, ChangedSememe, ChangedWord, Explanation, OverlayExplanation
+from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation
 from sememekit.figures import percent
 from sememekit.reports import pages
+from sememekit.reports.charts import Heatmap, chart
+from sememekit.reports.table import Remark, Shown, Table, Views, share_bar
 
+Parts = Iterator[str | Table]
 SHOWN: Final = 12
 """Rows of what an overlay changes that are shown; --json has all."""
+_STEP, _SIDE, _ARC, _BELOW = 46, 28, 34, 78
+_TOKEN: Final = 15
+"""Pixels of a character of a token in the picture of a lattice."""
 
 
-def explanation_page(explanation: Explanation) -> str:
-    """A whole page for one explanation."""
+def words_page(explanation: Explanation) -> str:
+    """Return a whole page for the next words of a language model."""
     tables = compared(explanation) if isinstance(explanation, OverlayExplanation) else asked_tables(explanation)
     return pages.render("explanation", explanation=explanation, remarks=remarks(explanation), tables=tables)
 
 
-class Compared(NamedTuple):
-    """A table of what an overlay changes: the last ``numbers`` columns are numbers, and ``left`` rows are not in it."""
+def words_parts(explanation: Explanation) -> Parts:
+    """Yield the context as it was read, what an overlay changes, the next words with senses, sememes, and the largest gates."""
+    yield f"{' '.join(word.word for word in explanation.context)} …"
+    yield from map(Remark, remarks(explanation))
+    if isinstance(explanation, OverlayExplanation):
+        yield from compared(explanation)
+        yield f"with {explanation.overlay}:"
+    yield from asked_tables(explanation)
+    if explanation.no_senses is not None:
+        words = [(word.word, percent(word.probability), share_bar(word.probability)) for word in explanation.words]
+        yield Table(("next word", "probability", ""), words, numbers={1})
+        return
+    heads = ("next word", "probability", "", "share", "", "sense", "sememes with their probability here")
+    apart = [word.is_told_apart for word in explanation.words for _ in word.senses]
+    yield Table(heads, _senses(explanation), numbers={1, 3}, faint={number for number, told in enumerate(apart) if not told})
+    if explanation.expected:
+        rows = [
+            (
+                item.name,
+                percent(item.mass),
+                share_bar(item.mass or 0.0),
+                percent(item.mean, 2),
+                percent(item.rise, sign="+"),
+                None if item.lift is None else f"{item.lift:,.1f}",
+                item.count,
+            )
+            for item in explanation.expected
+        ]
+        title = "sememes that this context makes more probable, by their rise"
+        heads = ("sememe", "probability", "", "mean", "rise", "lift", "running words")
+        yield Table(heads, rows, title, numbers={1, 3, 4, 5, 6}, faint=_rare(explanation.expected, explanation))
+        grey = f"grey: fewer than {explanation.min_count} running words have the sememe"
+        yield Remark(f"probability: that the next word has the sememe; mean: {explanation.mean}; {grey}")
+    for title, items in (
+        ("largest gates (Table 5 of Gu et al. 2018)", explanation.sememes),
+        ("largest change of a gate from an empty context", explanation.raised),
+    ):
+        gates = [(item.name, f"{item.gate:.2f}", share_bar(item.gate), f"{item.at_rest:.2f}", item.count) for item in items]
+        columns = ("sememe", "gate", "", "empty", "running words")
+        yield Table(columns, gates, title, numbers={1, 3, 4}, faint=_rare(items, explanation))
 
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    numbers: int
-    left: int
+
+def _senses(explanation: Explanation) -> Iterator[tuple[str, ...]]:
+    for word in explanation.words:
+        cells = (word.word, percent(word.probability), share_bar(word.probability))
+        for sense in word.senses:
+            title, bar = sense.title if word.annotated else "no annotation", share_bar(sense.share, 1 / len(word.senses))
+            yield (*cells, percent(sense.share, 0), bar, title, _levels(sense.sememes))
+            cells = ("", "", "")
 
 
-def compared(explanation: OverlayExplanation) -> list[Compared]:
+def _rare(items: Sequence[ContextSememe], explanation: Explanation) -> set[int]:
+    return {number for number, item in enumerate(items) if is_rare(item, explanation.min_count)}
+
+
+def _levels(sememes: Sequence[ContextSememe]) -> str:
+    """Names with their masses, or with their gates where there are none."""
+    return "  ".join(
+        f"{item.name} {item.gate:.2f}" if item.mass is None else f"{item.name} {percent(item.mass)}" for item in sememes
+    )
+
+
+def _largest(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> list[Table]:
+    """What an overlay changes, the largest changes first: a table whose last columns are numbers, or none of no rows."""
+    places, left_out = range(len(columns) - numbers, len(columns)), max(0, len(rows) - SHOWN)
+    return [Table(columns, rows[:SHOWN], title, numbers=places, left_out=left_out)] if rows else []
+
+
+def compared(explanation: OverlayExplanation) -> list[Table]:
     """Words, senses and sememes whose annotation an overlay changes, as trained and with it; the largest changes first."""
     words = [
         (one.after.word, probability(one.before.probability), probability(one.after.probability), *_ranks(one))
@@ -40,8 +109,7 @@ def compared(explanation: OverlayExplanation) -> list[Compared]:
             f"{one.word}#{one.sense}",
             " ".join(one.before),
             " ".join(one.after),
-            percent(one.share_before),
-            percent(one.share_after),
+            *map(percent, (one.share_before, one.share_after)),
         )
         for one in sorted(explanation.changes, key=lambda one: order[one.word])
         if one.share_before is not None
@@ -49,24 +117,15 @@ def compared(explanation: OverlayExplanation) -> list[Compared]:
     sememes = [(one.after.name, _level(one.before), _level(one.after), *_ranks(one)) for one in explanation.changed_sememes]
     by = "rise" if any(one.after.mass is not None for one in explanation.changed_sememes) else "gate"
     sides = ("as trained", "with overlay", "rank as trained", "rank with overlay")
-    found = [
-        ("Probability of changed words", ("next word", *sides), words, 4),
-        (
-            "Their changed senses",
-            ("sense", "sememes as trained", "sememes with overlay", "share as trained", "share with overlay"),
-            senses,
-            2,
-        ),
-        (f"Sememes of these senses, ranked by {by}", ("sememe", *sides), sememes, 4),
-    ]
+    heads = ("sense", "sememes as trained", "sememes with overlay", "share as trained", "share with overlay")
     return [
-        Compared(title, columns, rows[:SHOWN], numbers, max(0, len(rows) - SHOWN))
-        for title, columns, rows, numbers in found
-        if rows
+        *_largest("Probability of changed words", ("next word", *sides), words, 4),
+        *_largest("Their changed senses", heads, senses, 2),
+        *_largest(f"Sememes of these senses, ranked by {by}", ("sememe", *sides), sememes, 4),
     ]
 
 
-def asked_tables(explanation: Explanation) -> list[Compared]:
+def asked_tables(explanation: Explanation) -> list[Table]:
     """The senses of the word that was named, in the whole sentence and before it; none where no word was."""
     asked = explanation.asked
     if asked is None:
@@ -78,7 +137,7 @@ def asked_tables(explanation: Explanation) -> list[Compared]:
     ]
     place = f"rank {asked.rank:,} of the next words, {probability(asked.word.probability)}"
     title = "; ".join((f"Senses of {asked.word.word}, {place}", *asked.accuracy))
-    return [Compared(title, ("sense", "sememes", "whole sentence", "share before it"), rows, 2, 0)]
+    return [Table(("sense", "sememes", "whole sentence", "share before it"), rows, title, numbers=(2, 3))]
 
 
 def probability(value: float) -> str:
@@ -112,3 +171,174 @@ def remarks(explanation: Explanation) -> list[str]:
     if not all(word.is_told_apart for word in explanation.words):
         lines.append("Grey senses: the context does not tell them apart from what they are without any context.")
     return lines
+
+
+def text_page(explanation: WritingExplanation) -> str:
+    """Return a whole page: the text, what was written for it, the attention as a chart, the sememes of each word."""
+    tables = compared_texts(explanation) if isinstance(explanation, OverlayWriting) else []
+    shown = {"remarks": written_text.remarks(explanation), "charts": [chart(one) for one in attention(explanation)]}
+    return pages.render("written_explanation", explanation=explanation, tables=tables, **shown)
+
+
+def text_parts(explanation: WritingExplanation) -> Parts:
+    """Yield the source, what an overlay changes, what was written for the source, and why."""
+    yield " ".join(explanation.source)
+    if isinstance(explanation, OverlayWriting):
+        yield f"as trained → {' '.join(word.word for word in explanation.before.words)}"
+        yield from compared_texts(explanation)
+        yield f"with {explanation.overlay}:"
+    yield f"→ {' '.join(word.word for word in explanation.words)}"
+    yield from map(Remark, written_text.remarks(explanation))
+    has_sememes, rows = explanation.no_senses is None, []
+    for word in explanation.words:
+        place = word.attention.index(max(word.attention))
+        gates = "  ".join(f"{item.name} {item.gate:.2f}" for item in word.sememes)
+        sememes = (_levels(word.expected), gates) if has_sememes else ()
+        attended = f"{explanation.source[place]} {word.attention[place]:.2f}"
+        rows.append((word.word, attended, *sememes, percent(word.probability)))
+    heads = ("sememes made more probable", "largest gates") if has_sememes else ()
+    columns = ("word", "most attended", *heads, "probability")
+    yield Table(columns, rows, numbers={len(columns) - 1})
+    if explanation.mean is not None:
+        yield Remark(f"sememes by the rise of their probability above its mean ({explanation.mean})")
+
+
+def compared_texts(explanation: OverlayWriting) -> list[Table]:
+    """The text as trained under both models, and the changed words at its places; the largest changes first."""
+    if not explanation.text:
+        return []
+    text = [(one.word, *map(probability, (one.probability_before, one.probability_after))) for one in explanation.text]
+    words = [
+        (
+            one.word,
+            f"{one.place}. {one.written}",
+            probability(one.probability_before),
+            probability(one.probability_after),
+            f"{one.rank_before:,}",
+            f"{one.rank_after:,}",
+        )
+        for one in explanation.changed_words
+    ]
+    sides = ("as trained", "with overlay")
+    heads = ("changed word", "in the place of", *sides, "rank as trained", "rank with overlay")
+    return [
+        Table(("word", *sides), text, "Its words", numbers=(1, 2)),
+        *_largest("Changed words in their places", heads, words, 4),
+    ]
+
+
+def attention(explanation: WritingExplanation) -> list[Heatmap]:
+    """The weights of the attention: a row a written word, a column a word of the source; none where nothing was written."""
+    if not explanation.words:
+        return []
+    most = [f"{item.word}: {explanation.source[item.attention.index(max(item.attention))]}" for item in explanation.words]
+    title = f"Weights of the attention; most for {'; '.join(most)}"
+    weights = tuple(tuple(item.attention) for item in explanation.words)
+    return [Heatmap(title, tuple(explanation.source), tuple(item.word for item in explanation.words), weights)]
+
+
+def label_page(explanation: LabelExplanation) -> str:
+    """Return a whole page: the labels, each text with its words, and the largest gates."""
+    effects = [abs(word.effect) for text in explanation.texts for word in text.words if word.effect is not None]
+    top = max((abs(item.effect) for item in explanation.sememes), default=0.0)
+    shown = {"remarks": label.remarks(explanation), "largest": max(effects, default=0.0), "top": top, "how": HOW}
+    return pages.render("label_explanation", explanation=explanation, **shown)
+
+
+def label_parts(explanation: LabelExplanation) -> Parts:
+    """Yield the labels, words and sememes of an example."""
+    yield from map(Remark, label.remarks(explanation))
+    labels = [(name, percent(value)) for name, value in explanation.labels.items()]
+    yield Table(("label", "probability"), labels, numbers={1})
+    reads = explanation.no_sememes is None
+    for text in explanation.texts:
+        rows: list[tuple[str, ...]] = []
+        for word in text.words:
+            if word.effect is None or word.gradient is None:
+                rows.append((word.word, *(("", "") if reads else ()), "left out", ""))
+                continue
+            without = "" if word.without_sememes is None else f"{word.without_sememes:+.3f}"
+            sememes = "  ".join(f"{item.name} {item.effect:+.3f}" for item in word.sememes)
+            rows.append((word.word, *((sememes, without) if reads else ()), f"{word.effect:+.3f}", f"{word.gradient:+.3f}"))
+        columns = ("word", *(("sememes with their effects", "without them") if reads else ()), "effect", "gradient")
+        title = f"{text.name}, effects on {explanation.label}"
+        yield Table(columns, rows, title, numbers=range(2 if reads else 1, len(columns)))
+    if explanation.sememes:
+        strong = [
+            (item.name, item.word, f"{item.text} {item.place}", f"{item.effect:+.3f}", f"{item.gradient:+.3f}")
+            for item in explanation.sememes
+        ]
+        columns = ("sememe", "of", "word of", "effect", "gradient")
+        yield Table(columns, strong, "sememes that moved it most", numbers=(3, 4))
+    yield Remark(HOW)
+
+
+def lattice_page(explanation: LatticeExplanation) -> str:
+    """Return a whole page for one text: Figures 1 and 3 of Buckman and Neubig 2018."""
+    sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
+    return pages.render("lattice", explanation=explanation, sentences=sentences)
+
+
+def lattice_parts(explanation: LatticeExplanation) -> Parts:
+    """Yield the words of each sentence, and its edges with their posteriors."""
+    several = explanation.copies > 1
+    for sentence in explanation.sentences:
+        yield f"most probable path:  {' '.join(sentence.viterbi)}"
+        yield f"each place by itself: {' '.join(sentence.posterior)}"
+        if unknown := list(dict.fromkeys(token.text for token in sentence.tokens if not token.known)):
+            yield Remark(f"not in the vocabulary: {' '.join(unknown)}")
+        rows = []
+        for edge in sentence.edges:
+            marks = ", ".join([*(["best"] if edge.best else []), *([] if edge.listed else ["unlisted"])])
+            chunk = (f"{edge.begin + 1}-{edge.end}", edge.text, *((edge.copy_number,) if several else ()))
+            rows.append((*chunk, percent(edge.probability), share_bar(edge.probability), marks))
+        columns = ("tokens", "chunk", *(("embedding",) if several else ()), "posterior", "", "")
+        yield Table(columns, rows, f"{sentence.nats:.2f} nats, {explanation.marginal}", numbers=())
+
+
+def picture_of(sentence: LatticeSentence) -> dict[str, Any]:
+    """Return the places of everything in the picture of a lattice: a step to a token, and an arc over the line to an edge."""
+    step = max(_STEP, max(len(token.text) for token in sentence.tokens) * _TOKEN + 14)
+    line = max(_height(edge) for edge in sentence.edges) / 2 + 30
+    arcs = [(edge, _SIDE + step * edge.begin, _SIDE + step * edge.end, line - _height(edge)) for edge in sentence.edges]
+    width = 2 * _SIDE + step * len(sentence.tokens)
+    return {"step": step, "side": _SIDE, "line": line, "width": width, "height": line + _BELOW, "arcs": arcs}
+
+
+def _height(edge: LatticeEdge) -> float:
+    """Height of the control point of an arc: longer edges go higher, further embeddings above the first."""
+    return _ARC * 2 * math.sqrt(edge.end - edge.begin) + _ARC * 1.4 * (edge.copy_number - 1)
+
+
+def embeddings_page(report: EmbeddingsReport) -> str:
+    """Return a whole page of what the embeddings of words are used for (Table 4)."""
+    return pages.render("embeddings", report=report)
+
+
+def embeddings_parts(report: EmbeddingsReport) -> Parts:
+    """Yield the contexts in which each embedding of a word wins."""
+    for word in report.words:
+        rows = []
+        for use in word.embeddings:
+            sense = f", {use.sense}" if use.sense else ""
+            name = f"{word.word} {use.number}: wins {use.wins:,}, mean {percent(use.mean, 0)}{sense}"
+            for context in use.contexts or (None,):
+                line = "nowhere" if context is None else f"… {context.before} [{word.word}] {context.after} …"
+                rows.append((name, line, "" if context is None else percent(context.probability, 0)))
+                name = ""
+        title = f"{word.word}: {word.occurrences:,} times in {report.split}"
+        yield Table(("embedding", "context", "posterior"), rows, title, numbers={2})
+
+
+VIEWS: Final[Mapping[type[Any], Views]] = {
+    LabelExplanation: Views(label_page, label_parts),
+    WritingExplanation: Views(text_page, text_parts, attention),
+    LatticeExplanation: Views(lattice_page, lattice_parts),
+    EmbeddingsReport: Views(embeddings_page, embeddings_parts),
+    Explanation: Views(words_page, words_parts),
+}
+
+
+def shown(report: Any) -> Shown[Any]:
+    """Return an explanation of any kind with what is shown of it."""
+    return Shown(report, next(views for kind, views in VIEWS.items() if isinstance(report, kind)))

@@ -1,11 +1,10 @@
-"""Self-contained HTML pages: style and script are inside; and tables, for pages and terminals.
+"""Self-contained HTML pages: style and script are inside.
 
 Templates stand in ``templates/``; they escape whatever is not markup already.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -74,17 +73,3 @@ def _environment() -> Environment:
     environment.filters["show"] = formatted
     environment.filters["labelled"] = _labelled
     return environment
-
-
-@dataclass(frozen=True)
-class Table:
-    """A title, headings, and rows of cells; columns from ``numeric`` on hold numbers."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: int = 1
-
-    @property
-    def numbers(self) -> range:
-        return range(self.numeric, len(self.columns))

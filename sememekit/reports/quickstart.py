@@ -14,9 +14,8 @@ from sememekit.config import Record
 from sememekit.figures import percent
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.explanation import remarks
-from sememekit.reports.explanation_scores import shown_name, tables
-from sememekit.reports.lattice import picture_of
+from sememekit.reports.explanation import picture_of, remarks
+from sememekit.reports.metrics import shown_name, tables
 
 NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
 

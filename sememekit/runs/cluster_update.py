@@ -92,18 +92,12 @@ class _ClusterBits:
 
     def objective(self, decoder: ClusterLearner) -> float:
         """Eq. (7): the mean over all occurrences of the bits of the word's own cluster among the filled ones."""
-        own = self.bits.gather(1, _clusters_of(decoder).cpu()[:, None]).sum()
+        own = self.bits.gather(1, decoder.clusters().cpu()[:, None]).sum()
         return float((own - self.filled_bits) / self.counts.sum())
 
 
-def _clusters_of(decoder: ClusterLearner) -> Tensor:
-    cluster_of = decoder.clusters()
-    assert cluster_of is not None
-    return cluster_of
-
-
 def _filled(decoder: ClusterLearner) -> Tensor:
-    return torch.bincount(_clusters_of(decoder).cpu(), minlength=decoder.num_clusters) > 0
+    return torch.bincount(decoder.clusters().cpu(), minlength=decoder.num_clusters) > 0
 
 
 def _bits_of_filled(bits: Tensor, filled: Tensor) -> float:

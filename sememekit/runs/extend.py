@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
+from sememekit.decoders.base import Clustered, Decoder
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import read_object, sync_to_disk, to_json, typed
 from sememekit.progress import Progress, silent
@@ -266,8 +266,11 @@ class _Growth:
 def _clusters(growth: _Growth, decoder: Decoder, given: NDArray[np.int64] | None, plan: Plan) -> NDArray[np.int64] | None:
     """(V',) clusters that a run keeps, or that its output layer made of counts, with those of the new words."""
     wanted = plan.decoder is not None and "clusters" in type(decoder).needs(plan.decoder.settings)
-    old = torch.from_numpy(given) if given is not None else decoder.clusters() if wanted else None
-    if old is None:
+    if given is not None:
+        old = torch.from_numpy(given)
+    elif wanted and isinstance(decoder, Clustered):
+        old = decoder.clusters()
+    else:
         return None
     return growth.grown("clusters", old.cpu(), torch.zeros(len(growth.larger), dtype=old.dtype)).numpy()
 

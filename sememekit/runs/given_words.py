@@ -15,7 +15,7 @@ from sememekit.data.segmenters import MODELS, kept_words, recorded_name, recorde
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import typed
-from sememekit.prepare.pipeline import Cutting, SegmenterWords
+from sememekit.prepare.pipeline import Cutting
 from sememekit.prepare.segmentation import choose_segmenter, read_lexicon
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.form import TextForm
@@ -137,10 +137,9 @@ def _name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
     return name
 
 
-def _same_segmenter(given: GivenWords, words: SegmenterWords | None, model: Path) -> Segmenter:
+def _same_segmenter(given: GivenWords, words: frozenset[str] | None, model: Path) -> Segmenter:
     """The segmenter of the other data, by ``words`` where a user names them; its model file, if any, goes beside ``model``."""
-    own = words.words if words is not None else None
-    segmenter = recorded_segmenter(given.signature, given.file, words=own)
+    segmenter = recorded_segmenter(given.signature, given.file, words=words)
     for name in MODELS.values():
         if (kept := given.file.with_name(name)).is_file():
             shutil.copyfile(kept, model.with_name(name))

@@ -14,7 +14,7 @@ from sememekit.measure import Tally
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.paths import Segment
+from sememekit.tasks.lattice.scoring import Segment
 from sememekit.text.form import without_ends
 from sememekit.text.reading import FaultCounter, read_named
 from sememekit.text.segmenters import Segmenter, WhiteSpace

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -40,6 +40,15 @@ TRAIN_COUNTS = "train-counts.txt"
 
 Which = Literal["best", "last"]
 """Which weights of a run: the best by validation, or the last."""
+
+KIND_NAMES: Final[Mapping[Kind, str]] = {
+    "labels": "a classifier",
+    "texts": "a model of headlines or dialogue",
+    "lattices": "a lattice model",
+    "words": "a model that predicts words",
+    "cloze": "a cloze model",
+}
+"""Kinds of runs that commands and methods tell apart, in the order in which they are asked for."""
 
 
 class OfRun(Record):

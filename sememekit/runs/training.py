@@ -107,7 +107,7 @@ def open_training(
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
-        on_remark: called with what somebody should read before training begins; see ``commands.trainings.one_run.train``.
+        on_remark: called with what somebody should read before training begins; see ``jobs.train.train``.
         ranks: the processes that train it together.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
@@ -135,7 +135,13 @@ def open_training(
         ranks.wait()  # what all find wrong below they find at one time, so that one process says it
         task.take_part(ranks)  # what cannot be divided leaves no run behind
         if plan.run.shard_words and ranks.size > 1:
-            task.shard_words(ranks)
+            divide = getattr(task, "shard_words", None)
+            if divide is None:
+                raise ConfigError(
+                    f"task {type(task).__name__} does not divide its words among processes; only language_model does; leave "
+                    "out run.shard_words, and every process has them all"
+                )
+            divide(ranks)
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(sources.vocabulary, sources.graph, data, sources.clusters)

@@ -50,12 +50,8 @@ class ChangeReport(ChangedSense):
 
 
 def annotation(word: str, graph: Path, overlay: Path | None = None) -> AnnotationReport:
-    """The senses of a word as a graph numbers them, and their sememes.
-
-    Args:
-        word: of the vocabulary of the graph.
-        graph: a graph file, or the folder of a run, which keeps its graph.
-        overlay: changes to read it with.
+    """The senses of a word as a graph, a file or that of a run, numbers them, and their sememes, maybe after the changes of an
+    overlay.
 
     Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
     word, found = word.strip(), graph_at(graph)

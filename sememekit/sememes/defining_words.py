@@ -24,7 +24,7 @@ class Definition:
     """One sense of a word and the content lemmas of its definition, in the order of the text, each once."""
 
     word: str
-    lemmas: tuple[str, ...]
+    lemmas: tuple[str, ...] = ()
     part_of_speech: str = ""
     text: str = ""
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import GRAPH, write_output
-from sememekit.sememes.graph_file import GraphRecords, parse_graph, render_graph, render_structure
+from sememekit.sememes.graph_file import parse_graph, render_graph, render_structure
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.structure import EdgeClasses, EdgeKind, classes_of
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
@@ -164,12 +164,49 @@ class SememeGraph:
         return classes_of(kind, [place for sense in edges for _, place in sense], known)
 
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
-        """A graph with annotations removed at random, see ``drop_annotation_edges``. Raises GraphError: a rate outside 0 to
-        1."""
+        """A graph without ``round(rate * edges)`` annotations, drawn uniformly without replacement.
+
+        An edge is a pair of a sense and a sememe, of a word that a lexicon knows. Sememes by rule (special tokens, punctuation)
+        and the sense of words without annotation stay. A sense that loses all its sememes goes if its word keeps another;
+        otherwise the word counts as not annotated, with the one sense {``<unk>``}. Senses of a word that become equal are
+        merged, so the edges of the new graph can fall by more than the edges removed. Labels stay. Raises GraphError: a rate
+        outside 0 to 1.
+        """
         if not 0.0 <= rate <= 1.0:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
-        entries, record = drop_annotation_edges(self._entries, rate, seed)
-        return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record))
+        edges = [
+            (word, sense, sememe)
+            for word, entry in enumerate(self._entries)
+            if entry.is_from_lexicon
+            for sense, kept in enumerate(entry.senses)
+            for sememe in kept.sememes
+        ]
+        num_dropped = round(rate * len(edges))
+        chosen = np.random.default_rng(seed).permutation(len(edges))[:num_dropped]
+        dropped = {edges[index] for index in chosen.tolist()}
+        result: list[WordEntry] = []
+        lost_senses = merged_senses = lost_words = 0
+        for word, entry in enumerate(self._entries):
+            if not entry.is_from_lexicon:
+                result.append(entry)
+                continue
+            remaining: dict[tuple[str, ...], SenseEntry] = {}
+            for sense, old in enumerate(entry.senses):
+                sememes = tuple(name for name in old.sememes if (word, sense, name) not in dropped)
+                if not sememes:
+                    lost_senses += 1
+                elif sememes in remaining:
+                    merged_senses += 1
+                else:
+                    remaining[sememes] = old.with_sememes(sememes, old.label)
+            lost_words += not remaining
+            source = entry.source if remaining else Source.NONE
+            result.append(WordEntry(entry.word, source, tuple(remaining.values()) or (SenseEntry((UNKNOWN,), UNKNOWN),)))
+        record = (
+            f"drop_edges(rate={rate}, seed={seed}): {num_dropped} of {len(edges)} annotations removed; {lost_senses} senses "
+            f"without any left, {merged_senses} merged with an equal one, {lost_words} words left without annotation"
+        )
+        return SememeGraph(result, self.vocabulary_fingerprint, self.lexicons, (*self.history, record))
 
     def with_senses(self, entries: Iterable[WordEntry], record: str) -> SememeGraph:
         """The same words with other sememes of this graph in some senses; sememes and senses keep their numbers.
@@ -184,7 +221,7 @@ class SememeGraph:
     def check_vocabulary(self, vocabulary: HasTokens) -> None:
         """Check that ids of this graph and of the vocabulary mean the same words. Raises GraphError with both fingerprints and
         the command that builds the graph again."""
-        if vocabulary.fingerprint == self.vocabulary_fingerprint and tuple(vocabulary.tokens) == self.words:
+        if vocabulary.fingerprint == self.vocabulary_fingerprint and vocabulary.tokens == self.words:
             return
         raise GraphError(
             f"the sememe graph was built for the vocabulary {self.vocabulary_fingerprint} ({self.num_words} words), but the "
@@ -204,12 +241,12 @@ class SememeGraph:
         """Read what ``save`` wrote; messages name the ``data`` that it is for. Raises GraphError: absent, torn, edited, newer
         than this program, or another kind of file."""
         path = Path(path)
-        records, fingerprint = parse_graph(path, data)
+        records, *stated = parse_graph(path, data)
         try:
-            graph = cls(records.entries, records.vocabulary_fingerprint, records.lexicons, records.history)
+            graph = cls(*records)
         except GraphError as error:
             raise GraphError(f"sememe graph {path}: {error}") from None
-        for named, own in ((fingerprint, graph.fingerprint), (records.structure_fingerprint, graph.structure_fingerprint)):
+        for named, own in zip(stated, (graph.fingerprint, graph.structure_fingerprint), strict=True):
             if named != own:
                 raise GraphError(
                     f"sememe graph {path}: its content has the fingerprint {own}, but it names {named!r}; it "
@@ -218,7 +255,7 @@ class SememeGraph:
         return graph
 
     def _render(self) -> str:
-        return render_graph(GraphRecords(self._entries, self.vocabulary_fingerprint, self.lexicons, self.history))
+        return render_graph(self._entries, self.vocabulary_fingerprint, self.lexicons, self.history)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SememeGraph):
@@ -269,49 +306,3 @@ def _offsets(lengths: Sequence[int]) -> Integers:
 def _frozen(array: NDArray) -> NDArray:
     array.setflags(write=False)
     return array
-
-
-def drop_annotation_edges(entries: Sequence[WordEntry], rate: float, seed: int) -> tuple[list[WordEntry], str]:
-    """Remove ``round(rate * edges)`` annotations, drawn uniformly without replacement; the entries, and a line for the graph's
-    history.
-
-    An edge is a pair of a sense and a sememe, of a word that a lexicon knows. Sememes by rule (special tokens, punctuation) and
-    the sense of words without annotation stay. A sense that loses all its sememes goes if its word keeps another; otherwise the
-    word counts as not annotated, with the one sense {``<unk>``}. Senses of a word that become equal are merged, so the edges of
-    the new graph can fall by more than the edges removed. Labels stay.
-    """
-    edges = [
-        (word, sense, sememe)
-        for word, entry in enumerate(entries)
-        if entry.is_from_lexicon
-        for sense, kept in enumerate(entry.senses)
-        for sememe in kept.sememes
-    ]
-    num_dropped = round(rate * len(edges))
-    chosen = np.random.default_rng(seed).permutation(len(edges))[:num_dropped]
-    dropped = {edges[index] for index in chosen.tolist()}
-    result: list[WordEntry] = []
-    lost_senses = merged_senses = lost_words = 0
-    for word, entry in enumerate(entries):
-        if not entry.is_from_lexicon:
-            result.append(entry)
-            continue
-        remaining: dict[tuple[str, ...], SenseEntry] = {}
-        for sense, old in enumerate(entry.senses):
-            sememes = tuple(name for name in old.sememes if (word, sense, name) not in dropped)
-            if not sememes:
-                lost_senses += 1
-            elif sememes in remaining:
-                merged_senses += 1
-            else:
-                remaining[sememes] = old.with_sememes(sememes, old.label)
-        if remaining:
-            result.append(WordEntry(entry.word, entry.source, tuple(remaining.values())))
-        else:
-            lost_words += 1
-            result.append(WordEntry(entry.word, Source.NONE, (SenseEntry((UNKNOWN,), UNKNOWN),)))
-    record = (
-        f"drop_edges(rate={rate}, seed={seed}): {num_dropped} of {len(edges)} annotations removed; {lost_senses} senses "
-        f"without any left, {merged_senses} merged with an equal one, {lost_words} words left without annotation"
-    )
-    return result, record

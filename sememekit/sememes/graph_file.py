@@ -22,8 +22,7 @@ fingerprint, so that a graph is the same annotation with it and without, and ver
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,31 +36,24 @@ FORMAT = "sememekit sememe graph"
 VERSION = 1
 
 
-@dataclass(frozen=True)
-class GraphRecords:
-    """The content of a graph file without the fingerprint."""
-
-    entries: tuple[WordEntry, ...]
-    vocabulary_fingerprint: str
-    lexicons: tuple[LexiconSource, ...]
-    history: tuple[str, ...]
-    structure_fingerprint: str = ""
-    """The one that the file names; empty where it has no structure."""
+Records = tuple[tuple[WordEntry, ...], str, tuple[LexiconSource, ...], tuple[str, ...]]
+"""The content of a graph file as ``SememeGraph`` takes it: words, the fingerprint of the vocabulary, lexicons, history."""
 
 
-def render_graph(records: GraphRecords) -> str:
+def render_graph(
+    entries: Sequence[WordEntry], vocabulary_fingerprint: str, lexicons: Sequence[LexiconSource], history: Sequence[str]
+) -> str:
     """The text of the file up to its fingerprint, which is the hash of this text."""
-    lexicons = [{"name": lexicon.name, "sha256": lexicon.sha256} for lexicon in records.lexicons]
     words = []
-    for entry in records.entries:
+    for entry in entries:
         senses = [{"label": sense.label, "sememes": list(sense.sememes)} for sense in entry.senses]
         words.append(_dump({"word": entry.word, "source": entry.source, "senses": senses}))
     lines = ",\n".join(words)
     return (
         f'{{"format": {_dump(FORMAT)}, "version": {VERSION},\n'
-        f'"vocabulary": {_dump(records.vocabulary_fingerprint)},\n'
-        f'"lexicons": {_dump(lexicons)},\n'
-        f'"history": {_dump(list(records.history))},\n'
+        f'"vocabulary": {_dump(vocabulary_fingerprint)},\n'
+        f'"lexicons": {_dump([vars(lexicon) for lexicon in lexicons])},\n'
+        f'"history": {_dump(list(history))},\n'
         f'"words": [\n{lines}\n],\n'
     )
 
@@ -76,9 +68,9 @@ def render_structure(entries: Iterable[WordEntry]) -> str:
     return '"structure": [\n' + ",\n".join(words) + "\n]," if words else ""
 
 
-def parse_graph(path: Path, data: str = "") -> tuple[GraphRecords, str]:
-    """The content of the file, and the fingerprint in it; ``data`` are those that it is for, for messages. Raises GraphError:
-    absent, torn, newer than this program, or another kind of file."""
+def parse_graph(path: Path, data: str = "") -> tuple[Records, str, str]:
+    """The content of the file, its fingerprint, and that of its structure (empty without one); ``data`` are those that it is
+    for, for messages. Raises GraphError: absent, torn, newer than this program, or another kind of file."""
     again = f"build it again: {_build('FORMAT:PATH', data, path if data and not path.is_dir() else 'FILE')}"
     text = read_text(path, lambda why: GraphError(f"sememe graph {why}; {again}"))
     try:
@@ -101,17 +93,15 @@ def parse_graph(path: Path, data: str = "") -> tuple[GraphRecords, str]:
         )
     try:
         places = {_text(one["word"]): _list(one["senses"]) for one in _list(document.get("structure", []))}
-        records = GraphRecords(
-            entries=tuple(_entry_from_json(entry, places) for entry in _list(document["words"])),
-            vocabulary_fingerprint=_text(document["vocabulary"]),
-            lexicons=tuple(LexiconSource(_text(one["name"]), _text(one["sha256"])) for one in _list(document["lexicons"])),
-            history=tuple(_text(one) for one in _list(document["history"])),
-            structure_fingerprint=_text(document.get("structure_fingerprint", "")),
+        records = (
+            tuple(_entry_from_json(entry, places) for entry in _list(document["words"])),
+            _text(document["vocabulary"]),
+            tuple(LexiconSource(_text(one["name"]), _text(one["sha256"])) for one in _list(document["lexicons"])),
+            tuple(_text(one) for one in _list(document["history"])),
         )
-        fingerprint = _text(document["fingerprint"])
+        return records, _text(document["fingerprint"]), _text(document.get("structure_fingerprint", ""))
     except (KeyError, TypeError, IndexError) as error:
         raise GraphError(f"sememe graph {path}: a part is missing or of the wrong kind: {error}; {again}") from None
-    return records, fingerprint
 
 
 def _build(source: str, data: str, out: Path | str) -> str:

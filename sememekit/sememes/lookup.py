@@ -8,10 +8,10 @@ from pathlib import Path
 
 from sememekit.config import Record, resources_folder
 from sememekit.errors import DataError
-from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
+from sememekit.sememes import Sense, Side, open_lexicons
 from sememekit.sememes.building import spellings
 from sememekit.sememes.definitions import DefinitionNode, parse_definition
-from sememekit.sememes.formats.open_lexicon import MAX_SEMEMES, scan_open_lexicon
+from sememekit.sememes.formats.open_lexicon import MAX_SEMEMES, Fault, scan_open_lexicon
 from sememekit.sememes.overlay import near_spellings
 from sememekit.sememes.special_tokens import SpecialTokens
 from sememekit.sememes.word_entry import Source
@@ -54,23 +54,13 @@ class LookupReport(Record):
     """Similar words of the lexicons, best first; only when the word is unknown."""
 
 
-class CheckFault(Record):
-    """Something to fix in the open lexicon."""
-
-    place: str
-    """``file:line``."""
-    message: str
-    fatal: bool
-    """True where the lexicon cannot be used until it is fixed."""
-
-
 class CheckReport(Record):
     """What the open lexicon holds and what is wrong with it."""
 
     folder: str
     ok: bool
     """No fault at all."""
-    faults: tuple[CheckFault, ...]
+    faults: tuple[Fault, ...]
     files: tuple[str, ...]
     entries: int
     words: int
@@ -85,11 +75,7 @@ class CheckReport(Record):
 def lookup(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chinese") -> LookupReport:
     """Look a word up in each lexicon; an entry that a lexicon repeats word for word is shown once.
 
-    Args:
-        word: as a text would have it; ASCII in half or full width is the same. Special tokens such as ``<N>`` have senses too.
-        sources: ``FORMAT:PATH`` each.
-        side: which words of a two-sided lexicon (hownet, openhownet) are read.
-
+    The word is written as in a text; ASCII in half or full width is the same. Special tokens such as ``<N>`` have senses, too.
     Raises ConfigError, DataError: as ``open_lexicon``."""
     word = word.strip()
     lexicons = open_lexicons(sources, side)
@@ -104,31 +90,28 @@ def lookup(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chine
         word=word,
         sources=tuple(lexicon.name for lexicon in lexicons),
         senses=tuple(senses),
-        nearest=() if senses else _nearest_words(word, lexicons),
+        nearest=() if senses else near_spellings(word, (other for lexicon in lexicons for other in lexicon.words)),
     )
 
 
 def check_open_lexicon(folder: Path | None = None) -> CheckReport:
-    """Read the open lexicon and list every fault instead of stopping at the first.
-
-    Args:
-        folder: with ``inventory.tsv`` and files of entries; the lexicon that ships with sememekit unless given.
-
-    Raises DataError: there is no such folder, no inventory, no file of entries, or a file is not UTF-8."""
+    """Read an open lexicon, by default that of sememekit, and list every fault instead of stopping at the first. Raises
+    DataError: there is no such folder, no inventory, no file of entries, or a file is not UTF-8."""
     folder = folder or resources_folder() / "lexicon"
     scan = scan_open_lexicon(folder)
+    used = {name for sense in scan.senses for name in sense.sememes}
     return CheckReport(
         folder=str(folder),
         ok=not scan.faults,
-        faults=tuple(CheckFault(place=fault.place, message=fault.message, fatal=fault.is_fatal) for fault in scan.faults),
+        faults=scan.faults,
         files=tuple(path.name for path in scan.files),
-        entries=len(scan.entries),
-        words=len({entry.sense.word for entry in scan.entries}),
-        senses=len({(entry.sense.word, entry.sense.sememes) for entry in scan.entries}),
+        entries=len(scan.senses),
+        words=len({sense.word for sense in scan.senses}),
+        senses=len({(sense.word, sense.sememes) for sense in scan.senses}),
         sememes=len(scan.inventory),
         max_sememes=MAX_SEMEMES,
-        unused_sememes=scan.unused_sememes(),
-        entries_by_part_of_speech=dict(sorted(Counter(entry.sense.part_of_speech for entry in scan.entries).items())),
+        unused_sememes=tuple(name for name in scan.inventory if name not in used),
+        entries_by_part_of_speech=dict(sorted(Counter(sense.part_of_speech for sense in scan.senses).items())),
     )
 
 
@@ -140,16 +123,7 @@ def _describe(source: str, sense: Sense) -> LookupSense:
             tree = tuple(_tree(node) for node in parse_definition(sense.definition))
         except DataError as error:
             fault = str(error)
-    return LookupSense(
-        source=source,
-        word=sense.word,
-        part_of_speech=sense.part_of_speech,
-        gloss=sense.gloss,
-        sememes=sense.sememes,
-        definition=sense.definition,
-        tree=tree,
-        definition_fault=fault,
-    )
+    return LookupSense(source=source, tree=tree, definition_fault=fault, **vars(sense))
 
 
 def _tree(node: DefinitionNode) -> DefinitionTree:
@@ -161,7 +135,3 @@ def _tree(node: DefinitionNode) -> DefinitionTree:
         sememe=node.sememe if has_name else node.marks,
         children=tuple(_tree(child) for child in node.children),
     )
-
-
-def _nearest_words(word: str, lexicons: Sequence[Lexicon]) -> tuple[str, ...]:
-    return near_spellings(word, (other for lexicon in lexicons for other in lexicon.words))

@@ -118,17 +118,11 @@ def write_overlay(path: Path, changes: Iterable[Change]) -> None:
 def apply_changes(
     graph: SememeGraph, changes: Sequence[Change], record: str = "overlay"
 ) -> tuple[SememeGraph, tuple[ChangedSense, ...], tuple[Change, ...]]:
-    """The graph with changes made in their order; it keeps all sememes and senses with their numbers.
+    """Make changes in their order. Return the new graph, which keeps all sememes and senses with their numbers, the senses that
+    differ in it, and the changes as the graph spells them, each with the sememes before.
 
-    A word that no lexicon knows has the one sense {``<unk>``}; that mark goes when a sememe is added.
-
-    Args:
-        graph: to begin with.
-        changes: of its senses.
-        record: what the history of the new graph says of them.
-
-    Returns:
-        the new graph, the senses that differ in it, and the changes as the graph spells them, each with the sememes before.
+    A word that no lexicon knows has the one sense {``<unk>``}; that mark goes when a sememe is added. ``record`` is what the
+    history of the new graph says.
 
     Raises GraphError: a word or a sememe that the graph does not have, a sense that is not said or is not there, a sememe that
     is there already or is not, a sense that would be left without sememes or become equal to another of its word; with the

@@ -366,15 +366,8 @@ def _similarity(mine: Sequence[str], other: Sequence[str], weight: Mapping[str, 
 
 
 def _found(source: str, sense: Sense, similarity: float | None = None, shared: tuple[str, ...] = ()) -> FoundSense:
-    return FoundSense(
-        word=sense.word,
-        source=source,
-        part_of_speech=sense.part_of_speech,
-        gloss=sense.gloss,
-        sememes=sense.sememes,
-        similarity=similarity,
-        shared=shared,
-    )
+    given = {name: value for name, value in vars(sense).items() if name != "definition"}
+    return FoundSense(source=source, similarity=similarity, shared=shared, **given)
 
 
 def _report(asked: Sequence[str], sources: Sequence[str], found: Sequence[FoundSense], top: int) -> SearchReport:

@@ -15,7 +15,7 @@ from sememekit.files import RunWarning
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lexicon import Lexicon, LexiconReport
 from sememekit.sememes.overlay import ChangedSense, near
-from sememekit.sememes.structure import EdgeKind, Place
+from sememekit.sememes.structure import EdgeKind
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
 
@@ -118,7 +118,8 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
     senses_of_word = np.diff(graph.sense_offsets)
     sense_sizes = np.diff(graph.set_offsets)[graph.sense_set]
     of_annotated = annotated[graph.word_of_sense]
-    bags = [entry.sememes() for entry in graph.entries() if entry.is_annotated]
+    entries = list(graph.entries())
+    bags = [entry.sememes() for entry in entries if entry.is_annotated]
     names = [lexicon.name for lexicon in graph.lexicons] + [*Source.RULES, Source.NONE]
     words_by_source = Counter(graph.word_sources)
     tokens_by_source: Counter[str] = Counter()
@@ -126,7 +127,7 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         tokens_by_source[source] += count
     without = [(-count, word) for word, count, has in zip(graph.words, counts.tolist(), annotated, strict=True) if not has]
     num_annotated = int(annotated.sum())
-    known = np.array([entry.is_from_lexicon for entry in graph.entries()])
+    known = np.array([entry.is_from_lexicon for entry in entries])
     words = np.array([word not in (END, STOP) for word in graph.words])
     return GraphStatistics(
         words=graph.num_words,
@@ -134,7 +135,7 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         sememes=graph.num_sememes,
         sememe_sets=graph.num_sets,
         edges=int(sense_sizes.sum()),
-        edges_with_structure=sum(place is not None for place in _places(graph)),
+        edges_with_structure=sum(place is not None for entry in entries for one in entry.senses for _, place in one.edges()),
         edges_by_depth=_edges_by("depth", graph),
         edges_by_role=dict(sorted(_edges_by("role", graph).items(), key=lambda pair: -pair[1])),
         tokens=int(counts.sum()),
@@ -153,10 +154,6 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         tokens_by_source={name: tokens_by_source[name] for name in dict.fromkeys(names)},
         words_without_annotation=tuple(word for _, word in sorted(without)),
     )
-
-
-def _places(graph: SememeGraph) -> list[Place | None]:
-    return [place for entry in graph.entries() for sense in entry.senses for _, place in sense.edges()]
 
 
 def _edges_by(kind: EdgeKind, graph: SememeGraph) -> dict[str, int]:
@@ -178,15 +175,9 @@ FEW: Final = 20
 def counts_of_added(
     graph: SememeGraph, counts: NDArray[np.integer], senses: Iterable[ChangedSense], overlay: Path, where: Path
 ) -> dict[str, int]:
-    """Sememe that an overlay adds -> running words that had it before; a RunWarning tells of each below ``FEW``.
-
-    Args:
-        graph: before the changes.
-        counts: (V,) of the vocabulary.
-        senses: that differ.
-        overlay, where: the file and the run, for messages.
-
-    Raises ConfigError: a sememe of no running word at all."""
+    """Sememe that an overlay adds to ``senses`` of a graph -> tokens that had it before, by the ``counts`` (V,) of the
+    vocabulary; a RunWarning names each below ``FEW``. ``overlay`` and ``where`` are the file and the run, for messages. Raises
+    ConfigError: no token has the sememe at all."""
     every = dict(zip(graph.sememes, sememe_counts(graph, counts).tolist(), strict=True))
     found = {name: every[name] for name in sorted({name for sense in senses for name in sense.added})}
     for name, count in found.items():
@@ -207,11 +198,7 @@ def counts_of_added(
 
 
 def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(K,) running words of the counted text whose word has the sememe in any of its senses.
-
-    Args:
-        counts: (V,) of the vocabulary.
-    """
+    """(K,) tokens, by the ``counts`` (V,) of the vocabulary, whose word has the sememe in any of its senses."""
     words, sememes = word_sememes(graph)
     weights = np.asarray(counts, dtype=np.float64)[words]
     return np.bincount(sememes, weights, minlength=graph.num_sememes).astype(np.int64)

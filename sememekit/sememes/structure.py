@@ -110,12 +110,8 @@ def _role(node: DefinitionNode) -> str:
 
 
 def classes_of(kind: EdgeKind, places: Iterable[Place | None], known: Sequence[str] = ()) -> EdgeClasses:
-    """Divide edges by their places.
-
-    Args:
-        kind: ``depth`` (root, depth 1, 2, and 3 or more) or ``role``.
-        places: of every edge, in the order of a graph.
-        known: the classes of another graph, whose numbers are kept; those of these edges unless given.
+    """Divide edges by their places, by ``depth`` (root, depth 1, 2, and 3 or more) or by ``role``; ``known`` are the classes of
+    another graph, whose numbers are kept (default: the classes of these edges).
 
     Raises ConfigError: ``kind`` is no such kind. Raises GraphError: an edge has a class that is not among ``known``."""
     if kind not in ("depth", "role"):

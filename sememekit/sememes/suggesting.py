@@ -150,9 +150,6 @@ class Suggester:
         best = np.argsort(-cosines, kind="stable")[:_NEIGHBOURS]
         return [(self.vectors.words[self._rows[place]], float(cosines[place])) for place in best if cosines[place] > 0.0]
 
-    def methods(self) -> tuple[str, ...]:
-        return ("parts", "neighbours") if self.vectors is not None else ("parts",)
-
     def scores(self, word: str) -> Scores:
         """The ensemble: a weighted sum of the methods, each as shares of its best score."""
         every = [(1.0, self.by_parts(word)), (NEIGHBOURS_WEIGHT, self.by_neighbours(word))]
@@ -234,15 +231,9 @@ def suggest(
 ) -> SuggestReport:
     """Suggest sememes for words; what the lexicons say of these words themselves is not looked at.
 
-    Args:
-        words: at least one.
-        sources: ``FORMAT:PATH`` of lexicons.
-        side: of a two-sided lexicon.
-        vectors: of words, for neighbours; None for parts alone.
-        counts, contexts: how often words occur, and an example of each.
-        top: sememes a word at most.
-
-    Raises ConfigError: no word. Raises ConfigError, DataError: as ``open_lexicon``."""
+    Word ``vectors`` add the evidence of neighbours. ``counts`` and ``contexts`` say how often words occur, and show an example
+    of each. A word has ``top`` sememes at most. Raises ConfigError: no word. Raises ConfigError, DataError: as
+    ``open_lexicon``."""
     asked = list(dict.fromkeys(word.strip() for word in words if word.strip()))
     if not asked:
         raise ConfigError("give words to suggest sememes for: sememekit lookup --suggest WORD...")
@@ -266,11 +257,8 @@ def suggest(
                 ),
             )
         )
-    return SuggestReport(
-        sources=tuple(sources),
-        methods=suggester.methods(),
-        words=tuple(found),
-    )
+    methods = ("parts", "neighbours") if vectors is not None else ("parts",)
+    return SuggestReport(sources=tuple(sources), methods=methods, words=tuple(found))
 
 
 def write_suggestions(path: Path, report: SuggestReport) -> None:

@@ -18,8 +18,8 @@ from typing import Final
 from sememekit.errors import DataError
 from sememekit.files import at_home, decode, read_bytes
 
-FILES: Final = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.adv"}
-"""Part of speech -> file. Satellite adjectives (``s``) are in ``data.adj``."""
+NAMES: Final = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+"""Part of speech -> ending of the names of its files. Satellite adjectives (``s``) are in ``data.adj``."""
 
 DEBIAN: Final = Path("/usr/share/wordnet")
 """Folder of Debian's package wordnet-base."""
@@ -98,7 +98,7 @@ def wordnet_folder(path: str = "") -> Path:
     given = at_home(path)
     places = (given, given / "dict") if path else (DEBIAN,)
     for place in places:
-        if (place / FILES["n"]).is_file():
+        if (place / "data.noun").is_file():
             return place
     where = f"{path} has no data.noun" if path else f"{DEBIAN} is not there"
     raise DataError(
@@ -113,8 +113,8 @@ def read_wordnet(path: str = "") -> WordNet:
     folder = wordnet_folder(path)
     synsets: list[Synset] = []
     digest = hashlib.sha256()
-    for part_of_speech, name in FILES.items():
-        file = folder / name
+    for part_of_speech, name in NAMES.items():
+        file = folder / f"data.{name}"
         synsets.extend(_synset(line, part_of_speech, f"{file}:{number}") for number, line in database_lines(file, digest))
     return WordNet(tuple(synsets), digest.hexdigest())
 
@@ -155,8 +155,6 @@ def _opposites(fields: list[str], num_words: int) -> Iterator[tuple[int, tuple[s
                 raise ValueError(f"pointer from word {own + 1} of {num_words}")
             yield own, (_POINTER_FILE[kind], offset), other
 
-
-NAMES: Final = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 
 ENDINGS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "n": (

@@ -1,13 +1,13 @@
 """What models are trained for, found by name in ``TASKS``."""
 
 TASKS = {
-    "classification": "sememekit.tasks.classification:SingleTextClassifier",
+    "classification": "sememekit.tasks.classifier:SingleTextClassifier",
     "cloze": "sememekit.tasks.cloze:Cloze",
-    "dialogue": "sememekit.tasks.dialogue:DialogueWriter",
+    "dialogue": "sememekit.tasks.seq2seq:DialogueWriter",
     "headline": "sememekit.tasks.headline:HeadlineWriter",
     "language_model": "sememekit.tasks.language_model:LanguageModel",
     "lattice": "sememekit.tasks.lattice.model:Lattice",
-    "nli": "sememekit.tasks.classification:TextPairClassifier",
+    "nli": "sememekit.tasks.classifier:TextPairClassifier",
 }
 """name -> "module:Class"; ``--task package.module:Class`` takes a task of your own."""
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from sememekit.config import Settings
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
+from sememekit.decoders.base import Decoder, rate_was_cut
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy
@@ -115,6 +115,10 @@ class Task(nn.Module, ABC):
     """Whether several processes can train it: ``batches`` and ``start`` give this rank's part of each batch by ``ranks``."""
     ranks: Ranks = ALONE
     """The processes that train it."""
+    vocabulary: Vocabulary
+    encoder: Encoder
+    decoder: Decoder
+    """The output layer, where it has one: it is told of steps, of cuts of the rate, and of what it has to predict."""
 
     @classmethod
     @abstractmethod
@@ -125,9 +129,7 @@ class Task(nn.Module, ABC):
             settings: of this class.
             resources: the words, and the parts that the plan names: ``resources.make_encoder`` and ``make_decoder``.
 
-        Raises:
-            ConfigError: the parts do not fit, or one needs what is not there.
-        """
+        Raises ConfigError: the parts do not fit, or one needs what is not there."""
 
     @property
     @abstractmethod
@@ -160,14 +162,6 @@ class Task(nn.Module, ABC):
             )
         self.ranks = ranks
 
-    def shard_words(self, ranks: Ranks) -> None:
-        """Called once, on the CPU, before several processes train with ``run.shard_words``: keep of each table of words the
-        rows of this rank alone. Raises ConfigError: this task or its output layer cannot."""
-        raise ConfigError(
-            f"task {type(self).__name__} does not divide its words among processes; only language_model does; leave out "
-            "run.shard_words, and every process has them all"
-        )
-
     def remarks(self, data: PreparedData) -> Sequence[str]:
         """What a user should know before training on ``data`` begins, a sentence each."""
         return ()
@@ -178,8 +172,15 @@ class Task(nn.Module, ABC):
     def initialise(self) -> None:
         """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""
 
+    def target_counts(self, data: PreparedData, split: str) -> NDArray[np.int64] | None:
+        """(V,) how often each word is predicted in a split; None where none is."""
+        return None
+
     def begin_training(self, data: PreparedData) -> None:
         """Called once, on the CPU, after ``initialise``: what the weights begin with that the training text decides."""
+        counts = self.target_counts(data, "train")
+        if counts is not None:
+            self.decoder.begin_training(counts)
 
     @abstractmethod
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
@@ -193,9 +194,9 @@ class Task(nn.Module, ABC):
         that a run can be resumed in the middle of an epoch.
         """
 
-    @abstractmethod
     def start(self, data: PreparedData) -> Carry:
         """What the first batch of an epoch is handed."""
+        return ()
 
     @abstractmethod
     def loss(self, batch: Any, carry: Carry) -> BatchLoss:
@@ -210,10 +211,11 @@ class Task(nn.Module, ABC):
 
     def after_step(self, step: int) -> dict[str, float] | None:
         """Called after each step of the optimiser with its number, from 1: see ``Decoder.after_step``."""
-        return None
+        return self.decoder.after_step(step) if hasattr(self, "decoder") else None
 
     def after_rate_cut(self) -> None:
-        """Called after an epoch whose validation made the schedule cut the learning rate: see ``Decoder.after_rate_cut``."""
+        """Called after an epoch whose validation made the schedule cut the learning rate: see ``Scheduled.after_rate_cut``."""
+        rate_was_cut(self)
 
     @abstractmethod
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
@@ -238,11 +240,15 @@ class Task(nn.Module, ABC):
 
         A model that is worse after an epoch of training has diverged.
         """
-        return None
+        has_words = hasattr(self, "vocabulary") and self.metric.name == "perplexity"
+        return float(len(self.vocabulary)) if has_words else None
 
     def never_learned(self, data: PreparedData, split: str) -> int:
         """How many predictions of a split are ``<unk>`` where none of train is, so that its probability is never learned."""
-        return 0
+        counts = [self.target_counts(data, name) for name in ("train", split)]
+        unknown = None if counts[0] is None else self.vocabulary.unknown_id
+        train, other = (0 if each is None or unknown is None else int(each[unknown]) for each in counts)
+        return 0 if train else other
 
 
 class WordPredictor(Task):
@@ -257,9 +263,6 @@ class WordPredictor(Task):
     kinds: ClassVar[frozenset[Kind]] = frozenset({"words"})
     summary, trained_by = "a model that predicts words", "language_model"
     left_to_right: ClassVar[bool] = True
-    vocabulary: Vocabulary
-    encoder: Encoder
-    decoder: Decoder
 
     @property
     @abstractmethod
@@ -298,7 +301,6 @@ class SentencePredictor(Task):
     kinds: ClassVar[frozenset[Kind]] = frozenset({"sentences"})
     summary, trained_by = "a model that gives sentences a probability", "lattice"
     left_to_right: ClassVar[bool] = True
-    vocabulary: Vocabulary
 
     @property
     @abstractmethod
@@ -323,7 +325,6 @@ class LabelPredictor(Task):
     summary, trained_by = "a model that predicts labels", "nli|classification"
     usual_optimizer: ClassVar[Mapping[str, Any]] = MappingProxyType({"name": "adam", "learning_rate": 0.002, "clip": 5.0})
     takes_decoder: ClassVar[bool] = False
-    vocabulary: Vocabulary
     labels: tuple[str, ...]
     num_texts: ClassVar[int]
 

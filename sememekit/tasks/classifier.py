@@ -1,10 +1,10 @@
-"""The common part of text classification and natural language inference: encoder, pooling, a classifier of labels."""
+"""Text classification and natural language inference: encoder, pooling, a classifier of labels, for one text or a pair."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -253,9 +253,6 @@ class TextClassifier(LabelPredictor):
             mine = self.ranks.of(chosen)
             yield self._gather(examples, mine) if len(mine) else None
 
-    def start(self, data: PreparedData) -> Carry:
-        return ()
-
     def loss(self, batch: TextBatch, carry: Carry) -> BatchLoss:
         nats = functional.cross_entropy(at_least_single(self.logits(batch)), batch.labels, reduction="sum")
         return BatchLoss(nats, len(batch.labels), None, ())
@@ -314,3 +311,36 @@ class TextClassifier(LabelPredictor):
         train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}
+
+
+@final
+class SingleTextClassifier(TextClassifier):
+    """One text, one label: its vector goes to the classifier as it is."""
+
+    num_texts: ClassVar[int] = 1
+
+    class Settings(TextClassifier.Settings):
+        classifier_layers: int = Field(default=1, ge=0)
+        """How many layers with tanh stand between the vector of the text and the labels."""
+
+    @classmethod
+    def num_features(cls, size: int) -> int:
+        return size
+
+    def features(self, texts: Sequence[Tensor]) -> Tensor:
+        return texts[0]
+
+
+@final
+class TextPairClassifier(TextClassifier):
+    """Pairs of sentences, encoded apart; features [u, v, |u - v|, u * v] (Conneau et al. 2017; Qin et al. 2020, Sec. IV-C)."""
+
+    num_texts: ClassVar[int] = 2
+
+    @classmethod
+    def num_features(cls, size: int) -> int:
+        return 4 * size
+
+    def features(self, texts: Sequence[Tensor]) -> Tensor:
+        u, v = texts
+        return torch.cat([u, v, (u - v).abs(), u * v], dim=-1)

@@ -7,13 +7,14 @@ from typing import ClassVar, Self, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit.config import OnlyWith
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder, shard_vectors
+from sememekit.decoders.base import Decoder, Sharded, shard_vectors
 from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.errors import ConfigError
 from sememekit.layers import WordShard, at_least_single, evaluating, shared_dropout, uniform_embedding
@@ -138,8 +139,8 @@ class RunningText(Task):
             f"what was meant may be --task {task}"
         ]
 
-    def begin_training(self, data: PreparedData) -> None:
-        self.decoder.begin_training(np.bincount(data.tokens("train")[1:], minlength=len(self.vocabulary)))
+    def target_counts(self, data: PreparedData, split: str) -> NDArray[np.int64]:
+        return np.bincount(data.tokens(split)[1:], minlength=len(self.vocabulary))
 
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), epoch_seed)) - 1
@@ -151,12 +152,6 @@ class RunningText(Task):
         for begin, end in pairwise(self._bounds(columns, epoch_seed)[first:]):
             segment = np.ascontiguousarray(columns[begin : end + 1], dtype=np.int64)
             yield torch.from_numpy(segment).to(self.device, non_blocking=True)
-
-    def after_step(self, step: int) -> dict[str, float] | None:
-        return self.decoder.after_step(step)
-
-    def after_rate_cut(self) -> None:
-        self.decoder.after_rate_cut()
 
     def losses(self, batch: Tensor, carry: Carry) -> Iterator[BatchLoss]:
         """``small_batch_size`` columns at a time."""
@@ -183,16 +178,6 @@ class RunningText(Task):
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
-
-    def uniform(self) -> float:
-        return float(len(self.vocabulary))
-
-    def never_learned(self, data: PreparedData, split: str) -> int:
-        unknown = self.vocabulary.unknown_id
-        if unknown is None:
-            return 0
-        train, other = (int((data.tokens(name) == unknown).sum()) for name in ("train", split))
-        return 0 if train else other
 
 
 @final
@@ -222,6 +207,13 @@ class LanguageModel(RunningText, WordPredictor):
         return encoded, self._dropped(encoded.hidden, self.settings.output_dropout)
 
     def shard_words(self, ranks: Ranks) -> None:
+        """Called once, on the CPU, before several processes train with ``run.shard_words``: keep of each table of words the
+        rows of this rank alone. Raises ConfigError: the output layer cannot, or a batch has other parts on each."""
+        if not isinstance(self.decoder, Sharded):
+            raise ConfigError(
+                f"decoder {type(self.decoder).__name__!r} does not divide its words among processes; softmax, sampled and sdlm "
+                "do; take one of them (--decoder softmax), or leave out run.shard_words"
+            )
         shard = WordShard(ranks, len(self.vocabulary))
         columns, size = self.settings.batch_size, self.settings.small_batch_size
         if size is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self, final
 
 import numpy as np
 import torch
@@ -212,9 +212,6 @@ class SequenceToSequence(TextWriter):
     def _gather(self, examples: Examples, chosen: np.ndarray) -> PairBatch:
         return self.batch_of([(examples.text(int(index), 0), examples.text(int(index), 1)) for index in chosen])
 
-    def begin_training(self, data: PreparedData) -> None:
-        self.decoder.begin_training(self._target_counts(self._examples(data, "train")))
-
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return -(-len(self._checked(data, "train")) // self.settings.batch_size)
 
@@ -224,18 +221,9 @@ class SequenceToSequence(TextWriter):
             mine = self.ranks.of(chosen)
             yield self._gather(examples, mine) if len(mine) else None
 
-    def start(self, data: PreparedData) -> Carry:
-        return ()
-
     def loss(self, batch: PairBatch, carry: Carry) -> BatchLoss:
         nats_N = self.decoder.nll(self._contexts(batch), batch.words)
         return BatchLoss(at_least_single(nats_N).sum(), nats_N.numel(), None, ())
-
-    def after_step(self, step: int) -> dict[str, float] | None:
-        return self.decoder.after_step(step)
-
-    def after_rate_cut(self) -> None:
-        self.decoder.after_rate_cut()
 
     @property
     def end(self) -> int:
@@ -258,22 +246,13 @@ class SequenceToSequence(TextWriter):
         return perplexity_metrics(self.score_pairs(data, split))
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
-        train, other = (self._target_counts(self._examples(data, name)) for name in ("train", split))
+        train, other = (self.target_counts(data, name) for name in ("train", split))
         log_probs = np.log((train + 1.0) / (train + 1.0).sum())
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
 
-    def uniform(self) -> float | None:
-        return float(len(self.vocabulary)) if self.metric.name == "perplexity" else None
-
-    def never_learned(self, data: PreparedData, split: str) -> int:
-        unknown = self.vocabulary.unknown_id
-        if unknown is None:
-            return 0
-        train, other = (self._target_counts(self._examples(data, name))[unknown] for name in ("train", split))
-        return 0 if train else int(other)
-
-    def _target_counts(self, examples: Examples) -> np.ndarray:
+    def target_counts(self, data: PreparedData, split: str) -> np.ndarray:
         """(V,) how often each word is one of a target, ends included."""
+        examples = self._examples(data, split)
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)
         counts[self._end] = len(examples)
         for begin in range(0, len(examples), _EXAMPLES_AT_ONCE):
@@ -316,3 +295,16 @@ class SequenceToSequence(TextWriter):
             written = self.writer(self.embedding(batch.before[: len(words)]), state, memory)
             contexts = written.outputs[:, 0]
             return TeacherForced(contexts, written.weights[:, 0], self.decoder.nll(contexts, batch.words[: len(words)]))
+
+
+@final
+class DialogueWriter(SequenceToSequence):
+    """Responses in a dialogue (Sec. 3.1, Yang et al. 2018): the source is a window of turns, the target the next one."""
+
+    scored_with: ClassVar[Literal["rouge", "bleu"]] = "bleu"
+
+    class Settings(SequenceToSequence.Settings):
+        search: BeamSettings = BeamSettings(beam_size=10, num_best=5)
+        """How responses are searched for."""
+        checkpoint_by: Literal["nll"] = "nll"
+        """What the best weights are chosen by on validation: "nll", the likelihood of the references."""

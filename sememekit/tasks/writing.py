@@ -10,8 +10,6 @@ from torch import Tensor
 
 from sememekit.data.examples import Originals
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
-from sememekit.encoders.base import Encoder
 from sememekit.errors import DataError
 from sememekit.measure.scored import Scored
 from sememekit.progress import OneStage, silent
@@ -51,9 +49,6 @@ class TextWriter(Task):
     kind: ClassVar[Kind] = "texts"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"texts"})
     summary, trained_by = "a model that writes a text for a text", "headline|dialogue"
-    vocabulary: Vocabulary
-    encoder: Encoder
-    decoder: Decoder
     scored_with: ClassVar[Literal["rouge", "bleu"]]
 
     @property

@@ -8,7 +8,7 @@ where that is the last one, the piece before it ends the line.
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
@@ -87,6 +87,10 @@ class FaultCounter:
 
     def add(self, name: str, amount: int = 1) -> None:
         self.counts[name] = self.counts.get(name, 0) + amount
+
+    def add_all(self, counts: Mapping[str, int]) -> None:
+        for name, amount in counts.items():
+            self.add(name, amount)
 
     @property
     def bad_lines(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Decoder
+from sememekit.decoders.base import Scheduled
 from sememekit.errors import TrainingError
 from sememekit.layers import rows_of_ranks
 from sememekit.ranks import Ranks
@@ -81,7 +81,7 @@ def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) ->
     draws = torch.Generator(device)
     draws.set_state(random_state(device)[device.type])
     for part in task.modules():
-        if isinstance(part, Decoder):
+        if isinstance(part, Scheduled):
             part.train_together(ranks, draws)
     reseed(ranks, seed, 0)
     return draws

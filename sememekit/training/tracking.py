@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, final
 
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.files import read_object, replace_file, to_json, typed
-from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport
+from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport
 
 PROJECT: Final = "sememekit"
 """The project of Weights & Biases, unless WANDB_PROJECT names one; and the experiment of MLflow, unless one is chosen."""

@@ -17,11 +17,10 @@ from sememekit.errors import TrainingError
 from sememekit.layers import note_rows, rows_of_ranks, training_counters
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
-from sememekit.training.averaging import Average
 from sememekit.training.checkpoint import RunFolder
 from sememekit.training.divergence import NOT_AGAIN, first_bad_module, first_bad_weight, how_to_go_on, worse_than_guessing
-from sememekit.training.optimizers import clip_gradients, make_optimizer, sparse_lookups
-from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
+from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport, StopReport
+from sememekit.training.optimizers import Average, clip_gradients, make_optimizer, sparse_lookups
 from sememekit.training.schedule import Schedule, reopen
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.snapshots import Snapshot, send_rows
@@ -102,10 +101,8 @@ class Trainer:
             a ``StepReport`` every ``report_every`` steps, a ``ChangeReport`` where the task changed itself, an ``EpochReport``
             after each epoch, a ``StopReport`` when stopped.
 
-        Raises:
-            TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
-                distribution; validation does not get better than the unigram baseline; or the rate was cut to nothing before.
-        """
+        Raises TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
+        distribution; validation does not get better than the unigram baseline; or the rate was cut to nothing before."""
         progress = self.progress
         check_same_weights(self.task, self.ranks, "before the first step")
         baseline = self.task.unigram_baseline(self.data, "valid")[self.task.metric.name]

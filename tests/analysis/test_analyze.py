@@ -11,8 +11,8 @@ import torch
 
 from sememekit.analysis.analyze import Analysis, analyze
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.train import train
 from sememekit.reports.analysis import analysis_page
 from sememekit.reports.pages import write_page
 from sememekit.runs.run import Run

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis import lead_baseline
-from sememekit.analysis.lead_baseline import baseline, lead_of
+from sememekit.analysis import written_texts
+from sememekit.analysis.written_texts import baseline, lead_of
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from tests.small_examples import write_pairs
 
@@ -41,9 +41,9 @@ def test_what_is_taken() -> None:
 def test_the_custom_of_the_data_set(pairs: Path) -> None:
     report = baseline(pairs)
     assert (report.lead, report.examples) == ("8-words", 2)
-    assert report.scores[0].rouge1.value == pytest.approx(2 * 2 / (8 + 3))
+    assert report.scores[0].values[0].value == pytest.approx(2 * 2 / (8 + 3))
     assert "stem:porter" in report.scores[0].signature
-    assert baseline(pairs, lead="2-words").scores[0].rouge1.value == pytest.approx(4 / 5)
+    assert baseline(pairs, lead="2-words").scores[0].values[0].value == pytest.approx(4 / 5)
     signature = report.scores[0].signature
     assert baseline(pairs, split="valid").scores[0].signature != signature, "other references"
     assert baseline(pairs, lead="2-words").scores[0].signature == signature, "the lead is what is scored"
@@ -52,16 +52,16 @@ def test_the_custom_of_the_data_set(pairs: Path) -> None:
     assert PreparedData.open(other).vocabulary.fingerprint != PreparedData.open(pairs).vocabulary.fingerprint
     assert baseline(other).scores[0].signature == signature, "a smaller vocabulary changes no reference"
     by_two = baseline(pairs, rouge_by=["lcsts-characters", "gigaword"])
-    assert [scores.name for scores in by_two.scores] == ["lcsts-characters", "gigaword"]
+    assert [scores.preset for scores in by_two.scores] == ["lcsts-characters", "gigaword"]
 
 
 def test_on_the_command_line(pairs: Path) -> None:
     shown = CliRunner().invoke(app, ["eval", str(pairs), "--baseline", "lead", "--split", "valid"])
     assert shown.exit_code == 0
-    assert "ROUGE-1 (gigaword)" in shown.stdout
+    assert "in per cent: gigaword" in shown.stdout
     assert "metric:rouge|unit:word" in shown.stdout
     found = json.loads(CliRunner().invoke(app, ["eval", str(pairs), "--baseline", "lead", "--json"]).stdout)
-    assert found["scores"][0]["rouge1"]["value"] == pytest.approx(4 / 11)
+    assert found["scores"][0]["values"][0]["value"] == pytest.approx(4 / 11)
     former = CliRunner().invoke(app, ["baseline", str(pairs), "--split", "valid"])
     assert (former.exit_code, former.stdout) == (0, shown.stdout), "the subcommand of this name became an option"
 
@@ -76,9 +76,9 @@ def test_what_has_no_baseline(pairs: Path, tmp_path: Path, monkeypatch: pytest.M
     preprocess("plain", tmp_path / "text.txt", tmp_path / "plain", PreprocessSettings(segmenter="none"))
     with pytest.raises(DataError, match="plain has no references; prepare pairs with"):
         baseline(tmp_path / "plain")
-    monkeypatch.setattr(lead_baseline, "LEADS", {})
+    monkeypatch.setattr(written_texts, "LEADS", {})
     with pytest.raises(ConfigError, match="--lead is missing: gigaword has no default"):
         baseline(pairs)
-    monkeypatch.setattr(lead_baseline, "PRESETS_OF_DATASETS", {})
+    monkeypatch.setattr(written_texts, "PRESETS_OF_DATASETS", {})
     with pytest.raises(ConfigError, match="gigaword has no usual ROUGE"):
         baseline(pairs, lead="1-words")

@@ -10,9 +10,9 @@ import pytest
 
 from sememekit.analysis.clusters import clusters
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.commands.cluster_update import cluster_update
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.cluster_update import cluster_update
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder
 from sememekit.word_classes.file import read_clusters

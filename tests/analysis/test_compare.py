@@ -10,12 +10,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.lead_baseline import baseline
-from sememekit.analysis.written_texts import SCORED_BY, compare_texts, write_texts_file
+from sememekit.analysis.written_texts import SCORED_BY, baseline, compare_texts, write_texts_file
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.measure.rouge import PRESETS, rouge
 from sememekit.prepare.settings import PreprocessSettings
 from tests.small_pairs import PairPlace

@@ -14,16 +14,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.compare_runs import TEST, RunsComparison, _tested, compare_runs
-from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate
-from sememekit.analysis.evaluate_seeds import evaluate_metrics_of_seeds
+from sememekit.analysis.compare_runs import TEST, RunsComparison, _tested, compare
+from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, evaluate, evaluate_seeds
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError
-from sememekit.measure.intervals import Interval, seed_difference
-from sememekit.measure.rates import rate_difference
+from sememekit.jobs.train import train
+from sememekit.measure.intervals import Interval, rate_difference, seed_difference
 from sememekit.measure.sides import SCALES
-from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
+from sememekit.reports.perplexity import csv_text, curves, latex_text, rows
 from sememekit.runs.classifier import load_classifier
 from sememekit.training import RunFolder
 from tests.small_examples import ExamplePlace
@@ -50,7 +48,7 @@ def seeds(examples: ExamplePlace, tmp_path_factory: pytest.TempPathFactory) -> d
 
 @pytest.fixture(scope="module")
 def report(seeds: dict[str, Path]) -> RunsComparison:
-    return compare_runs([str(seeds["brief"]), str(seeds["long"])], device="cpu")
+    return compare([str(seeds["brief"]), str(seeds["long"])], device="cpu")
 
 
 def accuracy_of_run(run: str | Path) -> LabelMetrics:
@@ -81,7 +79,7 @@ def test_accuracies_are_those_of_eval(report: RunsComparison) -> None:
 
 def test_two_single_runs_have_newcombes_interval(seeds: dict[str, Path], examples: ExamplePlace) -> None:
     brief, long = seeds["brief"] / "seed-1", seeds["long"] / "seed-2"
-    found = compare_runs([str(brief), str(long)], device="cpu").sides[1].measures[0].difference
+    found = compare([str(brief), str(long)], device="cpu").sides[1].measures[0].difference
     assert found is not None
     one, other = right(long, examples), right(brief, examples)
     assert one.mean() != other.mean(), "otherwise nothing is compared"
@@ -130,7 +128,7 @@ def test_equal_updates_take_the_highest_accuracy(report: RunsComparison) -> None
     for run, value in zip(report.sides[1].runs, updates[1].values, strict=True):
         within = [record for record in RunFolder.open(Path(run)).epochs() if record["step"] <= updates[0].budget]
         assert value == max(record["valid"]["accuracy"] for record in within)
-    full = compare_runs([str(run) for run in reversed(report.sides[1].runs)], device="cpu")
+    full = compare([str(run) for run in reversed(report.sides[1].runs)], device="cpu")
     for side in full.sides:
         reached = [record["valid"]["accuracy"] for record in RunFolder.open(Path(side.runs[0])).epochs()]
         assert len(set(reached)) > 1
@@ -182,17 +180,17 @@ def test_what_is_typed(seeds: dict[str, Path], tmp_path: Path) -> None:
 def test_what_is_refused(seeds: dict[str, Path], examples: ExamplePlace, softmax: Path, tmp_path: Path) -> None:
     brief, long = str(seeds["brief"]), str(seeds["long"])
     with pytest.raises(ConfigError, match=r"seed-1 labels texts and .*softmax does not.*compare models of one task"):
-        compare_runs([str(softmax), brief], device="cpu")
+        compare([str(softmax), brief], device="cpu")
     with pytest.raises(ConfigError, match=r"labels examples, one by one; leave out --batch-size"):
-        compare_runs([brief, long], batch_size=1, device="cpu")
+        compare([brief, long], batch_size=1, device="cpu")
     train(examples.table("classification", schedule__epochs=1), tmp_path / "reviews")
     train(examples.table(schedule__epochs=1, run__dtype="bfloat16"), tmp_path / "half")
     with pytest.raises(ConfigError, match=r"seed-1 and .*half cannot .* dtype is float32 and bfloat16; add --dtype float32"):
-        compare_runs([brief, str(tmp_path / "half"), long], device="cpu")
+        compare([brief, str(tmp_path / "half"), long], device="cpu")
     with pytest.raises(ConfigError, match=r"dtype is float32 and bfloat16; add --dtype float32"):
-        compare_runs([f"{brief}/seed-1", str(tmp_path / "half")], device="cpu")
+        compare([f"{brief}/seed-1", str(tmp_path / "half")], device="cpu")
     with pytest.raises(ConfigError, match=r"data is snli and sst2; .*evaluate each by itself: sememekit eval RUN"):
-        compare_runs([brief, str(tmp_path / "reviews")], device="cpu")
+        compare([brief, str(tmp_path / "reviews")], device="cpu")
 
 
 def test_eval_of_a_folder_of_seeds(seeds: dict[str, Path]) -> None:
@@ -230,6 +228,6 @@ def test_perplexities_of_seeds_have_a_geometric_mean_and_other_figures_a_plain_o
 
     labels = LabelMetrics.model_construct(split="test", checkpoint="step-1", accuracy=0.5, macro_f1=0.5, metrics={})
     with pytest.raises(ConfigError, match=r"seed-1 and .*seed-2 cannot be compared .*text is seed-1 and seed-2; evaluate each"):
-        evaluate_metrics_of_seeds(tmp_path, other_texts)
-    found = evaluate_metrics_of_seeds(tmp_path, read).figures
+        evaluate_seeds(tmp_path, other_texts)
+    found = evaluate_seeds(tmp_path, read).figures
     assert {name: one.mean for name, one in found.items()} == pytest.approx({"perplexity": 6.0, "share": 0.3})

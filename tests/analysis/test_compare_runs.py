@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.compare_runs import RunsComparison, compare_runs, runs_of
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.compare_runs import RunsComparison, compare, runs_of
+from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.jobs.train import train
 from sememekit.measure.intervals import seed_difference
-from sememekit.reports.runs_table import csv_text, curves, latex_text, rows
+from sememekit.reports.perplexity import csv_text, curves, latex_text, rows
 from sememekit.runs.run import Run
 from sememekit.tasks.base import Task
 from sememekit.tasks.language_model import LanguageModel
@@ -47,7 +46,7 @@ def seeds(place: Place, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
 @pytest.fixture(scope="module")
 def report(seeds: dict[str, Path]) -> RunsComparison:
-    return compare_runs([str(seeds["slow"]), str(seeds["fast"])], device="cpu")
+    return compare([str(seeds["slow"]), str(seeds["fast"])], device="cpu")
 
 
 def test_perplexities_are_those_of_evaluate_ppl(report: RunsComparison) -> None:
@@ -65,7 +64,7 @@ def test_perplexities_are_those_of_evaluate_ppl(report: RunsComparison) -> None:
 def test_one_run_a_side_has_the_interval_of_evaluate_ppl(seeds: dict[str, Path]) -> None:
     """One bootstrap: the same draws, the same limits."""
     pair = [seeds["slow"] / "seed-1", seeds["fast"] / "seed-1"]
-    ours = compare_runs([str(run) for run in pair], device="cpu").sides[1].measures[0].difference
+    ours = compare([str(run) for run in pair], device="cpu").sides[1].measures[0].difference
     theirs = compare_ppl([Run.open(run, device="cpu") for run in pair]).rows[0].changes[0].relative
     assert ours is not None
     assert ours.sentences is not None
@@ -116,7 +115,7 @@ def test_a_run_that_had_no_epoch_by_then_has_no_value_at_equal_time(
 
     monkeypatch.setattr(RunFolder, "epochs", slower)
     sides = [str(seeds["fast"]), str(seeds["slow"])]
-    found = compare_runs(sides, device="cpu")
+    found = compare(sides, device="cpu")
     one, other = (side.measures[2] for side in found.sides)
     assert one.mean is not None
     assert (other.values, other.mean, other.sd) == ((), None, None)
@@ -137,19 +136,19 @@ def test_a_side_that_took_little_longer_is_named(seeds: dict[str, Path], monkeyp
 
     monkeypatch.setattr(RunFolder, "epochs", timed)
     sides = [str(seeds["fast"] / name) for name in factor]
-    found = compare_runs(sides, device="cpu")
+    found = compare(sides, device="cpu")
     assert [f"{sides[1]} took 5 % longer than the fastest side, which may be chance" in one for one in found.remarks] == [True]
     ends = [[point[2] for point in side.curves[0]] for side in found.sides]
     assert [side.measures[2].values for side in found.sides] == [(min(ends[0]),), (min(ends[1][:-1]),)]
     factor["seed-2"] = 1.2
-    assert not compare_runs(sides, device="cpu").remarks
+    assert not compare(sides, device="cpu").remarks
 
 
 def test_a_run_without_cpu_time_is_refused(seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     original = RunFolder.epochs
     monkeypatch.setattr(RunFolder, "epochs", lambda self: [{**one, "cpu_seconds": 0.0} for one in original(self)])
     with pytest.raises(CheckpointError, match=r"seed-1 has no CPU seconds of each epoch in its metrics.jsonl.*--resume"):
-        compare_runs([str(seeds["slow"]), str(seeds["fast"])], device="cpu")
+        compare([str(seeds["slow"]), str(seeds["fast"])], device="cpu")
 
 
 def test_what_a_side_may_be(seeds: dict[str, Path], tmp_path: Path) -> None:
@@ -168,31 +167,31 @@ def test_a_refusal_names_the_command_that_was_typed(seeds: dict[str, Path], monk
     monkeypatch.setattr(LanguageModel, "kinds", frozenset())
     monkeypatch.setattr(LanguageModel, "scored", Task.scored)
     with pytest.raises(ConfigError, match=r"^compare needs a model that predicts words, and this run is a LanguageModel"):
-        compare_runs([str(seeds["slow"]), str(seeds["fast"])])
+        compare([str(seeds["slow"]), str(seeds["fast"])])
 
 
 def test_what_is_refused(seeds: dict[str, Path], ending: Path) -> None:
     slow, fast = str(seeds["slow"]), str(seeds["fast"])
     with pytest.raises(ConfigError, match="two models or more"):
-        compare_runs([slow])
+        compare([slow])
     with pytest.raises(ConfigError, match=r"a run is given twice: .*seed-1; name each once"):
-        compare_runs([slow, f"{slow}/seed-1"])
+        compare([slow, f"{slow}/seed-1"])
     with pytest.raises(ConfigError, match=r"cannot be compared in one table: .*text is"):
-        compare_runs([slow, str(ending)], device="cpu")
-    assert compare_runs([slow, fast], batch_size=1, device="cpu").signature.split("columns:")[1].startswith("1|")
+        compare([slow, str(ending)], device="cpu")
+    assert compare([slow, fast], batch_size=1, device="cpu").signature.split("columns:")[1].startswith("1|")
 
 
 def test_runs_of_one_side_that_are_of_two_models_are_remarked_on(seeds: dict[str, Path]) -> None:
     slow, fast = seeds["slow"], seeds["fast"]
     mixed = f"{slow}/seed-1,{fast}/seed-2"
-    (remark,) = compare_runs([mixed, f"{slow}/seed-2"], device="cpu").remarks
+    (remark,) = compare([mixed, f"{slow}/seed-2"], device="cpu").remarks
     assert remark == f"the runs of {mixed} differ in more than the seed: optimizer.learning_rate, schedule.epochs"
 
 
 def test_a_run_and_its_copy_are_not_two_seeds(seeds: dict[str, Path], tmp_path: Path) -> None:
     copy = shutil.copytree(seeds["slow"] / "seed-1", tmp_path / "copy")
     twice = f"{seeds['slow']}/seed-1,{copy}"
-    remarks = compare_runs([twice, str(seeds["fast"])], device="cpu").remarks
+    remarks = compare([twice, str(seeds["fast"])], device="cpu").remarks
     told = f"runs of {twice} have the same seed (1), and trainings alike in all else are equal: then the deviation and the"
     assert [remark[: len(told)] for remark in remarks if "seed" in remark] == [told]
 
@@ -202,7 +201,7 @@ def shown_limits(found: Any) -> str:
 
 
 def test_the_last_checkpoints_are_not_called_the_best(seeds: dict[str, Path]) -> None:
-    last = compare_runs([str(seeds["slow"]), str(seeds["fast"])], device="cpu", which="last")
+    last = compare([str(seeds["slow"]), str(seeds["fast"])], device="cpu", which="last")
     assert {side.measures[0].measure for side in last.sides} == {"at the last checkpoint"}
     assert rows(last)[0][0] == "test at the last checkpoint"
     assert csv_text(last).splitlines()[1].startswith("test at the last checkpoint,")

@@ -13,15 +13,14 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
-from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.evaluate_ppl import PerplexityReport, compare_ppl, evaluate_ppl
 from sememekit.analysis.groupings import Grouping
 from sememekit.analysis.scored_runs import TextSums
 from sememekit.analysis.word_groups import word_kinds
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.measure import Tally
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.protocols.adaptation import Adaptation
@@ -65,7 +64,7 @@ def test_metrics_have_their_usual_names(softmax: Path) -> None:
 
 
 def test_the_last_weights_are_scored_when_asked_for(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sememekit.commands.train import train
+    from sememekit.jobs.train import train
 
     monkeypatch.setattr(LanguageModel, "uniform", lambda self: None)  # a run that diverges is wanted
     train(place.table(schedule__epochs=3, optimizer__learning_rate=200.0, optimizer__clip=9.0), tmp_path / "run")

@@ -24,10 +24,10 @@ from sememekit.analysis.explanations.sememe_mass import (
 )
 from sememekit.analysis.explanations.sememes import SememeReader
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.jobs.train import train
 from sememekit.measure.intervals import from_draws, ratio_interval, resampled_ratios
-from sememekit.reports.explanation_scores import scores_page
+from sememekit.reports.metrics import scores_page
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.statistics import sememe_counts, word_sememes

@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_seeds import SeedsPerplexity, evaluate_seeds
-from sememekit.analysis.evaluate_several import PerplexityComparison, compare_ppl
+from sememekit.analysis.evaluate import evaluate_seeds
+from sememekit.analysis.evaluate_ppl import PerplexityComparison, compare_ppl, evaluate_ppl
 from sememekit.analysis.scored_runs import TextSums
 from sememekit.analysis.word_groups import WordKind
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.jobs.train import train
 from sememekit.measure.intervals import ratio_difference_interval, ratio_difference_intervals
 from sememekit.progress import silent
 from sememekit.protocols.adaptation import Adaptation
@@ -69,25 +68,26 @@ def test_a_folder_of_seeds_has_a_row_for_each_and_their_mean(seeds: Path) -> Non
     values = [one.perplexity for one in alone]
     done = runner.invoke(app, ["evaluate-ppl", str(seeds), "--by", "senses", "--device", "cpu", "--json"])
     assert done.exit_code == 0, done.stderr
-    report = SeedsPerplexity.model_validate_json(done.stdout)
-    assert (report.seeds, list(report.reports)) == ((2, 10), alone)
-    assert report.mean == pytest.approx(math.sqrt(values[0] * values[1]))
-    assert report.sd == pytest.approx(statistics.stdev(values))
-    assert report.signature == alone[0].signature
+    report = json.loads(done.stdout)
+    assert (report["seeds"], report["reports"]) == ([2, 10], [json.loads(one.model_dump_json()) for one in alone])
+    figure = report["figures"]["perplexity"]
+    assert figure["mean"] == pytest.approx(math.sqrt(values[0] * values[1]))
+    assert figure["sd"] == pytest.approx(statistics.stdev(values))
+    assert report["signature"] == alone[0].signature
     shown = runner.invoke(app, ["evaluate-ppl", str(seeds), "--by", "senses"]).stdout
-    for part in ("geometric mean", f"{report.mean:,.4g}", "seed 10", f"signature: {report.signature}"):
+    for part in ("geometric mean", f"{figure['mean']:,.4g}", "seed 10", f"signature: {report['signature']}"):
         assert part in shown
 
     tuned = runner.invoke(app, ["evaluate-ppl", str(seeds), "--cache", "--tune", "--set", "cache.window=5", "--json"])
     assert tuned.exit_code == 0, tuned.stderr
-    cached = SeedsPerplexity.model_validate_json(tuned.stdout)
-    assert all(one.adaptation is not None for one in cached.reports)
-    assert cached.mean != report.mean
+    cached = json.loads(tuned.stdout)
+    assert all(one["adaptation"] is not None for one in cached["reports"])
+    assert cached["figures"]["perplexity"]["mean"] != figure["mean"]
 
 
 def test_one_seed_has_no_deviation_and_other_models_are_for_compare(seeds: Path, softmax: Path, tmp_path: Path) -> None:
     shutil.copytree(seeds / "seed-2", tmp_path / "seed-2")
-    assert evaluate_seeds(tmp_path).sd is None
+    assert evaluate_seeds(tmp_path).figures["perplexity"].sd is None
     done = runner.invoke(app, ["evaluate-ppl", str(softmax), str(seeds)])
     assert (done.exit_code, f"compared by: sememekit compare {softmax} {seeds}" in done.stderr) == (1, True)
     done = runner.invoke(app, ["evaluate-ppl", str(seeds), "--overlay", "none.txt"])
@@ -148,8 +148,8 @@ def test_what_a_sentence_is(place: Place, sentences: Place, tmp_path: Path) -> N
     (tmp_path / "text").mkdir()
     for split in ("train", "valid", "test"):
         (tmp_path / "text" / f"{split}.txt").write_text("甲 乙 丙 丁 戊\n" * 20, encoding="utf-8")
-    from sememekit.commands.preprocess import preprocess
     from sememekit.data.prepared import PreparedData
+    from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 
     settings = PreprocessSettings(min_count=1, end_of_sentence=False, segmenter="none")
@@ -197,7 +197,7 @@ def test_runs_that_cannot_stand_in_one_table_are_refused(
     with pytest.raises(ConfigError, match="two runs or more"):
         compare_ppl(runs_of(softmax))
     with monkeypatch.context() as patch:
-        patch.setattr("sememekit.analysis.evaluate_several.score_texts", None)  # refused before anything is scored
+        patch.setattr("sememekit.analysis.evaluate_ppl.score_texts", None)  # refused before anything is scored
         with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
             compare_ppl(runs_of(softmax, ending))
         agree = "add --batch-size 3 --dtype float32"

@@ -9,20 +9,20 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.analysis.explanations.predicted import PredictedWord
-from sememekit.analysis.explanations.sememes import SenseShare, is_rare
+from sememekit.analysis.explanations.sememes import PredictedWord, SenseShare, is_rare
 from sememekit.analysis.explanations.words import Explanation, explain
 from sememekit.analysis.senses.tagging import tag
-from sememekit.commands._explanations import print_words, share_bar
+from sememekit.commands._printing import show
 from sememekit.commands._program import app
-from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.build_sememe_graph import build_sememe_graph
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.explanation import explanation_page, remarks
+from sememekit.reports.explanation import remarks, words_page, words_parts
 from sememekit.reports.pages import write_page
+from sememekit.reports.table import share_bar
 from sememekit.runs.run import Run
 from tests.pages import check_page
 from tests.small import SENSES
@@ -129,7 +129,7 @@ def test_a_mean_may_be_taken_over_a_split(place: Path) -> None:
 
 def test_sememes_below_a_count_are_grey(place: Path) -> None:
     found = explain(place / "sdlm", "我 吃", top=20, min_count=50)
-    page = explanation_page(found)
+    page = words_page(found)
     for name, grey in (("植物", False), ("机器", True)):
         chips = [part.split(">", 1) for part in page.split("<li")[1:] if f">{name}<" in part.split("</li>")[0]]
         assert chips
@@ -146,10 +146,10 @@ def test_a_sememe_without_a_mean_has_no_lift(explanation: Explanation, capsys: p
     first = explanation.expected[0]
     unseen = first.model_copy(update={"mean": 0.0, "rise": first.mass, "lift": None, "count": 0})
     found = explanation.model_copy(update={"expected": (unseen, *explanation.expected[1:])})
-    print_words(found)
+    show(words_parts(found))
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == [first.name] and "+" in line]
     assert line.split()[-2:] == ["–", "0"]
-    row = next(part for part in explanation_page(found).split("<tr>") if first.name in part.split("</th>")[0] and "+" in part)
+    row = next(part for part in words_page(found).split("<tr>") if first.name in part.split("</th>")[0] and "+" in part)
     assert 'class="faint"' in row.split("</th>")[0]
     assert '<td class="number">–</td><td class="number">0</td>' in row
     assert json.loads(found.model_dump_json())["expected"][0]["lift"] is None
@@ -166,14 +166,14 @@ def test_explanations_of_earlier_versions_open(explanation: Explanation) -> None
             del item[key]
     earlier = Explanation.model_validate(table)
     assert earlier.sememes[0].gate == explanation.sememes[0].gate
-    check_page(explanation_page(earlier))
+    check_page(words_page(earlier))
 
 
 def test_words_without_annotation_are_named(explanation: Explanation) -> None:
     annotated = {word.word: word.annotated for word in explanation.words}
     assert annotated["无名"] is False
     assert annotated["梨"] is True
-    assert "no annotation" in explanation_page(explanation)
+    assert "no annotation" in words_page(explanation)
 
 
 def test_an_explanation_survives_json(explanation: Explanation) -> None:
@@ -189,7 +189,7 @@ def test_a_plain_softmax_says_why_it_has_no_senses(place: Path) -> None:
     assert all(word.senses == () for word in found.words)
     assert found.sememes == ()
     assert "softmax" in (found.no_senses or "")
-    assert "No senses" in check_page(explanation_page(found)).text
+    assert "No senses" in check_page(words_page(found)).text
 
 
 def test_unknown_words_are_said(place: Path) -> None:
@@ -205,7 +205,7 @@ def test_chinese_without_blanks_is_refused_where_blanks_cut_the_data(place: Path
 
 
 def test_the_page_holds_only_itself(explanation: Explanation, tmp_path: Path) -> None:
-    write_page(tmp_path / "why.html", explanation_page(explanation))
+    write_page(tmp_path / "why.html", words_page(explanation))
     html = (tmp_path / "why.html").read_text(encoding="utf-8")
     page = check_page(html)
     assert "我 吃" in page.text
@@ -215,7 +215,7 @@ def test_the_page_holds_only_itself(explanation: Explanation, tmp_path: Path) ->
 
 
 def test_what_a_person_typed_is_no_markup(place: Path) -> None:
-    html = explanation_page(explain(place / "sdlm", "我 <script>alert('1')</script> &amp; \"吃\""))
+    html = words_page(explain(place / "sdlm", "我 <script>alert('1')</script> &amp; \"吃\""))
     page = check_page(html)
     assert "<script>alert('1')</script>" in page.text
     assert "&amp;" in page.text
@@ -263,7 +263,7 @@ def test_senses_that_stay_at_the_prior_are_not_told_apart() -> None:
 def test_bars_have_a_stroke_at_the_even_share(place: Path) -> None:
     assert [share_bar(share, 0.5) for share in (0.0, 0.25, 1.0)] == ["▏     │", "███   │", "██████│█████"]
     assert share_bar(1.0, 1.0) == "███████████│"
-    page = explanation_page(explain(place / "sdlm", "我 吃", top=20))
+    page = words_page(explain(place / "sdlm", "我 吃", top=20))
     assert page.count('<i style="left:33.3%"></i>') == 3, "the senses of 苹果"
     assert "even share" in page
 
@@ -277,9 +277,9 @@ def test_a_named_word_is_told_by_the_whole_sentence(place: Path, capsys: pytest.
     assert found.asked.tags == row.senses
     ranks = [word.word for word in explain(place / "sdlm", "我 吃", top=20).words]
     assert found.asked.rank == 1 + ranks.index("苹果")
-    print_words(found)
+    show(words_parts(found))
     assert "whole sentence" in capsys.readouterr().out
-    assert f"rank {found.asked.rank} of the next words" in explanation_page(found)
+    assert f"rank {found.asked.rank} of the next words" in words_page(found)
     assert explain(place / "softmax", "我 吃", word="苹果").asked.tags == ()
     with pytest.raises(DataError, match="does not know this word"):
         explain(place / "sdlm", "我 吃", word="橘子")

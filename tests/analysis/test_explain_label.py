@@ -14,9 +14,10 @@ from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_tes
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.explanations.label import LabelExplanation, explain_label, remarks
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
-from sememekit.reports.labels import explanation_page, label_page
+from sememekit.jobs.train import train
+from sememekit.reports.analysis import label_page as analysis_page
+from sememekit.reports.explanation import label_page
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run
 from tests.analysis.test_influence import graph_of
@@ -96,11 +97,11 @@ def test_a_model_without_sememes_says_so(runs: Path) -> None:
     found = explain_label(runs / "plain", [PREMISE, HYPOTHESIS], device="cpu")
     assert found.sememes == ()
     assert "reads words and no sememes" in remarks(found)[-1]
-    assert "sememes with their effects" not in explanation_page(found)
+    assert "sememes with their effects" not in label_page(found)
 
 
 def test_the_page_needs_nothing_else(explanation: LabelExplanation) -> None:
-    parser = check_page(explanation_page(explanation))
+    parser = check_page(label_page(explanation))
     for part in (f"Why {explanation.label}", "girl", "female", "premise, word", "Effects do not add up"):
         assert part in parser.text
 
@@ -200,7 +201,7 @@ def test_two_runs_are_compared_example_by_example(runs: Path) -> None:
     assert counts.both + counts.second == round(20 * found.runs[1].accuracy.accuracy)
     assert found.runs[1].no_sememes is not None
     assert found.runs[1].by_sememes == ()
-    check_page(label_page(found))
+    check_page(analysis_page(found))
     with pytest.raises(DataError, match="same data"):
         analyze_labels(runs / "cell", runs / "reviews", contexts=3, device="cpu")
 

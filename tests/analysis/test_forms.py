@@ -11,9 +11,9 @@ from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explanations.lattice import explain_lattice
 from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.score import score
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.generation import generate

@@ -13,25 +13,24 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.compare_runs import compare_runs
+from sememekit.analysis.compare_runs import compare
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_several import compare_ppl
+from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.analysis.explanations.lattice import _edges, explain_embeddings, explain_lattice
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.measure.intervals import ratio_difference_interval
 from sememekit.notebook.run import load_run
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.lattice import embeddings_page, lattice_page
+from sememekit.reports.explanation import embeddings_page, lattice_page
 from sememekit.reports.pages import write_page
 from sememekit.runs.lattices import LONGEST, LatticeReader, Reading, open_reader, segment_lines, segment_raw
 from sememekit.runs.run import Run
 from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.paths import Segment
+from sememekit.tasks.lattice.scoring import Segment
 from sememekit.text.reading import FaultCounter
 from tests.small_run import Place
 
@@ -92,7 +91,7 @@ def test_lattices_are_compared_sentence_by_sentence(run: Path, copies: Path) -> 
     expected = ratio_difference_interval(sides[1], sides[0])
     assert (change.value, change.low, change.high) == pytest.approx((expected.value, expected.low, expected.high), rel=1e-4)
     assert report.units == len(sides[0][0])
-    first, second = compare_runs([str(run), str(copies)], split="train", device="cpu").sides
+    first, second = compare([str(run), str(copies)], split="train", device="cpu").sides
     assert (first.measures[0].mean, second.measures[0].mean) == pytest.approx([one.perplexity for one in alone])
 
 

@@ -14,17 +14,16 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.evaluate_several import OverlayComparison, evaluate_overlay
+from sememekit.analysis.evaluate_ppl import OverlayComparison, evaluate_overlay, evaluate_ppl
 from sememekit.analysis.explanations.sememes import SememeReader
 from sememekit.analysis.explanations.words import OverlayExplanation, explain
 from sememekit.analysis.score import OverlaidToken, score, score_overlay
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.decoders.sdlm import SDLM
 from sememekit.decoders.sense_logits import sense_logits
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import RunWarning, typed
+from sememekit.jobs.train import train
 from sememekit.reports.explanation import compared
 from sememekit.runs.overlay import overlaid
 from sememekit.runs.run import Run

@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import LabelMetrics, evaluate
-from sememekit.analysis.signatures import label_signature
+from sememekit.analysis.scored_runs import label_signature
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.victims import open_victim
 from sememekit.runs.classifier import Classifier, load_classifier

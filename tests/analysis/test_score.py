@@ -14,10 +14,10 @@ from sememekit.analysis import score as score_module
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.score import ScoredToken, Words, score
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.generation import generate
 from sememekit.text.form import TextForm

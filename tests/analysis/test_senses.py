@@ -26,11 +26,11 @@ from sememekit.analysis.senses.gold import (
     read_gold,
 )
 from sememekit.analysis.senses.inventory import SMOOTHING, SenseInventory, inventory_of
-from sememekit.analysis.senses.measured import FILE, recall
 from sememekit.analysis.senses.tagger import FOLLOWING, LineReader, SenseTagger
+from sememekit.analysis.senses.tagging import FILE, recall
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.sememes import Sense, build_graph
 from sememekit.sememes.lexicon import LexiconBuilder

@@ -13,8 +13,7 @@ from sememekit.attack.folder import AttackFolder, code_names
 from sememekit.attack.report import AttackReport
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import replace_file
-from sememekit.measure.attack_coverage import coverage_of
-from sememekit.measure.attack_rates import attack_rates
+from sememekit.measure.attack_rates import attack_rates, coverage_of
 from tests.attack.toys import EXAMPLES, make_attack
 
 IDENTITY: dict[str, Any] = {

@@ -9,7 +9,7 @@ import pytest
 
 from sememekit.attack import AttackResources, Document, build_constraints, read_attack_plan
 from sememekit.attack.space import Space
-from sememekit.commands.attack import attack
+from sememekit.jobs.attack import attack
 from tests.attack import toys
 from tests.commands.attacks import VICTIM
 

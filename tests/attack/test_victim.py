@@ -10,7 +10,7 @@ import torch
 
 from sememekit.attack import Example, Victim
 from sememekit.attack.victim import LENGTH
-from sememekit.measure.attack_coverage import coverage_of
+from sememekit.measure.attack_rates import coverage_of
 from tests.attack.toys import EXAMPLES, LABELS, make_attack, predict
 
 

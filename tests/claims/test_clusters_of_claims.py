@@ -8,8 +8,8 @@ import pytest
 
 from sememekit.claims.chain import Step, Trial, result_names, steps_of, timings_of
 from sememekit.claims.claims import load_claims
-from sememekit.commands.reproducing.trials import run_trial
 from sememekit.errors import ConfigError
+from sememekit.jobs.trials import run_trial
 from sememekit.signals import Stopped
 
 FILE = """
@@ -111,7 +111,7 @@ def test_a_stopped_model_of_the_titles_is_gone_on_with(tmp_path: Path, monkeypat
             return ""
         raise Stopped
 
-    monkeypatch.setattr("sememekit.commands.reproducing.trials.call", call)
+    monkeypatch.setattr("sememekit.jobs.trials.call", call)
     for _ in range(3):
         with pytest.raises(Stopped):
             run_trial(trial, lambda line: None, lambda: False, {})

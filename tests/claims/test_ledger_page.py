@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from sememekit.claims.chain import result_names, timing_names
 from sememekit.claims.claims import load_claims
 from sememekit.commands._program import app
-from sememekit.commands.reproduce import judged
 from sememekit.errors import DataError
+from sememekit.jobs.reproduce import judged
 from sememekit.reports.ledger import BEGIN, END, OWN, effect_text, into_page, ledger
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"

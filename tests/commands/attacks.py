@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sememekit.commands.attack import attack
+from sememekit.jobs.attack import attack
 from tests.attack import toys
 
 VICTIM = "tests.attack.toys:predict"

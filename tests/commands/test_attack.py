@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from sememekit.attack.folder import AttackFolder
 from sememekit.commands._program import app
-from sememekit.commands.attack import attack, compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.attack import attack, compare
 from sememekit.reports.attack import _TITLES, charts, comparison_page, comparison_rows, rate_rows, shown_rate
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import VICTIM, run, table_of

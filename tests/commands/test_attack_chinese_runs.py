@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from sememekit import __version__, load_run
-from sememekit import attack as attack_texts
+from sememekit import attack_classifier as attack_texts
 from sememekit.attack.folder import AttackFolder
-from sememekit.commands.attack import attack
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.jobs.attack import attack
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.language_model import AttackLanguageModel
-from sememekit.runs.attacks.run_cutter import LatticeCutter, run_cutter
+from sememekit.runs.attacks.victims import LatticeCutter, run_cutter
 from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
 from sememekit.runs.run import Run
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sememekit.attack.folder import AttackFolder
-from sememekit.commands.attack import attack, compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.attack import attack, compare
 from tests.commands.attacks import VICTIM, run, table_of
 
 

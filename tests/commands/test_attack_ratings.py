@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from sememekit import attack as attack_in_python
+from sememekit import attack_classifier as attack_in_python
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.ratings import ANSWERS, COLUMNS, items_of, sheet
 from sememekit.commands._program import app
-from sememekit.commands.attack import attack
 from sememekit.errors import CheckpointError, DataError
+from sememekit.jobs.attack import attack
 from sememekit.reports.attack import rate, rate_rows
 from tests.attack.toys import LABELS, predict
 from tests.commands.attacks import VICTIM, run, table_of

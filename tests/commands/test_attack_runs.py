@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sememekit.commands.attack import attack, compare
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.attack import attack, compare
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.victims import open_victim
 from sememekit.runs.augment import FILE, augmented

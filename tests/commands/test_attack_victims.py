@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from sememekit.commands._program import app
-from sememekit.commands.attack import attack, compare
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.attack import attack, compare
 from tests.attack.toys import LABELS, TEXTS, predict
 from tests.commands.attacks import VICTIM, run, table_of
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.train import train
 from sememekit.errors import DataError
+from sememekit.jobs.train import train
 from sememekit.reports.card import model_card
 from sememekit.training import EpochReport, Report, RunFolder
 from tests.small_examples import ExamplePlace

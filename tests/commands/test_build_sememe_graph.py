@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.files import RunWarning
+from sememekit.jobs.build_sememe_graph import build_sememe_graph
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import SememeGraph
 from tests.commands.refusals import refusal

@@ -12,9 +12,9 @@ import torch
 
 from sememekit.analysis.evaluate import evaluate
 from sememekit.commands._options import WhichName
-from sememekit.commands.cluster_update import cluster_update
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.jobs.cluster_update import cluster_update
+from sememekit.jobs.train import train
 from sememekit.reports.run import report
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.run import Run

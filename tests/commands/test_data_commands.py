@@ -83,7 +83,7 @@ def test_an_interrupted_preprocess_says_how_it_goes_on(tmp_path: Path, monkeypat
     def stop(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sememekit.commands.preprocess.preprocess", stop)
+    monkeypatch.setattr("sememekit.jobs.preprocess.preprocess", stop)
     result = runner.invoke(app, ["preprocess", "plain", "text.txt", "--out", str(tmp_path / "out")])
     assert result.exit_code == 130
     assert "stopped; run the same command again to go on from the last finished part" in result.stderr

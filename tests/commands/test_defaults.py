@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 CALLED = {
-    "build_sememe_graph": "commands.build_sememe_graph:build_sememe_graph",
-    "cluster_update": "commands.cluster_update:cluster_update",
+    "build_sememe_graph": "jobs.build_sememe_graph:build_sememe_graph",
+    "cluster_update": "jobs.cluster_update:cluster_update",
     "clusters": "analysis.clusters:clusters",
-    "compare": "analysis.compare_runs:compare_runs",
+    "compare": "analysis.compare_runs:compare",
     "evaluate_ppl": "analysis.evaluate_ppl:evaluate_ppl",
     "lookup": "sememes.lookup:lookup",
     "predict": "analysis.predict:predict",
-    "quickstart": "commands.quickstart:quickstart",
+    "quickstart": "jobs.quickstarting.quickstart:quickstart",
     "score": "analysis.score:score",
-    "sweep": "commands.sweep:sweep",
+    "sweep": "jobs.sweep:sweep",
 }
 
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.explanations.written_text import OverlayWriting, explain_writing, ranks_among
 from sememekit.commands._program import app
-from sememekit.commands.train import train
-from sememekit.reports.written_explanation import explanation_page
+from sememekit.jobs.train import train
+from sememekit.reports.explanation import text_page
 from sememekit.runs.run import Run
 from sememekit.sememes.overlay import HEADER
 from tests.pages import check_page
@@ -40,7 +40,7 @@ def test_explain_shows_sememes_and_attention(headlines: Path, opened: list[Path]
     over = explain_writing(headlines, LINES[0], mean="valid")
     assert over.mean == "over the 45 predictions of valid"
     assert over.words[0].expected != explanation.words[0].expected
-    html = explanation_page(explanation)
+    html = text_page(explanation)
     page = check_page(html)
     assert page.marks == 2 * 8
     assert page.charts[0].startswith("Weights of the attention")
@@ -111,7 +111,7 @@ def test_an_output_layer_without_senses_says_so(pairs: PairPlace, tmp_path: Path
     explanation = explain_writing(tmp_path / "run", "火星 <b>梨</b>")
     assert explanation.no_senses == "the output layer 'softmax' knows of no senses or sememes"
     assert explanation.unknown == ("火星", "<b>梨</b>")
-    check_page(explanation_page(explanation))
+    check_page(text_page(explanation))
 
 
 def test_ranks_of_many_words_make_no_table_of_all_words_for_each() -> None:

@@ -22,7 +22,7 @@ from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.explanations.written_text import explain_writing
 from sememekit.attack import read_attack_plan
 from sememekit.commands._program import app
-from sememekit.commands.trainings.seeds import JOBS
+from sememekit.jobs.seeds import JOBS
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.generation import generate
 from sememekit.runs.plan import read_plan

@@ -15,10 +15,10 @@ import torch
 
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.score import score
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.measure import unigram_tally
 from sememekit.prepare.settings import PreprocessSettings
 

@@ -190,7 +190,7 @@ def test_a_cache_and_steps_as_a_person_types_them(models: Path) -> None:
     assert "the best 7 of" not in tuned.stdout
     assert "Cache: 7 settings on" in " ".join(tuned.stdout.split())
     assert "perplexity as trained" in tuned.stdout
-    assert "the best value is at the edge of the grid" in tuned.stderr
+    assert "the best value is at the edge of the grid" in tuned.stdout
     steps = ["evaluate-ppl", run, "--dynamic", "--set", "dynamic.statistics_tokens=220"]
     result = runner.invoke(app, [*steps, "--set", "dynamic.preset=mos-ptb", "--set", "dynamic.rate=0.01", "--json"])
     assert result.exit_code == 0, result.stderr

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 from sememekit.attack.folder import AttackFolder
 from sememekit.claims.chain import Step
 from sememekit.commands._program import app
-from sememekit.commands.attack import attack
-from sememekit.commands.recipes import toml_text
-from sememekit.commands.reproducing.processes import call
-from sememekit.commands.sweep import sweep
-from sememekit.commands.train import train
-from sememekit.commands.trainings.seeds import train_seeds
 from sememekit.engines.base import open_engine
 from sememekit.errors import EngineError, TrainingError
+from sememekit.jobs.attack import attack
+from sememekit.jobs.recipes import toml_text
+from sememekit.jobs.seeds import train_seeds
+from sememekit.jobs.steps import call
+from sememekit.jobs.sweep import sweep
+from sememekit.jobs.train import train
 from sememekit.signals import Stopped
 from sememekit.training import EpochReport, Report, RunFolder
 from tests.attack import toys

@@ -12,9 +12,9 @@ from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.predict import predict
 from sememekit.analysis.score import score
 from sememekit.commands._input import lines_of
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import DataError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.classifier import Classifier
 from tests.small_run import Place, write_text

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
 

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.commands._printing import format_value, hint, print_json, print_table, remark, result_console, say
+from sememekit.commands._printing import hint, print_json, print_table, remark, result_console, say
 from sememekit.commands._program import _remarks, app
 from sememekit.commands._progress import ProgressLines, progress_bars
-from sememekit.commands.recipes import toml_text
-from sememekit.commands.trainings.bars import TimeLeft, clock, epoch_line, training_progress
-from sememekit.commands.trainings.one_run import Position
+from sememekit.commands._training_bars import TimeLeft, clock, epoch_line, training_progress
 from sememekit.config import load_recipe, recipe_names
+from sememekit.figures import format_value
 from sememekit.files import RunWarning
-from sememekit.runs.train_report import TrainReport
+from sememekit.jobs.recipes import toml_text
+from sememekit.jobs.train import Position, TrainReport
 from sememekit.training import EpochReport, StepReport, StopReport
 
 KEYS = st.text("abc_", min_size=1, max_size=4)

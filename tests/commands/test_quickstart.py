@@ -15,13 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.quickstart import _in_words_of_quickstart, quickstart
-from sememekit.commands.quickstarting.folder import MODELS, QuickstartSettings, alone, begin, command_of, finished
-from sememekit.commands.quickstarting.steps import CONTEXTS
-from sememekit.commands.trainings.processes import Trained, _stopped_before_it_began
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.files import sealed
+from sememekit.jobs.quickstarting.folder import MODELS, QuickstartSettings, alone, begin, command_of, finished
+from sememekit.jobs.quickstarting.quickstart import _in_words_of_quickstart, quickstart
+from sememekit.jobs.quickstarting.steps import CONTEXTS
+from sememekit.jobs.trainings import Trained, _stopped_before_it_began
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
 from sememekit.signals import STOPPING
 from tests.pages import check_page
@@ -125,10 +125,10 @@ def test_its_files_are_written_whole_or_not_at_all(
         real(source, target)
 
     trained: dict[str, Trained] = {}
-    monkeypatch.setattr("sememekit.commands.trainings.processes.train_all", lambda *rest, **more: trained)
-    monkeypatch.setattr("sememekit.commands.quickstarting.steps.CONTEXTS", ())
-    monkeypatch.setattr("sememekit.commands.quickstarting.steps.explanation_scores", lambda *rest: None)
-    monkeypatch.setattr("sememekit.reports.quickstart.report_page", lambda report: "a page")
+    monkeypatch.setattr("sememekit.jobs.quickstarting.quickstart.train_all", lambda *rest, **more: trained)
+    monkeypatch.setattr("sememekit.jobs.quickstarting.steps.CONTEXTS", ())
+    monkeypatch.setattr("sememekit.jobs.quickstarting.steps.explanation_scores", lambda *rest: None)
+    monkeypatch.setattr("sememekit.jobs.quickstarting.quickstart.report_page", lambda report: "a page")
     with monkeypatch.context() as killed:
         killed.setattr("sememekit.files.writing.os.replace", replace)
         with pytest.raises(KilledError):
@@ -247,7 +247,7 @@ def test_a_signal_before_training_ends_with_the_command_that_goes_on(
         signal.raise_signal(signal.SIGTERM)
         pytest.fail("the signal is obeyed at once")
 
-    monkeypatch.setattr("sememekit.commands.quickstarting.text.preprocess", interrupted)
+    monkeypatch.setattr("sememekit.jobs.quickstarting.text.preprocess", interrupted)
     before = signal.getsignal(signal.SIGTERM)
     report = quickstart(tmp_path / "out", share=0.5, month=month, overrides=TOY)
     assert report.stopped
@@ -263,7 +263,7 @@ def test_once_a_signal_stopped_it_no_further_one_ends_the_program_otherwise(
     text.write_text("去年 美国 贸易\n" * 400, encoding="utf-8")
     before = {number: signal.getsignal(number) for number in STOPPING}
     monkeypatch.setattr(
-        "sememekit.commands.quickstarting.text.preprocess", lambda *rest, **extra: signal.raise_signal(signal.SIGTERM)
+        "sememekit.jobs.quickstarting.text.preprocess", lambda *rest, **extra: signal.raise_signal(signal.SIGTERM)
     )
     try:
         result = CliRunner().invoke(app, ["quickstart", "--out", str(tmp_path / "out"), "--text", str(text)])

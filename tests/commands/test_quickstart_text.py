@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands.quickstart import quickstart
-from sememekit.commands.quickstarting import text as texts
-from sememekit.commands.quickstarting.folder import QuickstartSettings, command_of
-from sememekit.commands.quickstarting.steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for, words_found
-from sememekit.commands.train import train
-from sememekit.commands.trainings.processes import Trained, train_all
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
+from sememekit.jobs.quickstarting import text as texts
+from sememekit.jobs.quickstarting.folder import QuickstartSettings, command_of
+from sememekit.jobs.quickstarting.quickstart import quickstart
+from sememekit.jobs.quickstarting.steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for, words_found
+from sememekit.jobs.train import TrainReport, train
+from sememekit.jobs.trainings import Trained, train_all
 from sememekit.reports.quickstart import QuickstartReport, report_page, words_of_lattice
-from sememekit.runs.train_report import TrainReport
 from sememekit.training import Report
 from tests.commands.test_quickstart import row
 from tests.pages import check_page
@@ -241,8 +240,8 @@ def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path
             return Worker(target=target, args=args, daemon=daemon)
 
     monkeypatch.setattr(multiprocessing, "get_context", lambda kind: Context())
-    monkeypatch.setattr("sememekit.commands.trainings.processes.train_one", train_one)
-    monkeypatch.setattr("sememekit.commands.trainings.processes._at_once", lambda: 2)
+    monkeypatch.setattr("sememekit.jobs.trainings.train_one", train_one)
+    monkeypatch.setattr("sememekit.jobs.trainings._at_once", lambda: 2)
     stages: list[str] = []
 
     def progress(stage: str, *rest: object) -> None:

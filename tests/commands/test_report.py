@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.jobs.train import train
 from sememekit.reports.run import report, run_page
 from sememekit.training import EpochReport, RunFolder
 from tests.pages import Page, check_page
@@ -51,7 +51,7 @@ def test_the_page_keeps_up_with_training(place: Place, tmp_path: Path, monkeypat
     assert seen == [False, False]
     seen.clear()
     shutil.rmtree(tmp_path / "run")
-    monkeypatch.setattr("sememekit.commands.trainings.one_run.PAGE_EVERY", 0.0)
+    monkeypatch.setattr("sememekit.jobs.train.PAGE_EVERY", 0.0)
     with pytest.raises(KeyboardInterrupt):
         train(place.table(schedule__epochs=3), tmp_path / "run", on_report=stop)
     assert seen == [False, True], "an epoch is on the page once its snapshot is there"
@@ -158,7 +158,7 @@ def test_the_page_of_a_training_names_the_best_epoch_that_the_training_reports(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
 ) -> None:
     """With epochs that are longer than the time between two pages, and shorter."""
-    monkeypatch.setattr("sememekit.commands.trainings.one_run.PAGE_EVERY", every)
+    monkeypatch.setattr("sememekit.jobs.train.PAGE_EVERY", every)
     found = train(place.table(schedule__epochs=3), tmp_path / "run")
     assert found.best_valid is not None
     text = " ".join((tmp_path / "run" / "report.html").read_text(encoding="utf-8").split())

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from sememekit.claims import claims
 from sememekit.claims.chain import Step, Trial
 from sememekit.commands._program import app
-from sememekit.commands.reproducing.trials import _copy, run_trial
+from sememekit.jobs.trials import _copy, run_trial
 from sememekit.signals import Stopped
 
 runner = CliRunner()
@@ -88,7 +88,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / "p.toml").write_text(FILE, encoding="utf-8")
     monkeypatch.setattr(claims, "claims_folder", lambda: folder)
-    monkeypatch.setattr("sememekit.commands.reproducing.trials.TURNS", 1)
+    monkeypatch.setattr("sememekit.jobs.trials.TURNS", 1)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -261,6 +261,6 @@ def test_what_a_stopped_measurement_left_is_removed_before_the_next(tmp_path: Pa
         assert not (tmp_path / "x.out").exists()
         raise Stopped
 
-    monkeypatch.setattr("sememekit.commands.reproducing.trials.call", call)
+    monkeypatch.setattr("sememekit.jobs.trials.call", call)
     with pytest.raises(Stopped):
         run_trial(trial, lambda line: None, lambda: False, {})

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from sememekit.claims.chain import Step, Timing, Trial
-from sememekit.commands.reproducing import trials as steps
-from sememekit.commands.reproducing.processes import Ended, call
 from sememekit.engines.base import Engine
 from sememekit.errors import CheckpointError, DataError, EngineError, TrainingError
 from sememekit.files import sole_writer
+from sememekit.jobs import trials as steps
+from sememekit.jobs.steps import Ended, call
 from sememekit.signals import Stopped
 from sememekit.training import EpochReport
 
@@ -129,9 +129,9 @@ def test_what_was_done_before_a_signal_reached_it_is_kept(tmp_path: Path) -> Non
         return Ended(-15, True, "half", "", 1.0)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sememekit.commands.reproducing.processes.run_command", done)
+        patch.setattr("sememekit.jobs.steps.run_command", done)
         assert call(step, lambda: True, {}, []) == "all of it"
-        patch.setattr("sememekit.commands.reproducing.processes.run_command", stopped)
+        patch.setattr("sememekit.jobs.steps.run_command", stopped)
         with pytest.raises(Stopped):
             call(step, lambda: True, {}, [])
 

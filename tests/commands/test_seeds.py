@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.train import train
-from sememekit.commands.trainings.seeds import train_seeds
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.files import read_sealed
+from sememekit.jobs.seeds import train_seeds
+from sememekit.jobs.train import train
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
 from tests.small_run import Place

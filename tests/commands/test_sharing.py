@@ -17,10 +17,10 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.cluster_update import cluster_update
 from sememekit.commands.push import push
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.jobs.cluster_update import cluster_update
+from sememekit.jobs.train import train
 from sememekit.reports.card import model_card
 from sememekit.runs.run import Run
 from sememekit.runs.sharing import pull_run, without_folders

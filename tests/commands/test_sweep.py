@@ -13,15 +13,15 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.sweep import _all_failed, sweep
-from sememekit.commands.sweeping.space import Space, combinations_of, overrides_of, read_spaces
-from sememekit.commands.sweeping.study import Study, number_of
-from sememekit.commands.train import train
+from sememekit.commands.sweep import _all_failed
 from sememekit.config import load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sole_writer
-from sememekit.runs.train_report import SweepReport, TrialReport
+from sememekit.jobs.space import Space, combinations_of, overrides_of, read_spaces
+from sememekit.jobs.study import Study, TrialReport, number_of
+from sememekit.jobs.sweep import SweepReport, sweep
+from sememekit.jobs.train import train
 from sememekit.tasks.base import PrimaryMetric
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
@@ -205,7 +205,7 @@ def test_a_range_with_fractions_has_no_end() -> None:
 
 def test_a_trial_that_is_worse_than_the_median_is_pruned(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("sememekit.commands.trainings.processes.Trainings.stop", lambda self, *names: asked.extend(names))
+    monkeypatch.setattr("sememekit.jobs.trainings.Trainings.stop", lambda self, *names: asked.extend(names))
     plan = {"schedule__epochs": 3}
     swept(place, tmp_path / "all", "optimizer.learning_rate=0.001..4.0", trials=8, plan=plan)
     assert asked, "a rate of a thousandth learns nothing"

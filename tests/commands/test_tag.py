@@ -14,12 +14,12 @@ from sememekit import load_run
 from sememekit.analysis.senses.evaluation import evaluate_senses
 from sememekit.analysis.senses.gold import read_gold
 from sememekit.analysis.senses.inventory import inventory_of
-from sememekit.analysis.senses.measured import FILE
 from sememekit.analysis.senses.tagger import LineReader, SenseTagger
+from sememekit.analysis.senses.tagging import FILE
 from sememekit.commands._program import app
-from sememekit.commands.build_sememe_graph import build_sememe_graph
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
+from sememekit.jobs.build_sememe_graph import build_sememe_graph
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.run import Run
 from tests.small_run import Place

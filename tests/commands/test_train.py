@@ -19,8 +19,8 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.training import Report, RunFolder, StepReport, Trainer
 from tests.small_run import Place

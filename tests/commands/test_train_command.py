@@ -99,7 +99,7 @@ def test_a_second_signal_while_the_page_of_a_stopped_run_is_written_changes_noth
 ) -> None:
     """However late it comes: the checkpoint is there, and only the report is left to write."""
     monkeypatch.setattr("sememekit.signals.SAME_SIGNAL", -1.0)
-    monkeypatch.setattr("sememekit.commands.trainings.one_run.PAGE_EVERY", 1e9)
+    monkeypatch.setattr("sememekit.jobs.train.PAGE_EVERY", 1e9)
     out = tmp_path / "run"
 
     def signalled(*given: Any, **more: Any) -> None:
@@ -111,7 +111,7 @@ def test_a_second_signal_while_the_page_of_a_stopped_run_is_written_changes_noth
 
     begun = Trainer._end_epoch
     monkeypatch.setattr(Trainer, "_end_epoch", stop)
-    monkeypatch.setattr("sememekit.reports.run.report", signalled)
+    monkeypatch.setattr("sememekit.jobs.train.write_report", signalled)
     result = runner.invoke(app, ["train", "--data", str(place / "data"), "--out", str(out), *settings(schedule__epochs=9)])
     assert result.exit_code == 75, result.stderr
     assert f"--out {out} --resume" in result.stderr
@@ -131,11 +131,11 @@ def test_commands_with_processes_ignore_signals_once_one_has_stopped_them(
         return SimpleNamespace(stopped=True, model_dump_json=lambda exclude=None: "{}", warnings=(), resume_command="r")
 
     where, arguments = {
-        "seeds": ("trainings.seeds.train_seeds", ["train", "--seeds", "1,2", "--data", "x"]),
+        "seeds": ("seeds.train_seeds", ["train", "--seeds", "1,2", "--data", "x"]),
         "sweep": ("sweep.sweep", ["sweep", "--over", "optimizer.learning_rate=1,2", "--trials", "2"]),
         "attack": ("attack.attack", ["attack", "run", "--data", "x.tsv"]),
     }[command]
-    monkeypatch.setattr(f"sememekit.commands.{where}", stopped)
+    monkeypatch.setattr(f"sememekit.jobs.{where}", stopped)
     result = runner.invoke(app, [*arguments, "--out", str(tmp_path / "out"), "--json"])
     assert (result.exit_code, "stopped by a signal" in result.stderr) == (75, True), result.stderr
     assert {signal.getsignal(number) for number in before} == {signal.SIG_IGN}

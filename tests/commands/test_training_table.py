@@ -67,7 +67,7 @@ def test_the_plan_is_printed_whole(recipe: str) -> None:
 
 def test_a_printed_plan_trains_the_same(recipe: str, tmp_path: Path) -> None:
     """The plan given back as a recipe resolves to itself."""
-    from sememekit.commands.recipes import toml_text
+    from sememekit.jobs.recipes import toml_text
     from sememekit.runs.plan import read_plan
 
     plan = read_plan(training_table(recipe=recipe), "mine").table()

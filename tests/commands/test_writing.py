@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from sememekit.analysis.evaluate import SEARCH_OF_DATASETS, evaluate
 from sememekit.analysis.explanations.written_text import explain_writing, remarks
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure.references import digest_of
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
+from sememekit.measure.rouge import digest_of
 from sememekit.runs.run import Run
 from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.search import BeamSettings

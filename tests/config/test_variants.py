@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.config import check_code, installed_variants, load_variant, trusting_code
 from sememekit.corpora.opening import open_corpus
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.softmax import Softmax
 from sememekit.errors import ConfigError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.plan import read_plan, variant
 from sememekit.runs.slots import settings_table, slot_info

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from sememekit import corpora as corpora_package
-from sememekit.commands.preprocess import preprocess
 from sememekit.config import load_variant
 from sememekit.corpora import DATASETS, Corpus
 from sememekit.corpora.peoples_daily import PeoplesDaily, TaggedMonth
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 
 MONTH = "１９９８年/t 王/nr 小明/nr 买/v 了/u ３/m 本/q 书/n 。/w 书/n 很/d 好/a ！/w ”/w\n\n书店/n １月/t ２日/t 开门/v 。/w\n"

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.examples import ExampleSet
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from tests.small_examples import write_pairs, write_reviews
 

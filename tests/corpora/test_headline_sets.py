@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from tests.pair_files import lcsts_part as part
 from tests.pair_files import side_by_side

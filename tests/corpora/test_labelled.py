@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from sememekit.attack import read_examples
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.examples import recorded_set
 from sememekit.corpora.examples.labelled import opened, read_labelled, set_of
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
 from sememekit.files import RunWarning
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.augment import _lines
 from sememekit.text.reading import FaultCounter

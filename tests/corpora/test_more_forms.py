@@ -14,11 +14,11 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.examples.labelled import read_labelled
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
 from sememekit.files import RunWarning
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.vectors import read_vectors
 from tests.commands.refusals import refusal

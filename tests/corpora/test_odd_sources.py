@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora import DATASETS
 from sememekit.corpora.examples import EXAMPLE_SETS
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import SememekitError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 
 LINES = ["今天 老师 看 报纸 。", "the cat sat on the mat .", "<s> a b </s>", "a <eos>"] * 12

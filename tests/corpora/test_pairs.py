@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.examples import Original, Originals
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from tests.pair_files import ARTICLES, TITLES, records, side_by_side, words
 

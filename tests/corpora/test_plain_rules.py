@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.plain import Plain
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import words_of_lexicons

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from tests.pair_files import records, side_by_side, words
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
+from sememekit.jobs.preprocess import preprocess
 from tests.small_examples import write_reviews
 
 

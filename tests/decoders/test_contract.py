@@ -11,7 +11,7 @@ import torch
 
 from sememekit.config import load_variant, read_settings
 from sememekit.decoders import DECODERS
-from sememekit.decoders.base import Decoder, Resources
+from sememekit.decoders.base import Clustered, Decoder, Resources, Sensed
 from sememekit.errors import ConfigError
 from sememekit.layers import evaluating
 from tests.small import small_graph, small_vocabulary
@@ -243,9 +243,11 @@ def test_bfloat16_products_give_losses_in_full_precision(case: Case) -> None:
     decoder, hidden, target = case.make().float(), contexts(4, 3).float(), targets(4, 3)
 
     def answers() -> list[torch.Tensor]:
-        senses = decoder.sense_probabilities(hidden.flatten(0, 1))
         found = [decoder.nll(hidden, target), decoder.log_probs(hidden)]
-        return found if senses is None else [*found, senses.log_senses_NS, senses.gates_NK]
+        if isinstance(decoder, Sensed):
+            senses = decoder.sense_probabilities(hidden.flatten(0, 1))
+            found += [senses.log_senses_NS, senses.gates_NK]
+        return found
 
     exact = answers()
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -287,16 +289,20 @@ def test_parts_of_the_loss_add_up(case: Case) -> None:
 
 @each_case
 def test_clusters_are_none_or_one_for_each_word(case: Case) -> None:
-    clusters = case.make().clusters()
-    assert (clusters is not None) == (case.name.split()[0] in {"class_hsm", "self_organized"})
-    assert clusters is None or (clusters.shape == (WORDS,) and (clusters >= 0).all())
+    decoder = case.make()
+    assert isinstance(decoder, Clustered) == (case.name.split()[0] in {"class_hsm", "self_organized"})
+    if isinstance(decoder, Clustered):
+        clusters = decoder.clusters()
+        assert clusters.shape == (WORDS,)
+        assert ((clusters >= 0) & (clusters < decoder.num_clusters)).all()
 
 
 @each_case
 def test_evidence_is_none_or_adds_up(case: Case) -> None:
-    evidence = case.make().sense_attribution(contexts(), torch.arange(WORDS))
-    assert (evidence is not None) == (case.name.split()[0] in {"sdlm", "mos_sdlm"})
-    if evidence is not None:
+    decoder = case.make()
+    assert isinstance(decoder, Sensed) == (case.name.split()[0] in {"sdlm", "mos_sdlm"})
+    if isinstance(decoder, Sensed):
+        evidence = decoder.sense_attribution(contexts(), torch.arange(WORDS))
         assert [sum(share for _, share in senses) for senses in evidence.word_senses] == pytest.approx([1.0] * WORDS)
 
 
@@ -304,9 +310,8 @@ def test_evidence_is_none_or_adds_up(case: Case) -> None:
 @torch.no_grad()
 def test_probabilities_of_senses_are_none_or_add_up_to_those_of_words(case: Case) -> None:
     decoder, hidden, graph = case.make(), contexts(3), small_graph()
-    found, evidence = decoder.sense_probabilities(hidden), decoder.sense_attribution(hidden[1], torch.arange(WORDS))
-    assert (found is None) == (evidence is None)
-    if found is not None and evidence is not None:
+    if isinstance(decoder, Sensed):
+        found, evidence = decoder.sense_probabilities(hidden), decoder.sense_attribution(hidden[1], torch.arange(WORDS))
         senses = found.log_senses_NS.exp()
         words = torch.zeros(3, WORDS).double().index_add(1, torch.from_numpy(graph.word_of_sense.copy()), senses)
         torch.testing.assert_close(words, decoder.log_probs(hidden).exp())

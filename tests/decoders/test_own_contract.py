@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.commands.train import train
 from sememekit.config import trusting_code
 from sememekit.decoders.base import Resources
 from sememekit.decoders.contract import check_contract
 from sememekit.decoders.sampling import Draw
 from sememekit.decoders.softmax import Softmax
 from sememekit.errors import ConfigError
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from tests.small import small_vocabulary
 from tests.small_run import Place

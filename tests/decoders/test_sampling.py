@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sememekit.config import load_variant, read_settings
 from sememekit.decoders import DECODERS
-from sememekit.decoders.base import Resources
+from sememekit.decoders.base import Resources, rate_was_cut
 from sememekit.decoders.mos import MoS
 from sememekit.decoders.sampling import Draw, NormalisedScores, estimated_nll
 from sememekit.errors import ConfigError
@@ -135,7 +135,7 @@ def test_training_is_exact_after_the_first_cut_where_that_is_asked_for(name: str
     other, exact = make(name, settings), make(name, settings).eval().nll(hidden, target)
     for each in (layer, other):
         assert each.estimates_in_training
-        each.after_rate_cut()
+        rate_was_cut(each)
     assert not layer.estimates_in_training
     assert other.estimates_in_training
     torch.testing.assert_close(layer.nll(hidden, target), exact, rtol=0, atol=1e-10)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.jobs.train import train
 from sememekit.ranks import ALONE, Ranks, joined
 from sememekit.training import EpochReport
 from tests.distributed.launch import ROOT, finish, start

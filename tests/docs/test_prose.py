@@ -1,7 +1,7 @@
 """A linter of our prose: habits that made readers read a sentence twice, in the guides and in the first lines of docstrings.
 
 A guide may have none of them but those that ``EXCUSED`` counts. Docstrings and long sentences were written before the linter;
-their numbers, ``LEFT``, may only fall.
+their numbers, ``LEFT``, may only fall. Pages of results have short sentences with few figures; their appendices are records.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -30,6 +31,10 @@ LONGEST = 32
 """Words of a sentence."""
 EXCUSED = {"docs/clusters.md": 1}  # "That was not tried here."
 LEFT = {"docstrings": 326, "long sentences of guides": 156}
+MEDIAN, FIGURES = 22, 2
+"""Of a page of results: words of the middle sentence, and figures of a sentence, intervals in brackets aside."""
+FIGURE = re.compile(r"(?<![\w.])[-+−]?\d[\d,]*(?:\.\d+|(?:\.\d+)? %)")
+RESULTS = [*sorted((ROOT / "docs" / "results").glob("*.md")), ROOT / "docs" / "negative-results.md"]
 GUIDES = [
     path
     for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
@@ -40,7 +45,7 @@ GUIDES = [
 def sentences(text: str) -> list[str]:
     """The sentences of a paragraph, code and addresses taken out."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "X", text))
-    return [one for one in re.split(r"(?<=[.!?:;])\s+(?=[A-Z*X])", " ".join(plain.split())) if one]
+    return [one for one in re.split(r"(?:(?<=[.!?:;])|(?<=[.!?:;]\*\*))\s+(?=[A-Z*X])", " ".join(plain.split())) if one]
 
 
 def paragraphs(page: str) -> Iterator[str]:
@@ -54,6 +59,20 @@ def paragraphs(page: str) -> Iterator[str]:
 
 def found_in(sentence: str) -> list[str]:
     return [name for name, cause in CAUSES.items() if cause.search(sentence)]
+
+
+def figures_of(sentence: str) -> int:
+    """The decimal fractions and per cents of a sentence, but for those in brackets."""
+    return len(FIGURE.findall(re.sub(r"\([^()]*\)|\[[^\[\]]*\]", "", sentence)))
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name)
+def test_a_page_of_results_has_short_sentences_with_few_figures(path: Path) -> None:
+    written = path.read_text(encoding="utf-8").partition("<!-- ledger:")[0]
+    read = [one for text in paragraphs(written) for one in sentences(text)]
+    assert median(len(one.split()) for one in read) <= MEDIAN
+    found = [one for one in read if figures_of(one) > FIGURES or len(one.split()) > LONGEST or found_in(one)]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -90,3 +109,7 @@ def test_docstrings_get_better() -> None:
 )
 def test_the_linter_sees_what_it_is_for(sentence: str, number: int) -> None:
     assert len(found_in(sentence)) == number
+
+
+def test_figures_in_brackets_are_not_counted() -> None:
+    assert figures_of("It is 4.3 % below 100.5 (95.1, -5.2 to -3.4), after 12 epochs of 1,000 words.") == 2

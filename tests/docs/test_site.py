@@ -23,7 +23,7 @@ import pytest
 import sememekit
 from sememekit import nn
 from sememekit.claims.claims import load_claims
-from sememekit.commands.reproduce import judged
+from sememekit.jobs.reproduce import judged
 from sememekit.runs.slots import settings_slots, settings_table
 from tests.browser import BROWSER, MISSING, browse
 from tests.screenshots import SIZES

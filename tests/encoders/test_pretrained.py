@@ -13,12 +13,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.pretrained import Pretrained
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.measure.scored import tallies
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.build import build_task, kept_of

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands.trainings.processes import Trainings
 from sememekit.engines import ENGINES
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError, EngineError
+from sememekit.jobs.trainings import Trainings
 from tests.engines.work import deaf, double, mark_and_die_once, refuse
 
 SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout_min=60"}
@@ -143,7 +143,7 @@ def test_less_than_one_worker_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_training_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the command would wait for it for ever, or leave it behind."""
-    monkeypatch.setattr("sememekit.commands.trainings.processes.PATIENCE", 0.2)
+    monkeypatch.setattr("sememekit.jobs.trainings.PATIENCE", 0.2)
     with Trainings() as trainings:
         worker = trainings._context.Process(target=deaf, args=(tmp_path / "ready",), daemon=True)
         worker.start()

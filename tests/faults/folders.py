@@ -6,9 +6,9 @@ import json
 import random
 from pathlib import Path
 
-from sememekit.commands.recipes import toml_text
 from sememekit.errors import DataError
 from sememekit.files import read_sealed, sealed
+from sememekit.jobs.recipes import toml_text
 from tests.faults.child import Commands
 from tests.faults.kill import write_attack
 from tests.faults.runs import World, make_world, settings

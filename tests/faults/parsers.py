@@ -25,10 +25,10 @@ from sememekit.attack.examples import read_examples
 from sememekit.attack.folder import AttackFolder, whole_results
 from sememekit.attack.plan import is_attack, read_attack_plan
 from sememekit.attack.resources import AttackResources
-from sememekit.commands.attack import compare
-from sememekit.commands.preprocess import preprocess
 from sememekit.config.recipes import load_recipe
 from sememekit.data.prepared import PreparedData
+from sememekit.jobs.attack import compare
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.run import report
 from sememekit.runs.augment import augmented
@@ -249,8 +249,8 @@ class Kept:
     """Folders that take a while to make: made once, copied for each parser."""
 
     def __init__(self, folder: Path) -> None:
-        from sememekit.commands.attack import attack
-        from sememekit.commands.train import train
+        from sememekit.jobs.attack import attack
+        from sememekit.jobs.train import train
         from tests.attack import toys
 
         self.folder = folder

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from sememekit.layers.gru_scan import gru_scan
-from sememekit.layers.lstm_cell import lstm_cell
-from sememekit.layers.lstm_scan import lstm_scan
+from sememekit.layers.lstm_scan import lstm_cell, lstm_scan
 
 STEPS, BATCH, SIZE = 3, 2, 2
 

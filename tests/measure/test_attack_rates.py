@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sememekit.measure.attack_coverage import SpaceSize, coverage_of
-from sememekit.measure.attack_rates import ExampleOutcome, attack_rates, paired_differences
+from sememekit.measure.attack_rates import ExampleOutcome, SpaceSize, attack_rates, coverage_of, paired_differences
 from sememekit.measure.intervals import FEWEST_EXAMPLES, from_draws, ratio_difference_interval, ratio_interval
 
 

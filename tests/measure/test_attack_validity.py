@@ -7,10 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sememekit.measure.attack_rates import ExampleOutcome, attack_rates
-from sememekit.measure.attack_validity import Verdict, product_interval, validity_of
-from sememekit.measure.intervals import Interval
-from sememekit.measure.rates import wilson_interval
+from sememekit.measure.attack_rates import ExampleOutcome, Verdict, attack_rates, product_interval, validity_of
+from sememekit.measure.intervals import Interval, wilson_interval
 
 GOOD, OTHER = Verdict(True, True, True, True), Verdict(False, True, True, True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sememekit.measure.rates import rate_difference, wilson_interval
+from sememekit.measure.intervals import rate_difference, wilson_interval
 
 
 def test_the_interval_holds_what_the_share_does_not_refute() -> None:

@@ -13,8 +13,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.bleu import dialogue_bleu
-from sememekit.measure.references import digest_of
-from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, rouge, sees
+from sememekit.measure.rouge import METRICS, PRESETS, RougeReport, RougeSettings, digest_of, rouge, sees
 
 CHARACTERS = PRESETS["lcsts-characters"]
 WORDS = RougeSettings()

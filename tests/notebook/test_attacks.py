@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sememekit import attack
+from sememekit import attack_classifier
 from sememekit.attack import Example, choose_examples
-from sememekit.commands.attack import attack as attack_command
-from sememekit.commands.attack import compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.attack import attack as attack_command
+from sememekit.jobs.attack import compare
 from tests.attack.toys import LABELS, TEXTS, predict
 
 WORDS = [text for text, _ in TEXTS]
@@ -44,7 +41,7 @@ class Model:
 
 
 def test_a_function_is_attacked_as_by_the_command(table: dict[str, Any], tmp_path: Path) -> None:
-    found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
+    found = attack_classifier(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
     data = tmp_path / "data.tsv"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in TEXTS), encoding="utf-8")
     plan = {"search": {"name": "greedy"}, "candidates": {"name": "table", **table["candidates"]}}
@@ -64,11 +61,11 @@ def test_a_function_is_attacked_as_by_the_command(table: dict[str, Any], tmp_pat
         ("labels", WORDS, GOLD[::-1], LABELS, "same texts, other true labels"),
         ("names", WORDS, [str(LABELS.index(label)) for label in GOLD], ["0", "1"], "other label names: 0, 1 against no, yes"),
     ):
-        attack(predict, texts, gold, names=names, candidates="table", settings=table, out=tmp_path / name)
+        attack_classifier(predict, texts, gold, names=names, candidates="table", settings=table, out=tmp_path / name)
         with pytest.raises(DataError, match=told):
             compare(tmp_path / name, tmp_path / "theirs")
     with pytest.raises(CheckpointError, match="exists already"):
-        attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
+        attack_classifier(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table, out=tmp_path / "mine")
 
 
 @pytest.mark.parametrize("victim", [Model(), Model().predict_proba], ids=["object", "method"])
@@ -78,14 +75,14 @@ def test_a_function_is_attacked_as_by_the_command(table: dict[str, Any], tmp_pat
     ids=["names", "numbers", "array"],
 )
 def test_objects_know_the_names_of_their_columns(table: dict[str, Any], victim: Any, labels: Any) -> None:
-    found = attack(victim, WORDS, labels, candidates="table", settings=table)
-    expected = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table)
+    found = attack_classifier(victim, WORDS, labels, candidates="table", settings=table)
+    expected = attack_classifier(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table)
     assert found.results == expected.results
     assert found.report.victim in ("Model", "Model.predict_proba")
 
 
 def test_results_show_themselves(table: dict[str, Any]) -> None:
-    found = attack(Model(), WORDS, GOLD, candidates="table", settings={**table, "attack": {"query_budget": 30}})
+    found = attack_classifier(Model(), WORDS, GOLD, candidates="table", settings={**table, "attack": {"query_budget": 30}})
     assert found.report.query_budget == 30
     assert len(found) == len(WORDS)
     row = next(row for row in found if row["outcome"] == "success")
@@ -101,27 +98,27 @@ def test_results_show_themselves(table: dict[str, Any]) -> None:
 def test_wrong_calls_are_told(table: dict[str, Any], tmp_path: Path) -> None:
     given: dict[str, Any] = {"candidates": "table", "settings": table}
     with pytest.raises(ConfigError, match=r"in the order of its columns, as in names=\[...\]"):
-        attack(predict, WORDS, GOLD, **given)
+        attack_classifier(predict, WORDS, GOLD, **given)
     with pytest.raises(DataError, match="8 texts and 7 labels"):
-        attack(Model(), WORDS, GOLD[1:], **given)
+        attack_classifier(Model(), WORDS, GOLD[1:], **given)
     with pytest.raises(DataError, match=r"text 0 \(from 0\) has the label 'maybe'; the victim's labels are no, yes"):
-        attack(Model(), WORDS, ["maybe", *GOLD[1:]], **given)
+        attack_classifier(Model(), WORDS, ["maybe", *GOLD[1:]], **given)
     with pytest.raises(ConfigError, match="given int"):
-        attack(3, WORDS, GOLD, names=LABELS, **given)
+        attack_classifier(3, WORDS, GOLD, names=LABELS, **given)
     with pytest.raises(DataError, match="taken for one word"):
-        attack(predict, ["我吃苹果我吃苹果"] * 2, ["no", "yes"], names=LABELS, **given)
+        attack_classifier(predict, ["我吃苹果我吃苹果"] * 2, ["no", "yes"], names=LABELS, **given)
     failing = lambda texts: np.zeros((len(texts), 2))  # noqa: E731
     with pytest.raises(DataError, match="an error on every example") as told:
-        attack(failing, WORDS, GOLD, names=LABELS, **given)
+        attack_classifier(failing, WORDS, GOLD, names=LABELS, **given)
     assert "; see" not in str(told.value)  # nothing is kept
     with pytest.raises(DataError, match=rf"an error on every example: .*; see {tmp_path / 'kept'}$"):
-        attack(failing, WORDS, GOLD, names=LABELS, out=tmp_path / "kept", **given)
+        attack_classifier(failing, WORDS, GOLD, names=LABELS, out=tmp_path / "kept", **given)
     assert (tmp_path / "kept" / "report.json").is_file()
 
 
 def test_limit_and_sample_choose_the_texts(table: dict[str, Any]) -> None:
     settings = {**table, "attack": {"limit": 3, "sample": "random"}}
-    found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=settings)
+    found = attack_classifier(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=settings)
     examples = [Example(index, (text,), label) for index, (text, label) in enumerate(zip(WORDS, GOLD, strict=True))]
     assert [result.index for result in found.results] == [one.index for one in choose_examples(examples, 3, "random", 1)]
     assert "examples:3-random-1" in found.report.signature
@@ -137,14 +134,14 @@ def test_limit_and_sample_choose_the_texts(table: dict[str, Any]) -> None:
 def test_numbers_are_all_names_or_all_columns(table: dict[str, Any], labels: list[Any], told: str) -> None:
     four = lambda texts: np.full((len(texts), 4), 0.25)  # noqa: E731
     with pytest.raises(DataError, match=told):
-        attack(four, WORDS, labels, names=["1", "2", "3", "4"], candidates="table", settings=table)
+        attack_classifier(four, WORDS, labels, names=["1", "2", "3", "4"], candidates="table", settings=table)
     with pytest.raises(DataError, match=r"has the label 1; .* all labels by name, or all as columns 0 to 1"):
-        attack(predict, WORDS, ["no", 1, *GOLD[2:]], names=LABELS, candidates="table", settings=table)
+        attack_classifier(predict, WORDS, ["no", 1, *GOLD[2:]], names=LABELS, candidates="table", settings=table)
 
 
 def test_own_names_in_another_order_are_refused(table: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="its columns are no, yes in this order, given yes, no; leave names out"):
-        attack(Model(), WORDS, GOLD, names=LABELS[::-1], candidates="table", settings=table)
+        attack_classifier(Model(), WORDS, GOLD, names=LABELS[::-1], candidates="table", settings=table)
 
 
 @pytest.mark.parametrize(
@@ -161,41 +158,26 @@ def test_own_names_in_another_order_are_refused(table: dict[str, Any]) -> None:
 )
 def test_texts_that_are_none_are_told(table: dict[str, Any], texts: Any, told: str) -> None:
     with pytest.raises(DataError, match=told):
-        attack(predict, texts, GOLD[:2], names=LABELS, candidates="table", settings=table)
+        attack_classifier(predict, texts, GOLD[:2], names=LABELS, candidates="table", settings=table)
 
 
 def test_generators_are_taken(table: dict[str, Any]) -> None:
-    found = attack(predict, iter(WORDS), iter(GOLD), names=LABELS, candidates="table", settings=table)
-    assert found.results == attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table).results
+    found = attack_classifier(predict, iter(WORDS), iter(GOLD), names=LABELS, candidates="table", settings=table)
+    assert found.results == attack_classifier(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=table).results
 
 
 def test_errors_name_arguments_in_place_of_options(table: dict[str, Any]) -> None:
     with pytest.raises(DataError, match='add segmenter="jieba", or segmenter="fmm" lexicon="FORMAT:PATH"; the victim'):
-        attack(predict, ["我吃苹果我吃苹果"] * 2, ["no", "yes"], names=LABELS, candidates="table", settings=table)
+        attack_classifier(predict, ["我吃苹果我吃苹果"] * 2, ["no", "yes"], names=LABELS, candidates="table", settings=table)
+    settings = {**table, "constraints": {"perplexity": {}}}
     with pytest.raises(ConfigError, match='language_model="RUN"'):
-        attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings={**table, "constraints": {"perplexity": {}}})
-
-
-def test_the_function_and_the_package_of_one_name() -> None:
-    """Whatever is imported first, ``sememekit.attack`` is the function and the package can be imported from."""
-    code = """
-import sys
-for first in ("", "import sememekit.attack", "from sememekit.runs.attacks.victims import open_victim"):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "sememekit"]:
-        del sys.modules[name]  # a fresh package; torch is imported once
-    exec(first)
-    exec("from sememekit import attack; import sememekit; from sememekit.attack import Victim")
-    exec("from sememekit.attack.engine import Attack")
-    print(attack is sememekit.attack, attack.__module__, Victim.__name__, Attack.__name__)
-"""
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ})
-    assert found.stdout == "True sememekit.notebook.attacks Victim Attack\n" * 3, found.stderr
+        attack_classifier(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=settings)
 
 
 def test_limit_and_sample_choose_examples_as_they_are_signed(table: dict[str, Any]) -> None:
     for sample in ("first", "random"):
         chosen = {"limit": 3, "sample": sample, "seed": 4}
-        found = attack(predict, WORDS, GOLD, names=LABELS, candidates="table", settings={**table, "attack": chosen})
+        found = attack_classifier(predict, WORDS, GOLD, names=LABELS, candidates="table", settings={**table, "attack": chosen})
         expected = choose_examples([Example(index, (text,), "") for index, text in enumerate(WORDS)], 3, sample, 4)
         assert [result.index for result in found.results] == [example.index for example in expected]
 
@@ -208,7 +190,7 @@ def test_a_victim_whose_answers_depend_on_company_or_chance_is_refused(table: di
         return answers if len(texts) == 1 else answers * 0.9 + 0.05
 
     with pytest.raises(DataError, match=r"gives '.*' other probabilities when it is asked again among other texts"):
-        attack(in_company, WORDS, GOLD, **given)
+        attack_classifier(in_company, WORDS, GOLD, **given)
     chance = np.random.default_rng(1)
 
     def noisy(texts: list[str]) -> np.ndarray:
@@ -216,6 +198,6 @@ def test_a_victim_whose_answers_depend_on_company_or_chance_is_refused(table: di
         return np.stack([1 - moved, moved], axis=1)
 
     with pytest.raises(DataError, match=r"evaluation mode"):
-        attack(noisy, WORDS, GOLD, **given)
-    quiet = attack(predict, WORDS, GOLD, **given).report
+        attack_classifier(noisy, WORDS, GOLD, **given)
+    quiet = attack_classifier(predict, WORDS, GOLD, **given).report
     assert quiet.texts_asked <= quiet.queries + len(WORDS), "the questions before the attack are not counted"

@@ -18,11 +18,11 @@ from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.score import score, score_overlay
 from sememekit.commands._input import lines_of
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
+from sememekit.jobs.train import train
 from sememekit.notebook.run import METHODS
-from sememekit.notebook.shown import Shown, Table
+from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.generation import generate
 from sememekit.runs.lattices import LONGEST, open_reader, segment_lines

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sememekit import attack
+from sememekit import attack_classifier
 from sememekit.errors import ConfigError
 from sememekit.notebook import textattack as ours
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
@@ -153,7 +153,7 @@ def test_lexicons_are_read_once_for_given_texts(package: None, monkeypatch: pyte
 def test_searches_find_what_ours_find(package: None, table: str, name: str) -> None:
     texts, gold = [text for text, _ in TEXTS], [label for _, label in TEXTS]
     settings = {"candidates": {"path": table}, "attack": {"constraints": "none"}}
-    plain = attack(predict, texts, gold, names=LABELS, candidates="table", search=name, settings=settings)
+    plain = attack_classifier(predict, texts, gold, names=LABELS, candidates="table", search=name, settings=settings)
     for row, text, label in zip(plain.results, texts, gold, strict=True):
         if row.outcome not in ("success", "failed"):
             continue
@@ -264,7 +264,7 @@ def test_with_the_package_itself(table: str) -> None:
 
     settings = {"candidates": {"path": table}, "attack": {"constraints": "none"}}
     texts, gold = [text for text, _ in TEXTS], [label for _, label in TEXTS]
-    plain = attack(Wrapper(), texts, gold, names=LABELS, candidates="table", search="exhaustive", settings=settings)
+    plain = attack_classifier(Wrapper(), texts, gold, names=LABELS, candidates="table", search="exhaustive", settings=settings)
     for search in (ours.search_method("exhaustive"), ours.search_method("greedy"), GreedySearch()):
         swap = ours.word_swap("table", settings={"path": table})
         their = Attack(UntargetedClassification(Wrapper()), [RepeatModification()], swap, search)

@@ -9,8 +9,8 @@ import pytest
 from sememekit import load_run
 from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.score import score
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.form import has_ends, without_ends
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.sources import CorpusFile, unpack
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import GRAPH, write_output
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.reading import FaultCounter
 
@@ -62,7 +62,7 @@ def test_what_a_kill_in_the_last_moment_leaves_is_no_obstacle(text: Path, tmp_pa
     left = tmp_path / ".out.partial" / "replaced"
     left.mkdir(parents=True)
     (left / "train.bin").write_bytes(b"old")
-    (left.parent / "key.partial").write_bytes(b"half a marker")
+    (left.parent / ".key.done.writing").write_bytes(b"half a marker")
     with pytest.raises(DataError, match=r"or replace them with --force; .*\.out\.partial is of a command that was killed"):
         preprocess("plain", text, tmp_path / "out", PreprocessSettings(seed=2))
     preprocess("plain", text, tmp_path / "out", PreprocessSettings(seed=2, force=True))
@@ -103,7 +103,7 @@ def test_files_are_on_the_disk_before_their_marker(text: Path, tmp_path: Path, m
     monkeypatch.setattr(os, "replace", lambda a, b: (events.append(f"rename {Path(b).suffix}"), replace(a, b))[1])
     preprocess("plain", text, tmp_path / "out")
     marker = events.index("rename .done")
-    assert events[:marker] == ["sync .ids", "sync .units", "sync .types", "sync .partial"]
+    assert events[:marker] == ["sync .ids", "sync .units", "sync .types", "sync .writing"]
     write_output(tmp_path / "g.graph", b"x", GRAPH)
     assert events[-3:] == ["sync .writing", "rename .graph", f"sync {tmp_path.suffix}"]
 
@@ -124,7 +124,7 @@ def test_leftovers_of_processes_that_are_gone_are_removed(tmp_path: Path) -> Non
 def test_workers_end_with_the_process_that_called_them(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("天地 人和 大学 。\n" * 20_000, encoding="utf-8")
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom sememekit.commands.preprocess import preprocess\n"
+        "import sys, time\nfrom pathlib import Path\nfrom sememekit.jobs.preprocess import preprocess\n"
         "from sememekit.prepare.settings import PreprocessSettings\n"
         "def told(stage, done, total):\n    if stage == 'shards' and done:\n"
         "        Path(sys.argv[2], 'begun').touch()\n        time.sleep(600)\n"  # until it is killed

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.base import Corpus
 from sememekit.corpora.benchmarks import PennTreebank
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.plain import Plain
 from sememekit.errors import DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import process_shard
 from sememekit.text.maximum_matching import MaximumMatcher
@@ -116,7 +116,7 @@ def test_what_was_unpacked_is_taken_again_where_it_is_whole(expected: dict[str, 
 SCRIPT = """
 import os, signal, sys
 from pathlib import Path
-from sememekit.commands.preprocess import preprocess
+from sememekit.jobs.preprocess import preprocess
 from sememekit.errors import EngineError
 from sememekit.prepare.settings import PreprocessSettings
 killed = False

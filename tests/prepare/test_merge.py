@@ -47,7 +47,7 @@ def test_merging_agrees_with_counting_all_at_once(
     size: int | None,
 ) -> None:
     folder = tmp_path_factory.mktemp("merge")
-    merged = merge_vocabulary(
+    vocabulary, coverage = merge_vocabulary(
         Local("", 1, folder),
         [write_shard(folder, number, words) for number, words in enumerate(shards)],
         known=known,
@@ -58,18 +58,18 @@ def test_merging_agrees_with_counting_all_at_once(
         folder=folder,
     )
     words = [word for shard in shards for word in shard]
-    got = dict(zip(merged.vocabulary.tokens, merged.vocabulary.counts.tolist(), strict=True))
+    got = dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True))
     assert got == naive_counts(words, known, min_count, size)
     assert sum(got.values()) == len(words)
     if known is None or not words:
-        assert merged.coverage is None
+        assert coverage is None
     else:
-        assert merged.coverage == round(sum(word in known or word == "，" for word in words) / len(words), 6)
+        assert coverage == round(sum(word in known or word == "，" for word in words) / len(words), 6)
 
 
 def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
     shards = [write_shard(tmp_path, number, ["a", f"w{number % 7}"]) for number in range(300)]
-    merged = merge_vocabulary(
+    vocabulary, _ = merge_vocabulary(
         Local("", 1, tmp_path),
         shards,
         known=None,
@@ -79,7 +79,7 @@ def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
         specials=("<unk>",),
         folder=tmp_path,
     )
-    counts = dict(zip(merged.vocabulary.tokens, merged.vocabulary.counts.tolist(), strict=True))
+    counts = dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True))
     assert counts == {"a": 300, "<unk>": 0, **{f"w{n}": len(range(n, 300, 7)) for n in range(7)}}
 
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare import overlap
 from sememekit.prepare.overlap import NGRAM, overlap_with_train
 from sememekit.prepare.settings import PreprocessSettings

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.division import StratifiedDivision
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.vocabulary import Vocabulary
 
@@ -129,7 +129,7 @@ def test_a_run_killed_outright_goes_on_from_its_last_shard(text: Path, expected:
     out = tmp_path / "out"
     script = (
         "import os, signal, sys\n"
-        "from sememekit.commands.preprocess import preprocess\n"
+        "from sememekit.jobs.preprocess import preprocess\n"
         "from sememekit.prepare.settings import PreprocessSettings\n"
         "def stop(stage, done, total):\n"
         "    if (stage, done) == ('shards', 3): os.kill(os.getpid(), signal.SIGKILL)\n"

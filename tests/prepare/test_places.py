@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.preprocess import preprocess
 from sememekit.corpora.places import files_of_place
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from tests.prepare.batches import BATCHES, write_batch
 

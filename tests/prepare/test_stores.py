@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 
 
 @pytest.mark.parametrize(

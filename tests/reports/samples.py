@@ -34,12 +34,9 @@ from sememekit.reports import (
     attack,
     explanation,
     explanation_scores,
-    labels,
-    lattice,
     ledger,
     quickstart,
     run,
-    written_explanation,
 )
 from sememekit.reports import pages as templates
 
@@ -156,20 +153,20 @@ def drawn() -> dict[str, tuple[Any, str]]:
     attacked = attacked.model_copy(update={"rates": attacked.rates.model_copy(update={"outcomes": outcomes})})
     labelled, labels_report = filled(LabelExplanation), filled(LabelAnalysis)
     whole = written.model_copy(update={"words": words})
-    pictures = [(sentence(), lattice.picture_of(sentence()))]
+    pictures = [(sentence(), explanation.picture_of(sentence()))]
     plan = {"task": {"name": "language_model", "input_dropout": 0.5}}
     return {
         "analysis": (analysed, analysis.analysis_page(analysed)),
         "attack": ((attacked, _attacked()), attack.report_page(attacked, _attacked())),
         "attack_comparison": (compared, attack.comparison_page(compared)),
         "embeddings": (embedded, templates.render("embeddings", report=embedded)),
-        "explanation": (explained, explanation.explanation_page(explained)),
+        "explanation": (explained, explanation.words_page(explained)),
         "explanation_scores": (scores, explanation_scores.scores_page(scores)),
-        "label_explanation": (labelled, labels.explanation_page(labelled)),
-        "labels": (labels_report, labels.label_page(labels_report)),
+        "label_explanation": (labelled, explanation.label_page(labelled)),
+        "labels": (labels_report, analysis.label_page(labels_report)),
         "lattice": (seen, templates.render("lattice", explanation=seen, sentences=pictures)),
         "ledger": (claims, ledger.ledger_page(ledger.ledger(claims))),
         "quickstart": (report, quickstart.report_page(report)),
         "run": (_metrics(), run.run_page(f"runs-{LONG}", plan, _metrics())),
-        "written_explanation": (whole, written_explanation.explanation_page(whole)),
+        "written_explanation": (whole, explanation.text_page(whole)),
     }

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit import attack
-from sememekit.commands.attack import attack as attack_command
+from sememekit import attack_classifier
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.jobs.attack import attack as attack_command
 from sememekit.runs.attacks.adapters import _Classifier, _longest, adapted, softmax
 from sememekit.runs.attacks.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
@@ -228,9 +228,9 @@ def test_a_module_may_name_an_object_with_predict_proba(plan: dict[str, Any], da
 
 
 def test_logits_become_probabilities(plan: dict[str, Any], data: Path, tmp_path: Path) -> None:
-    plain = attack(predict, WORDS, GOLD, names=LABELS, settings=plan)
+    plain = attack_classifier(predict, WORDS, GOLD, names=LABELS, settings=plan)
     for victim, options in ((scores, {}), (scores.__call__, {}), (lambda texts: np.log(predict(texts)), {"names": LABELS})):
-        found = attack(victim, WORDS, GOLD, settings=plan, logits=victim is not scores, **options)
+        found = attack_classifier(victim, WORDS, GOLD, settings=plan, logits=victim is not scores, **options)
         assert found.report.rates == plain.report.rates
     raw = attack_command("tests.runs.test_adapters:log_of", data, tmp_path / "logits", table=plan, labels=LABELS, logits=True)
     assert raw.rates == plain.report.rates
@@ -253,11 +253,11 @@ def test_a_pickle_is_read_only_where_it_is_trusted(name: str, plan: dict[str, An
     with pytest.raises(ConfigError, match=r"a pickle is a program.*--trust-code.*mine:model"):
         open_victim(str(file))
     with pytest.raises(ConfigError, match="a pickle is a program"):
-        attack(file, WORDS, GOLD, settings=plan)
+        attack_classifier(file, WORDS, GOLD, settings=plan)
     with trusting_code():
         assert open_victim(str(file)).victim.labels == tuple(LABELS)
-    plain = attack(predict, WORDS, GOLD, names=LABELS, settings=plan)
-    assert attack(file, WORDS, GOLD, settings=plan, trust_code=True).report.rates == plain.report.rates
+    plain = attack_classifier(predict, WORDS, GOLD, names=LABELS, settings=plan)
+    assert attack_classifier(file, WORDS, GOLD, settings=plan, trust_code=True).report.rates == plain.report.rates
     report = attack_command(str(file), data, tmp_path / "out", table=plan, trust_code=True)
     assert report.rates == plain.report.rates
     file.write_bytes(b"no pickle")
@@ -283,10 +283,10 @@ def fake_wrapper(function: Any) -> Any:
 
 def test_a_model_wrapper_of_textattack_is_a_victim(plan: dict[str, Any]) -> None:
     """Logits or probabilities: a softmax is taken of what is none yet, as TextAttack takes it."""
-    plain = attack(predict, WORDS, GOLD, names=LABELS, settings=plan)
+    plain = attack_classifier(predict, WORDS, GOLD, names=LABELS, settings=plan)
     for function in (predict, log_of, lambda texts: torch.from_numpy(predict(texts))):
         np.testing.assert_allclose(adapted(fake_wrapper(function)).predict(WORDS), predict(WORDS))
-        found = attack(fake_wrapper(function), WORDS, GOLD, names=LABELS, settings=plan)
+        found = attack_classifier(fake_wrapper(function), WORDS, GOLD, names=LABELS, settings=plan)
         assert found.report.rates == plain.report.rates
 
 
@@ -310,7 +310,7 @@ def test_words_behind_the_length_of_the_model_are_no_part_of_an_attack(folder: P
     assert ends[1] < len("a film " * 20)
     texts = [long, f"an {long}", "a man"]
     predicted = [named.victim.labels[int(named.victim.alone((text,)).argmax())] for text in texts]  # type: ignore[union-attr]
-    found = attack(victim, texts, predicted, settings=plan)
+    found = attack_classifier(victim, texts, predicted, settings=plan)
     ends = tuple(named.reads((text,))[0] for text in texts)
     unread = sum(word.start() >= end for text, end in zip(texts, ends, strict=True) for word in re.finditer(r"\S+", text))
     assert unread > 20
@@ -318,7 +318,7 @@ def test_words_behind_the_length_of_the_model_are_no_part_of_an_attack(folder: P
     assert found.report.coverage.words == sum(len(text.split()) for text in texts) - unread
     assert f"reads 2 of 3 texts only in part, since they are longer than its model: the {unread} " in str(found.report.warnings)
     assert found.report.signature.endswith(f"unread:2/{unread}")
-    plain = attack(victim, texts[2:], predicted[2:], settings=plan)
+    plain = attack_classifier(victim, texts[2:], predicted[2:], settings=plan)
     assert (plain.report.texts_cut, "unread" in plain.report.signature) == (0, False)
 
 

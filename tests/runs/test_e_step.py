@@ -12,10 +12,10 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.cluster_update import cluster_update
 from sememekit.data.batching import evaluation_columns
 from sememekit.decoders.assignment import assign_greedily
 from sememekit.decoders.self_organized import SelfOrganized
+from sememekit.jobs.cluster_update import cluster_update
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder
 

@@ -13,11 +13,11 @@ import pytest
 
 from sememekit.attack.folder import AttackFolder
 from sememekit.claims.results import read_results, read_times
-from sememekit.commands.reproduce import _remarks
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import refuse_odd_files
+from sememekit.jobs.reproduce import _remarks
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.runs.sharing import pull_run, push_run
 from tests.small_run import Place

@@ -10,9 +10,9 @@ import pytest
 
 from sememekit.analysis.explanations.label import explain_label
 from sememekit.analysis.predict import predict
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.attacks.victims import open_victim
 from sememekit.runs.augment import augmented

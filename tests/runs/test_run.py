@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sememekit.commands._run_kinds import choose
-from sememekit.commands.explain import WAYS
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import replace_file
+from sememekit.jobs.train import train
+from sememekit.notebook.run import EXPLAINERS
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder, manifest
 from sememekit.training.manifest import FIXED, KEPT, write_run_manifest
@@ -64,7 +64,7 @@ def test_an_open_run_is_not_read_again(run: Path, monkeypatch: pytest.MonkeyPatc
     assert again.snapshot == again.folder.pointer()["last"]
     assert str(again) == str(run)
     with pytest.raises(ConfigError, match="--label: "):  # refused by the kind of the run that was opened, not by its folder
-        choose("explain", opened, WAYS, {"label": "x"})
+        choose("explain", opened, EXPLAINERS, {"label": "x"})
 
 
 def test_what_a_run_can_do_is_known_without_weights(run: Path, tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_targets_and_their_ends_are_counted(pairs: PairPlace, monkeypatch: pytes
     for index in range(len(found)):
         counted.update(found.text(index, 1).tolist())
     expected = [counted[word] for word in range(len(task.vocabulary))]
-    assert task._target_counts(found).tolist() == expected
+    assert task.target_counts(pairs.eight, "train").tolist() == expected
     smoothed = np.array(expected) + 1.0
     nats = -np.log(smoothed / smoothed.sum()) @ np.array(expected)
     baseline = task.unigram_baseline(pairs.eight, "valid")["perplexity"]

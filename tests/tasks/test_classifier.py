@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.commands.train import train
 from sememekit.data.batching import bucketed_batches
 from sememekit.data.examples import Examples
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.train import train
 from sememekit.runs.build import build_task, labels_of
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
@@ -347,7 +347,7 @@ def test_parts_that_do_not_fit(place: ExamplePlace, tmp_path: Path) -> None:
         train({**place.table("classification"), "task": table["task"]}, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     stream = place.folder / "stream"
-    from sememekit.commands.preprocess import preprocess
+    from sememekit.jobs.preprocess import preprocess
 
     (place.folder / "text.txt").write_text("a b c\n" * 40)
     preprocess("plain", place.folder / "text.txt", stream)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError
+from sememekit.jobs.train import train
 from sememekit.runs.build import build_task, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run

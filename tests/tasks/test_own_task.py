@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from sememekit import config
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.commands.train import train
 from sememekit.config import trusting_code
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
+from sememekit.jobs.train import train
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan, variant
 from sememekit.runs.run import Run

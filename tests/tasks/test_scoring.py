@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.analysis.compare_runs import compare_runs
+from sememekit.analysis.compare_runs import compare
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.commands.train import train
 from sememekit.config import trusting_code
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
+from sememekit.jobs.train import train
 from sememekit.progress import OneStage
 from sememekit.runs.run import Run
 from sememekit.tasks.base import Task
@@ -99,7 +99,7 @@ def test_a_task_of_ones_own_is_evaluated_and_compared(place: Place, tmp_path: Pa
         report = evaluate_ppl(tmp_path / "1", device="cpu")
         metrics = Run.open(tmp_path / "1", device="cpu").task.evaluate(place.data, "test")
         assert report.perplexity == pytest.approx(metrics["perplexity"], rel=1e-6)
-        compared = compare_runs([str(tmp_path / "1"), str(tmp_path / "2")], device="cpu")
+        compared = compare([str(tmp_path / "1"), str(tmp_path / "2")], device="cpu")
         with pytest.raises(ConfigError, match="reads windows; leave out --by, --batch-size"):
             evaluate_ppl(tmp_path / "1", device="cpu", batch_size=2)
     assert compared.unit == "windows"

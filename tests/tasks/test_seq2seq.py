@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.commands.train import train
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.train import train
 from sememekit.measure.rouge import RougeSettings, rouge
 from sememekit.runs.build import build_task, graph_of
 from sememekit.runs.plan import read_plan

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands.train import train
 from sememekit.config import load_recipe, recipe_names
+from sememekit.jobs.train import train
 from sememekit.runs.plan import read_plan, remarks_on
 from sememekit.runs.run import Run
 from sememekit.sememes import build_graph

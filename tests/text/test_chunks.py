@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sememekit.commands.preprocess import preprocess
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.text.chunks import ChunkVocabulary
@@ -34,18 +34,20 @@ def plain_counts(tokens: list[int], longest: int, never: set[int], last: set[int
 @pytest.mark.parametrize(("most", "longest"), [(5, 2), (40, 3), (10_000, 4)])
 def test_counts_are_exact_whatever_fits_into_memory(tmp_path: Path, block: int, most: int, longest: int) -> None:
     tokens = np.minimum(np.random.default_rng(3).geometric(0.3, 600) - 1, 8).astype("<u2")
-    got = frequent_ngrams(tokens, 9, longest=longest, most=most, never=(4,), only_last=(1,), folder=tmp_path, block=block)
+    ngrams, counts = frequent_ngrams(
+        tokens, 9, longest=longest, most=most, never=(4,), only_last=(1,), folder=tmp_path, block=block
+    )
     every = plain_counts(tokens.tolist(), longest, {4}, {1})
     expected = sorted((-count, len(ngram), ngram) for ngram, count in every.items() if count >= 2)[:most]
-    assert [(-count, len(ngram), ngram) for ngram, count in zip(got.ngrams, got.counts, strict=True)] == expected
+    assert [(-count, len(ngram), ngram) for ngram, count in zip(ngrams, counts, strict=True)] == expected
     assert not list(tmp_path.iterdir())
 
 
 def test_long_ngrams_of_a_large_vocabulary_keep_apart(tmp_path: Path) -> None:
     """Five words of 200,000 do not fit into 64 bits one beside the other."""
     tokens = np.array([199_999, 5, 199_998, 7, 199_997] * 2 + [199_999, 5, 199_998, 7, 3] * 3, dtype="<u4")
-    got = frequent_ngrams(tokens, 200_000, longest=5, most=1000, folder=tmp_path)
-    assert dict(zip(got.ngrams, got.counts, strict=True)) == {
+    ngrams, counts = frequent_ngrams(tokens, 200_000, longest=5, most=1000, folder=tmp_path)
+    assert dict(zip(ngrams, counts, strict=True)) == {
         ngram: count for ngram, count in plain_counts(tokens.tolist(), 5, set(), set()).items() if count >= 2
     }
 

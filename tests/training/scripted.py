@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from sememekit.commands.train import train
-from sememekit.runs.train_report import TrainReport
+from sememekit.jobs.train import TrainReport, train
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report
 from tests.small_run import Place

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sememekit.commands.train import train
+from sememekit.jobs.train import train
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
 from sememekit.tasks.base import PrimaryMetric, non_monotone_trigger
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, Trainer
-from sememekit.training.averaging import Average
+from sememekit.training.optimizers import Average
 from tests.small_run import Place
 from tests.training.resuming import assert_same_bits, last, numbers, stop_after
 from tests.training.scripted import epochs, script_validation, trained

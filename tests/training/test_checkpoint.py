@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import FORMAT

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.jobs.train import train
 from sememekit.ranks import Ranks
 from sememekit.runs.build import device_of
 from sememekit.training import StepReport

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from sememekit.analysis.evaluate import evaluate
-from sememekit.commands.preprocess import preprocess
-from sememekit.commands.train import train
 from sememekit.errors import SememekitError, TrainingError
+from sememekit.jobs.preprocess import preprocess
+from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder

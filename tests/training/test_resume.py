@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError, ConfigError, DataError
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run, stored_clusters
 from sememekit.training import EpochReport, Report, RunFolder, StepReport, StopReport
 from sememekit.word_classes.file import write_clusters
@@ -228,7 +228,7 @@ def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, finis
 
 def test_other_text_of_the_same_words_is_refused(place: Place, finished: Path, tmp_path: Path) -> None:
     """The vocabulary does not tell: its counts are over all splits."""
-    from sememekit.commands.preprocess import preprocess
+    from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 
     text = tmp_path / "text"

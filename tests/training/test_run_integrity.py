@@ -17,10 +17,10 @@ import pytest
 
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.score import score
-from sememekit.commands.train import train
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import RunWarning
+from sememekit.jobs.train import train
 from sememekit.reports.run import report
 from sememekit.runs.run import Run
 from sememekit.runs.start_from import table_of_run

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from sememekit.commands.train import train
 from sememekit.errors import ConfigError
+from sememekit.jobs.train import train
 from sememekit.training import RunFolder
 from tests.small_run import Place
 from tests.training.scripted import epochs, script_validation, trained

@@ -13,11 +13,12 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
+from sememekit.commands._training_bars import epoch_line
 from sememekit.commands._typed_table import typed_table
-from sememekit.commands.train import PLACES, VARIANTS, train
-from sememekit.commands.trainings.bars import epoch_line
+from sememekit.commands.train import PLACES, VARIANTS
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError
+from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.runs.start_from import table_of_run
 from sememekit.runs.training import open_training

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sememekit.commands.train import train
 from sememekit.errors import CheckpointError
+from sememekit.jobs.train import train
 from sememekit.training import RunFolder, ScheduleSettings
 from sememekit.training.state import Ending, TrainingState, ending_text
 from tests.small_run import Place

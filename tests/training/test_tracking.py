@@ -13,11 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.train import TrackerName, train
+from sememekit.commands.train import TrackerName
 from sememekit.config.described import describe_settings
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
+from sememekit.jobs.train import train
 from sememekit.training import RunSettings, tracking
-from sememekit.training.reports import ChangeReport, EpochReport, Report, StepReport, StopReport
+from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.tracking import TRACKERS, check_trackers, values_of
 from tests.small_run import Place
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from sememekit.commands.train import train
 from sememekit.decoders import DECODERS
 from sememekit.errors import TrainingError
+from sememekit.jobs.train import train
 from sememekit.runs.build import build_task, data_of, graph_of
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run

@@ -21,7 +21,7 @@ from sememekit.analysis.explanations.scores import (
 )
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.config import Record
-from sememekit.decoders.base import SenseProbabilities
+from sememekit.decoders.base import Sensed, SenseProbabilities
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
@@ -116,12 +116,12 @@ def evaluate_explanations(
     text = PredictedText(task, prepared, split)
     with loaded.autocast(), torch.no_grad():
         empty = torch.zeros_like(next(contexts_of(task, text, split))[1][:1])
-        at_rest = task.decoder.sense_probabilities(empty)
-        if graph is None or at_rest is None:
+        if graph is None or not isinstance(task.decoder, Sensed):
             raise ConfigError(
                 f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
                 "one that does: sememekit train --decoder sdlm --data DIR --graph FILE --out DIR"
             )
+        at_rest = task.decoder.sense_probabilities(empty)
         units, unit = units_of(task, text, split)
         from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
         chosen = np.ones(len(text.words), dtype=np.bool_)
@@ -182,8 +182,8 @@ def first_sememes(
     possible_K: Tensor,
 ) -> dict[str, NDArray[np.int32]]:
     """Rank the possible sememes of N contexts; by each ranking the first ``top`` (N, top), best first."""
+    assert isinstance(task.decoder, Sensed)
     given = task.decoder.sense_probabilities(hidden_NH)
-    assert given is not None
     found = rankings(masses(given.log_senses_NS), over.mean_K, given.gates_NK, at_rest.gates_NK[0])
     ruled_out = torch.where(possible_K, 0.0, -torch.inf)
     return {name: (scores_NK + ruled_out).topk(top, dim=1).indices.int().cpu().numpy() for name, scores_NK in found.items()}

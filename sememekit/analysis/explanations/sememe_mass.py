@@ -12,7 +12,7 @@ from torch import Tensor
 from sememekit.analysis.contexts import PredictedText
 from sememekit.data.batching import evaluation_columns
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
+from sememekit.decoders.base import Sensed
 from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.errors import ConfigError
 from sememekit.layers import segment_logsumexp
@@ -65,7 +65,7 @@ class MeanMass:
     over: str
 
 
-def mean_by_counts(decoder: Decoder, masses: SememeMasses, counts: NDArray[np.integer], empty_1H: Tensor) -> Tensor:
+def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.integer], empty_1H: Tensor) -> Tensor:
     """(K,) the mean mass over the words of the counted text, each seen without its context.
 
     sum over words w of f(w) times the sum of p(s | w, g = 0) over the senses s of w that hold k; f(w) is the share of w in the
@@ -77,9 +77,8 @@ def mean_by_counts(decoder: Decoder, masses: SememeMasses, counts: NDArray[np.in
         counts: (V,) of the vocabulary; a word of count 0, such as one of sources alone, has no part in the mean.
         empty_1H: (1, H) zeros, the empty context.
     """
-    structure, found = masses.structure, decoder.sense_probabilities(empty_1H)
-    assert found is not None
-    senses_S = found.log_senses_NS[0].double()
+    structure = masses.structure
+    senses_S = decoder.sense_probabilities(empty_1H).log_senses_NS[0].double()
     within_S = senses_S - segment_logsumexp(senses_S, structure.word_of_sense, structure.num_words)[structure.word_of_sense]
     counts_V = torch.from_numpy(counts.astype(np.float64)).to(senses_S.device)
     log_frequency_V = (counts_V / counts_V.sum().clamp_min(1)).log()
@@ -94,8 +93,8 @@ def mean_over_text(
     total_K = torch.zeros((), dtype=torch.float64, device=task.device)
     for _, hidden in contexts_of(task, text, split):
         for part in hidden.split(_CONTEXTS_AT_ONCE):
+            assert isinstance(task.decoder, Sensed)
             found = task.decoder.sense_probabilities(part)
-            assert found is not None
             total_K = total_K + masses(found.log_senses_NS).double().sum(dim=0)
         done += len(hidden)
         progress(done, len(text.words))
@@ -127,6 +126,7 @@ def mean_mass(
 
     Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
     """
+    assert isinstance(task.decoder, Sensed)
     if over == COUNTS:
         splits = ", ".join(run.signature.vocabulary_splits or ()) or "the vocabulary"
         mean_K = mean_by_counts(task.decoder, masses, run.vocabulary.counts, empty_1H)

@@ -1,4 +1,4 @@
-"""The sememes of a context as records: gates, posterior masses and counts, for ``explain`` of words and of written texts."""
+"""The sememes of a context, and the senses of a word in it, as records for ``explain`` of words and of written texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,10 +8,11 @@ from typing import Final, final
 import torch
 from torch import Tensor
 
-from sememekit.analysis.explanations.sememe_mass import MeanMass, SememeMasses, mean_mass
+from sememekit.analysis.explanations.sememe_mass import SememeMasses, mean_mass
+from sememekit.analysis.senses.tagging import SenseTag, header_of, tag
 from sememekit.config import Record
-from sememekit.decoders.base import SenseAttribution
-from sememekit.errors import ConfigError
+from sememekit.decoders.base import SenseAttribution, Sensed
+from sememekit.errors import ConfigError, DataError
 from sememekit.progress import OneStage, silent
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
@@ -134,31 +135,26 @@ class SememeReader:
         self, run: Run, task: Predictor, empty_H: Tensor, over: str, data: Path | None, progress: OneStage = silent
     ) -> None:
         assert run.graph is not None
+        assert isinstance(task.decoder, Sensed)
         self.graph, self._decoder = run.graph, task.decoder
         self._counts = sememe_counts(self.graph, run.vocabulary.counts).tolist()
-        self._mean: MeanMass | None = None
         first = torch.zeros(1, dtype=torch.long, device=empty_H.device)
         with torch.no_grad():
-            at_rest = self._decoder.sense_attribution(empty_H, first)
-            if self._decoder.sense_probabilities(empty_H[None]) is not None:
-                self._masses = SememeMasses(self.graph, empty_H.device)
-                prepared = None if data is None else run.data(data)
-                self._mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
-        assert at_rest is not None
-        self._at_rest = at_rest.sememe_gates
+            self._at_rest = self._decoder.sense_attribution(empty_H, first).sememe_gates
+            self._masses = SememeMasses(self.graph, empty_H.device)
+            prepared = None if data is None else run.data(data)
+            self._mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
 
     @property
-    def mean(self) -> str | None:
-        """What the means are taken over, in words; None where the output layer gives no masses."""
-        return None if self._mean is None else self._mean.over
+    def mean(self) -> str:
+        """What the means are taken over, in words."""
+        return self._mean.over
 
     @torch.no_grad()
     def read(self, hidden: Tensor, attribution: SenseAttribution) -> list[ContextSememe]:
         """Every sememe in a context ``hidden`` (H,) and its ``attribution``, in the order of the graph."""
         gates = zip(self.graph.sememes, attribution.sememe_gates, self._at_rest, self._counts, strict=True)
-        found = None if self._mean is None else self._decoder.sense_probabilities(hidden[None])
-        if found is None or self._mean is None:
-            return [ContextSememe(name=name, gate=q, at_rest=rest, count=count) for name, q, rest, count in gates]
+        found = self._decoder.sense_probabilities(hidden[None])
         mass_K, mean_K = self._masses(found.log_senses_NS)[0].double(), self._mean.mean_K.double()
         columns = (column.tolist() for column in (mass_K, mean_K))
         return [
@@ -220,3 +216,67 @@ def check_numbers(**numbers: int) -> None:
     for name, value in numbers.items():
         if value < 1:
             raise ConfigError(f"explain: --{name.replace('_', '-')} must be 1 at least, given {value}")
+
+
+LEAST_MOVED: Final = 0.1
+"""Total variation between the shares of senses in a context and without any, below which they are not told apart."""
+
+
+class PredictedWord(Record):
+    """A word that may come next.
+
+    Attributes:
+        probability: p(word | context).
+        source: the lexicon or rule that its senses come from; None for models without senses.
+        annotated: whether any lexicon or rule knows the word; None for models without senses.
+        senses: by falling share; empty for models without senses.
+    """
+
+    word: str
+    probability: float
+    source: str | None = None
+    annotated: bool | None = None
+    senses: tuple[SenseShare, ...] = ()
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Return whether the context moves the shares of senses from the empty context by at least ``LEAST_MOVED``."""
+        moved = sum(abs(sense.share - sense.prior) for sense in self.senses if sense.prior is not None) / 2
+        return len(self.senses) < 2 or moved >= LEAST_MOVED
+
+
+class AskedWord(Record):
+    """A word that was named, in the whole sentence.
+
+    Attributes:
+        word: as a word that may come next.
+        rank: of its probability among all words, from 1.
+        right: the words after it.
+        tags: its senses by the method ``combined`` of ``SenseTagger``; empty for models without senses.
+        accuracy: what is known of how often this method is right, a sentence each.
+    """
+
+    word: PredictedWord
+    rank: int
+    right: tuple[str, ...]
+    tags: tuple[SenseTag, ...]
+    accuracy: tuple[str, ...]
+
+
+def known_word(run: Run, word: str) -> int:
+    """The number of a word that was named. Raises DataError: the model does not know it."""
+    normal = run.form().word(word)
+    if normal not in run.vocabulary:
+        known = run.folder.file("vocabulary.tsv")
+        raise DataError(f"--word {word}: the model does not know this word; {known} has those that it knows")
+    return run.vocabulary.id(normal)
+
+
+def asked_word(run: Run, left: Sequence[str], word: PredictedWord, rank: int, right: Sequence[str]) -> AskedWord:
+    """A named word between the words before and after it; without senses for a model that has none."""
+    if not word.senses:
+        return AskedWord(word=word, rank=rank, right=tuple(right), tags=(), accuracy=())
+    line = " ".join([*left, word.word, *right])
+    tagged = next(row for row in tag(run, [line]) if row.position == len(left) + 1)
+    accuracy = tuple(header_of(run, "combined", ()).sentences()[1:])
+    return AskedWord(word=word, rank=rank, right=tuple(right), tags=tagged.senses, accuracy=accuracy)

@@ -9,19 +9,22 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from sememekit.analysis.explanations.predicted import AskedWord, PredictedWord, asked_word, known_word
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.analysis.explanations.sememes import (
+    AskedWord,
     ContextSememe,
+    PredictedWord,
     SememeReader,
     SememeViews,
+    asked_word,
     check_numbers,
+    known_word,
     ranked,
     senses_of,
     views,
 )
 from sememekit.config import Record
-from sememekit.decoders.base import SenseAttribution
+from sememekit.decoders.base import SenseAttribution, Sensed
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
@@ -225,12 +228,13 @@ def _reading(
         best = log_probs.topk(min(top, len(log_probs))).indices.tolist()
         shown = list(dict.fromkeys([*best, *asked]))
         number = torch.tensor(shown, device=task.device)
-        attribution, prior = (task.decoder.sense_attribution(one, number) for one in (hidden, torch.zeros_like(hidden)))
     probabilities = list(zip(shown, log_probs[shown].exp().tolist(), strict=True))
     shares, sememes, over = dict[int, float](), None, None
-    if attribution is None or prior is None or loaded.graph is None:
+    if not isinstance(task.decoder, Sensed) or loaded.graph is None:
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
     else:
+        with torch.no_grad():
+            attribution, prior = (task.decoder.sense_attribution(one, number) for one in (hidden, torch.zeros_like(hidden)))
         reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, progress)
         sememes, over = reader.read(hidden, attribution), reader.mean
         predicted = _with_senses(loaded.graph, probabilities, attribution, prior, sememes)

@@ -13,6 +13,7 @@ from torch import Tensor
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MIN_COUNT
 from sememekit.analysis.explanations.sememes import SememeReader, SememeViews, SenseShare, check_numbers, senses_of, views
 from sememekit.config import Record
+from sememekit.decoders.base import Sensed
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.writing import Writer, describe_search, load_writer, search_of, words_read
@@ -229,10 +230,10 @@ def _written(
     words, reader = [], None
     for place, (number, word) in enumerate(zip(best.words, shown, strict=True)):
         context = reread.contexts[place]
-        with torch.no_grad():
-            attribution = writer.task.decoder.sense_attribution(context, torch.tensor([number], device=context.device))
         found, senses = SememeViews(), tuple[SenseShare, ...]()
-        if attribution is not None and writer.run.graph is not None:
+        if isinstance(writer.task.decoder, Sensed) and writer.run.graph is not None:
+            with torch.no_grad():
+                attribution = writer.task.decoder.sense_attribution(context, torch.tensor([number], device=context.device))
             if reader is None:
                 reader = SememeReader(writer.run, writer.task, torch.zeros_like(context), mean, data, partial(show, "mean"))
             sememes = reader.read(context, attribution)

@@ -21,8 +21,8 @@ from sememekit.analysis.senses.gold import (
     read_gold,
 )
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
-from sememekit.analysis.senses.measured import Measurement, remember
 from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, ReadLine, SenseTagger
+from sememekit.analysis.senses.tagging import Measurement, remember
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.analysis.senses.inventory import SenseInventory
+from sememekit.decoders.base import Sensed
 from sememekit.encoders.base import State
 from sememekit.errors import ConfigError
 from sememekit.runs.run import Run
@@ -136,7 +137,7 @@ class SenseTagger:
         self._end = run.vocabulary.end_id if run.signature.end_of_sentence else None
         self._own = None if run.graph is None else run.graph
         self._nothing = torch.zeros(1, self._width(), device=self._task.device)
-        has_shares = self._own is not None and self._sense_logs(self._nothing, [0]) is not None
+        has_shares = self._own is not None and isinstance(self._task.decoder, Sensed)
         self.parts = tuple(part for part in parts if has_shares or part not in ("share", "lift"))
         if not self.parts:
             raise ConfigError(
@@ -246,8 +247,6 @@ class SenseTagger:
         assert self._own is not None
         distinct = sorted(set(words))
         here, prior = self._sense_logs(hidden, distinct), self._sense_logs(self._nothing, distinct)
-        assert here is not None
-        assert prior is not None
         sizes = [int(self._own.sense_offsets[word + 1] - self._own.sense_offsets[word]) for word in distinct]
         begin = dict(zip(distinct, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
         for row, word, logs in zip(rows, words, here, strict=True):
@@ -257,12 +256,13 @@ class SenseTagger:
                 row["lift"] = _normalised(logs[part] - prior[0][part])
 
     @torch.no_grad()
-    def _sense_logs(self, hidden: Tensor, words: list[int]) -> Reals | None:
+    def _sense_logs(self, hidden: Tensor, words: list[int]) -> Reals:
         assert self._own is not None
+        assert isinstance(self._task.decoder, Sensed)
         senses = np.concatenate([np.arange(*self._own.sense_offsets[word : word + 2]) for word in words])
         device = self._task.device
         found = self._task.decoder.sense_logs(hidden, torch.tensor(words, device=device), torch.from_numpy(senses).to(device))
-        return None if found is None else found.double().cpu().numpy()
+        return found.double().cpu().numpy()
 
     def _substitution(self, word: int, log_probs_V: Reals, state: State | None, right: list[int]) -> Reals:
         """(n,) log of the mean lift of the substitutes of each sense, see the class."""

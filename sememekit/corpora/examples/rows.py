@@ -276,8 +276,7 @@ class RowReader:
                 elif any(line[1].strip() for line in lines):
                     yield self._row(number, [lines[index][1] for index in order])
         if skips:
-            for name, amount in reading.counts.items():
-                faults.add(name, amount)
+            faults.add_all(reading.counts)
 
     def _row(self, number: int, values: Sequence[str]) -> Row:
         self.lines = max(self.lines, number)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from sememekit.attack import AttackPlan, ExampleResult
 from sememekit.attack.engine import NOT_AGAIN
 from sememekit.figures import percent
-from sememekit.measure.attack_coverage import Coverage
+from sememekit.measure.attack_rates import Coverage
 from sememekit.measure.intervals import Interval
 from sememekit.runs.attacks.victims import NamedVictim
 from sememekit.sememes import open_lexicons

@@ -32,13 +32,11 @@ from sememekit.attack.resources import named_apart
 from sememekit.attack.space import Space
 from sememekit.attack.victim import SAME
 from sememekit.errors import CheckpointError, DataError
-from sememekit.measure.attack_coverage import coverage_of
-from sememekit.measure.attack_rates import attack_rates
+from sememekit.measure.attack_rates import attack_rates, coverage_of
 from sememekit.progress import Progress
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
-from sememekit.runs.attacks.run_cutter import LatticeCutter
-from sememekit.runs.attacks.victims import NamedVictim
+from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
 
 ASKED_AGAIN = 3

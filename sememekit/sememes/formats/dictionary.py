@@ -4,7 +4,7 @@ import hashlib
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
@@ -35,22 +35,13 @@ _REFERENCE = re.compile(
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One definition as the dictionary writes it."""
-
-    word: str
-    text: str
-    part_of_speech: str = ""
-
-
-@dataclass(frozen=True)
 class Origin:
-    """All definitions of a dictionary, and the lemmas for their words."""
+    """All definitions of a dictionary, as it writes them, and the lemmas for their words."""
 
     name: str
     sha256: str
     path: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[Definition, ...]
     lemmas: Lemmas | None = None
     skipped: tuple[tuple[int, str], ...] = ()
     """(line, reason) for each word without a definition."""
@@ -87,9 +78,7 @@ class DictionaryReader(LexiconReader):
         texts = dict.fromkeys(entry.text for entry in origin.entries)
         content_words = ContentWords(texts, lemmas)
         content = {text: content_words(text) for text in texts}
-        definitions = [
-            Definition(entry.word, content[entry.text], entry.part_of_speech, entry.text) for entry in origin.entries
-        ]
+        definitions = [replace(entry, lemmas=content[entry.text]) for entry in origin.entries]
         chosen = choose_defining_words(definitions, self.settings.defining_words)
         builder = LexiconBuilder(origin.path)
         for line, reason in origin.skipped:
@@ -140,7 +129,7 @@ def read_glosses(path: str) -> Origin:
                 raise DataError(f"WordNet {folder}: index.{NAMES[part_of_speech]} names {offset}, which its data file has not")
             written = next((word for word in synset.words if word.lower() == lemma), lemma)
             text = _EXAMPLE.sub(" ", synset.gloss).strip("; ")
-            entries += [Entry(word, text, part_of_speech) for word in dict.fromkeys((lemma, written))]
+            entries += [Definition(word, (), part_of_speech, text) for word in dict.fromkeys((lemma, written))]
     digest = hashlib.sha256(f"{wordnet.sha256} {index.sha256}".encode()).hexdigest()
     return Origin(f"wordnet:{folder.name}", digest, folder, tuple(entries), index)
 
@@ -154,7 +143,7 @@ def read_definitions(path: Path) -> Origin:
         word, _, text = line.partition("\t")
         if not word.strip() or not text.strip():
             raise DataError(f"{source.place(number)}: a dictionary has word TAB definition, found {line[:60]!r}")
-        entries.append(Entry(word.strip(), text.strip()))
+        entries.append(Definition(word.strip(), text=text.strip()))
     return Origin(path.name, source.sha256, path, tuple(entries))
 
 
@@ -173,7 +162,7 @@ def read_cedict(path: str) -> Origin:
             raw.setdefault(word, []).extend(match[4].split("/"))
             line_of.setdefault(word, number)
     readable = {word: _readable(word, raw) for word in raw}
-    entries = tuple(Entry(word, text) for word, texts in readable.items() for text in texts)
+    entries = tuple(Definition(word, text=text) for word, texts in readable.items() for text in texts)
     if not entries:
         raise DataError(f"CC-CEDICT {file}: no entry with a definition")
     skipped = tuple((line_of[word], "word without a definition") for word, texts in readable.items() if not texts)

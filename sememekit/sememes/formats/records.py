@@ -316,13 +316,8 @@ class HowNet2000Reader(RecordReader):
 
 
 def bag_of_definition(definition: str, side: Side) -> tuple[str, ...]:
-    """The sememes of a DEF as a set, as released code builds them.
-
-    Args:
-        definition: the DEF.
-        side: chinese: every maximal run of U+4E00..U+9FA5 (also Chinese names of places, as in the released code);
-            english: every pair ``english|中文``.
-    """
+    """The sememes of a DEF as released code builds them: for ``chinese`` every maximal run of U+4E00..U+9FA5 (also names of
+    places, as in that code), for ``english`` every pair ``english|中文``."""
     if side == "chinese":
         return tuple(CHINESE_RUN.findall(definition))
     return tuple(f"{english}|{chinese}" for english, chinese in PAIR.findall(definition))

@@ -30,11 +30,9 @@ from sememekit.tasks.lattice.batch import (
     split_sentences,
     training_batches,
 )
-from sememekit.tasks.lattice.composition import BatchVectors, Composition, batch_vectors
+from sememekit.tasks.lattice.composition import BatchVectors, Composition, Inner, batch_vectors
 from sememekit.tasks.lattice.entries import Entries, entries_of
-from sememekit.tasks.lattice.inner_lstm import Inner
-from sememekit.tasks.lattice.paths import Lattices
-from sememekit.tasks.lattice.scoring import EdgeScorer, score_in_order
+from sememekit.tasks.lattice.scoring import EdgeScorer, Lattices, score_in_order
 from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
 from sememekit.tasks.lattice.sub_model import SubModel
@@ -262,8 +260,10 @@ class Lattice(SentencePredictor):
                 "--decoder class_hsm, whose classes are made of counts, or keep the first clusters on purpose (--set "
                 "decoder.update_every=0)"
             )
-        words = np.bincount(data.tokens("train"), minlength=len(self.vocabulary))
-        self.decoder.begin_training(self.entries.counts(words))
+        self.decoder.begin_training(self.entries.counts(self.target_counts(data, "train")))
+
+    def target_counts(self, data: PreparedData, split: str) -> npt.NDArray[np.int64]:
+        return np.bincount(data.tokens(split), minlength=len(self.vocabulary))
 
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
         return len(training_batches(data, np.diff(self.sentences(data, "train")[1]), self.settings, epoch_seed))
@@ -273,9 +273,6 @@ class Lattice(SentencePredictor):
         for chosen in training_batches(data, np.diff(bounds), self.settings, epoch_seed)[first:]:
             mine = self.ranks.of(chosen)
             yield self.batch_of([tokens[bounds[index] : bounds[index + 1]] for index in mine]) if len(mine) else None
-
-    def start(self, data: PreparedData) -> Carry:
-        return ()
 
     def loss(self, batch: LatticeBatch, carry: Carry) -> BatchLoss:
         """The nats of the sentences over their tokens, end marks included.
@@ -289,7 +286,7 @@ class Lattice(SentencePredictor):
 
     def after_step(self, step: int) -> dict[str, float] | None:
         self.updates += 1
-        return self.decoder.after_step(step)
+        return super().after_step(step)
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
         tokens, bounds = self.sentences(data, split)
@@ -320,9 +317,6 @@ class Lattice(SentencePredictor):
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
-
-    def uniform(self) -> float:
-        return float(len(self.vocabulary))
 
 
 NOISE: Final = 0.1

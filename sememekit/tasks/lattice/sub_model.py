@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from sememekit.layers import ChosenLogits, lstm_cell, lstm_scan
 from sememekit.tasks.lattice.batch import LatticeBatch
-from sememekit.tasks.lattice.inner_lstm import Inner, UpperLayer
+from sememekit.tasks.lattice.composition import Inner, UpperLayer
 
 
 @dataclass(frozen=True)

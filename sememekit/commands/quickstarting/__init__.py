@@ -1,1 +1,0 @@
-"""The folder, the text and the steps of ``quickstart``."""

@@ -1,1 +1,0 @@
-"""How ``reproduce run`` runs the steps of a claim."""

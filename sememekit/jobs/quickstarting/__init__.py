@@ -1,0 +1,1 @@
+"""``quickstart``: its folder, its text and its steps."""

@@ -1,0 +1,156 @@
+"""Try claims of papers at a small size: what has to be run for them, and their verdicts."""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from sememekit.claims.chain import Timing, Trial, result_names, steps_of, timing_names, timings_of
+from sememekit.claims.claims import MOST_SEEDS, ClaimFile, PaperClaim, load_claims, paper_of
+from sememekit.claims.results import read_results, read_times
+from sememekit.claims.verdict import ClaimResult, judge
+from sememekit.config import nearest
+from sememekit.engines.base import open_engine
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import read_object, refuse_odd_files
+from sememekit.jobs.trials import run_timing, run_trials
+
+
+def reproduce(
+    names: Sequence[str],
+    out: Path,
+    root: Path | None = None,
+    *,
+    seeds: int | None = None,
+    tiny: bool = False,
+    jobs: int = 1,
+    engine: str = "local",
+    say: Callable[[str], None],
+    asked_to_stop: Callable[[], bool],
+) -> list[ClaimResult]:
+    """Run claims from text to verdict; arguments as ``reproduce run --help``.
+
+    Raises ConfigError: an unknown claim, or one without a small protocol. Raises DataError: no corpora. Raises others as
+    ``run_trials``."""
+    trials = trials_of(names, out, root, seeds, tiny)
+    numbers = {trial.name: number for number, trial in enumerate(trials, start=1)}
+
+    def show(trial: Trial, line: str) -> None:
+        begun = f"trial {numbers[trial.name]} of {len(trials)}: {trial.name}"
+        say((f"  {trial.name}: {line}" if jobs > 1 else f"  {line}") if line else begun)
+
+    with ExitStack() as held:
+        opened = held.enter_context(open_engine(engine, jobs, out)) if engine != "local" else None
+        run_trials(trials, jobs, show, asked_to_stop, opened)
+    for timing in timings_for(names, out, root, tiny):
+        if not timing.result.is_file():
+            say(f"time of an update, interleaved: {' and '.join(timing.arms)}")
+            run_timing(timing, lambda line: say(f"  {line}"), asked_to_stop)
+    return judged(out, names, tiny)
+
+
+def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | None = None) -> list[ClaimResult]:
+    """The verdicts on claims by the results below ``out``, or in the folder ``results``. Raises ConfigError: an unknown claim.
+    Raises DataError: a result that cannot be read, or results of unlike data."""
+    folder, found, claims = results or out / "results", [], load_claims()
+    for name in names:
+        file, claim = _claim(name, claims)
+        if claim.small is None:
+            found.append(judge(name, claim, [], [], paper=paper_of(file, claim)))
+            continue
+        runs = read_results(_result_files(file, claim, folder, tiny)).values()
+        baseline, other = ([run for run in runs if run.arm == arm] for arm in claim.small)
+        timings = [] if tiny else [read_times(path) for path in _time_files(file, claim, folder)]
+        found.append(judge(name, claim, baseline, other, timings, file.arm[claim.small[0]].higher, paper_of(file, claim)))
+    return found
+
+
+def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) -> list[Path]:
+    """The files that the results of a claim are in, whether they are there or not."""
+    return [folder / name for name in result_names(file, claim, seeds=MOST_SEEDS, tiny=tiny)]
+
+
+def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
+    """The files that have the times of updates for the claim, whether they are there or not."""
+    return [folder / f"{name}.json" for name in timing_names(file, claim)]
+
+
+def uncounted(folder: Path, tiny: bool) -> list[str]:
+    """What the table does not count: files that cannot be read, results of other settings, as where a recipe was changed since,
+    and tiny results."""
+    there = {file.name for file in folder.glob("*.json")}
+    if not there:
+        return [f"there are no results in {folder}"]
+    refuse_odd_files(folder, DataError)
+    known, small = set[str](), set[str]()
+    for file, claim in load_claims().values():
+        if claim.small:
+            small |= {path.name for path in _result_files(file, claim, folder, tiny=True)}
+            known |= {path.name for path in _result_files(file, claim, folder, tiny=False)}
+            known |= {path.name for path in _time_files(file, claim, folder)}
+    unreadable = set[str]()
+    for name in there - known - small:
+        try:
+            read_object(folder / name, DataError)
+        except DataError:
+            unreadable.add(name)
+    found = []
+    if others := there - known - small - unreadable:
+        are = "is" if len(others) == 1 else "are"
+        settings = f"{are} of other settings than the claims have now and {are} not counted"
+        found.append(f"{_results(len(others))} in {folder} {settings}: {_named(others)}")
+    if unreadable:
+        is_no = "file is no JSON object and is" if len(unreadable) == 1 else "files are no JSON objects and are"
+        found.append(f"{len(unreadable)} {is_no} not counted, in {folder}: {_named(unreadable)}")
+    if not tiny and (number := len(there & small)):
+        are, them = ("is", "it") if number == 1 else ("are", "them")
+        found.append(f"{_results(number, 'tiny ')} {are} not counted; see {them} with --tiny")
+    return found
+
+
+def _results(number: int, kind: str = "") -> str:
+    return f"{number} {kind}result{'' if number == 1 else 's'}"
+
+
+def _named(files: Collection[str]) -> str:
+    names = sorted(name.removesuffix(".json") for name in files)
+    return f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''}"
+
+
+def timings_for(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:
+    """The timings of all claims, done or not, each once; tiny models are not timed."""
+    claims, corpora = load_claims(), _corpora(root).absolute()
+    chosen = [_claim(name, claims) for name in names if not tiny]
+    timings = (timing for file, claim in chosen for timing in timings_of(file, claim, out, corpora))
+    return list({timing.name: timing for timing in timings}.values())
+
+
+def _corpora(root: Path | None) -> Path:
+    return root or Path(os.environ.get("SEMEMEKIT_DATA", "") or "CORPORA")
+
+
+def trials_of(
+    names: Sequence[str], out: Path, root: Path | None, seeds: int | None, tiny: bool, must_exist: bool = True
+) -> list[Trial]:
+    """The trials of all claims, each once: seed by seed, so that a first answer on every claim comes early."""
+    folder, claims = _corpora(root), load_claims()
+    chosen = [(name, *_claim(name, claims)) for name in names]
+    for name, _, claim in chosen:
+        if claim.small is None:
+            raise ConfigError(
+                f"claim {name} has no small protocol: {claim.why_not}; 'sememekit reproduce list' shows which claims have one"
+            )
+    if must_exist and not folder.is_dir():
+        raise DataError(f"no folder {str(folder)!r} of corpora; name the folder with --root DIR, or in SEMEMEKIT_DATA")
+    found = {
+        trial.name: trial
+        for _, file, claim in chosen
+        for trial in steps_of(file, claim, out, folder.absolute(), seeds or 0, tiny)
+    }
+    return sorted(found.values(), key=lambda trial: trial.seed)
+
+
+def _claim(name: str, claims: Mapping[str, tuple[ClaimFile, PaperClaim]]) -> tuple[ClaimFile, PaperClaim]:
+    if name not in claims:
+        raise ConfigError(f"unknown claim {name!r}{nearest(name, claims)}; 'sememekit reproduce list' shows all {len(claims)}")
+    return claims[name]

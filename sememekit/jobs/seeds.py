@@ -1,0 +1,210 @@
+"""Train one plan with several seeds, a run folder each, some processes at a time."""
+
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ConfigDict, Field
+
+from sememekit.config import Record, check_table, merge_tables
+from sememekit.engines.base import engine_of
+from sememekit.errors import CheckpointError, SememekitError
+from sememekit.files import read_sealed, replace_file, sealed, typed
+from sememekit.jobs.on_engine import open_trainings
+from sememekit.jobs.train import TrainReport
+from sememekit.jobs.trainings import train_all
+from sememekit.progress import Progress, silent
+from sememekit.runs.plan import read_plan
+from sememekit.signals import stop_signals
+from sememekit.training import Report
+from sememekit.training.checkpoint import seed_runs
+from sememekit.training.snapshots import read_json
+
+SEEDS: Final = "seeds.json"
+JOBS: Final = 2
+"""Processes at a time unless told otherwise; each computes with one thread."""
+_TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
+"""Slots of a plan that make a model; the others say where files lie and how it is computed."""
+
+
+class SeedsReport(Record):
+    """What the trainings of one plan with several seeds came to; ``OUT/seeds.json`` is this.
+
+    Attributes:
+        out: the folder of the runs, ``seed-N`` for seed N.
+        metric: the primary metric; ``mean`` and ``sd`` (with n - 1; None of one seed) are of its best values on validation.
+        table: what was trained, without the seed; a seed that is added later is trained alike.
+        seeds: in the order given; then those of earlier calls that were trained alike and are finished.
+        runs: a report for each seed.
+        stopped: whether a signal ended one of them, with checkpoints to resume from.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    out: str
+    metric: str
+    mean: float | None
+    sd: float | None
+    seeds: tuple[int, ...]
+    runs: tuple[TrainReport, ...]
+    stopped: bool
+    table: dict[str, Any] = Field(default_factory=dict)
+
+
+def train_seeds(
+    table: Mapping[str, Any],
+    out: Path,
+    seeds: Sequence[int],
+    *,
+    jobs: int = JOBS,
+    engine: str = "local",
+    resume: bool = False,
+    progress: Progress = silent,
+    on_report: Callable[[str, Report], None] = lambda run, report: None,
+    on_remark: Callable[[str], None] = lambda text: None,
+    should_stop: Callable[[], bool] | None = None,
+) -> SeedsReport:
+    """Train one plan with several seeds into ``out/seed-N``; also writes ``out/seeds.json``.
+
+    Args:
+        table: slot -> keys, as ``train`` takes it. With ``resume``, what it says must agree with the runs.
+        out: the folder of the runs.
+        seeds: what ``run.seed`` is, one after the other.
+        jobs: processes at a time.
+        engine: where they run, as ``--engine`` takes it.
+        resume: go on with the runs that have begun, and begin those that have not as the others were. Seeds of earlier calls
+            that are finished and were trained alike stay in the report; of others a remark says that they are left out.
+        progress: told of each run as "train seed-N".
+        on_report: told the name of a run and each report of its trainer.
+        on_remark: as ``train`` tells it.
+        should_stop: as ``train`` reads it.
+
+    Raises ConfigError: a bad table. Raises CheckpointError: a run is there already, or there is none to resume. Raises
+    TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
+    checkpoints."""
+    engine_of(engine)  # a wrong name is told before there is a folder
+    names = {f"seed-{seed}": seed for seed in seeds}
+    begun = [name for name in names if (out / name / "plan.json").is_file()]
+    if not resume and (there := sorted(path.parent for path in out.glob("seed-*/plan.json"))):
+        raise CheckpointError(f"{there[0]} exists already; continue with --resume, choose another --out, or delete {out} first")
+    kept = out / SEEDS
+    if resume and not kept.is_file():
+        raise CheckpointError(f"{kept} is missing, so there is nothing to resume; leave --resume out to begin")
+    before = read_sealed(kept, _changed) if resume else {"table": {}}
+    stored = before.get("table")
+    if not isinstance(stored, dict):
+        raise _changed(f"{kept} has no table of settings")
+    check_table(stored, str(kept))
+    if isinstance(stored.get("run"), dict):
+        stored["run"].pop("track", None)  # who resumes sends nothing to others unless --track is given again
+    whole = {**({"claim": stored["claim"]} if "claim" in stored else {}), **merge_tables(stored, table)}
+    whole["run"] = {"threads": 1, **whole.get("run", {})}
+    plan = read_plan(whole, "the plan").table()
+    for seed in seeds:
+        read_plan(_with_seed(whole, seed), "the plan")  # a seed that none can have is told before there is a folder
+    tables = {name: _with_seed(table if name in begun else whole, seed) for name, seed in names.items()}
+    with ExitStack() as held:
+        asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
+        if not resume:
+            out.mkdir(parents=True, exist_ok=True)
+            replace_file(kept, _file(_report(out, whole, (), ())))
+        trained = train_all(
+            out,
+            tables,
+            typed("sememekit", "train", "--seeds", ",".join(map(str, seeds)), "--out", out, "--resume") + of_engine(engine),
+            progress,
+            on_report,
+            asked_to_stop,
+            at_once=jobs,
+            open_trainings=lambda: open_trainings(engine, jobs, out),
+            in_words=lambda name, error: _of_run(out / name, error),
+            on_remark=on_remark,
+        )
+    runs = dict(zip(seeds, (one.report for one in trained.values()), strict=True))
+    runs |= _of_earlier_calls(out, seeds, before, plan, on_remark)
+    report = _report(out, whole, tuple(runs), tuple(runs.values()))
+    replace_file(kept, _file(report))
+    return report
+
+
+def _of_earlier_calls(
+    out: Path,
+    seeds: Sequence[int],
+    before: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    on_remark: Callable[[str], None],
+) -> dict[int, TrainReport]:
+    """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
+    told = dict(zip(before.get("seeds", ()), before.get("runs", ()), strict=False))
+    found, left_out = dict[int, TrainReport](), []
+    for run in seed_runs(out):
+        seed = int(run.name.removeprefix("seed-"))
+        if seed in seeds:
+            continue
+        try:
+            report = TrainReport.model_validate({**told[seed], "run": str(run)})
+        except (KeyError, TypeError, ValueError):  # there is none, or another version wrote it
+            report = None
+        own = read_json(run / "plan.json")
+        check_table(own, f"{run}/plan.json")
+        if report is not None and not report.stopped and all(own.get(slot) == plan.get(slot) for slot in _TRAINED_ALIKE):
+            found[seed] = report
+        else:
+            left_out.append(seed)
+    if left_out:
+        named = ",".join(map(str, sorted({*seeds, *found, *left_out})))
+        on_remark(
+            f"left out of {SEEDS}: {', '.join(f'seed-{seed}' for seed in left_out)}, which this call did not train and "
+            f"that are unfinished, of other settings or not in the {SEEDS} of before; to have all: "
+            + typed("sememekit", "train", "--out", out, "--seeds", named, "--resume")
+        )
+    return found
+
+
+def check_one_run(out: Path) -> None:
+    """Raises CheckpointError: what is to be resumed as one run is a folder of several seeds."""
+    if not (out / "plan.json").is_file() and (runs := seed_runs(out)):
+        named = ",".join(run.name.removeprefix("seed-") for run in runs)
+        raise CheckpointError(
+            f"{out} holds runs of {len(runs)} seeds; go on with all of them: "
+            f"{typed('sememekit', 'train', '--out', out, '--seeds', named, '--resume')}, or with one: "
+            f"{typed('sememekit', 'train', '--out', runs[0], '--resume')}"
+        )
+
+
+def of_engine(engine: str) -> str:
+    """The option again, in a command that is to be typed."""
+    return "" if engine == "local" else f" --engine {engine}"
+
+
+def _with_seed(table: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    return {**table, "run": {**table.get("run", {}), "seed": seed}}
+
+
+def _of_run(run: Path, error: SememekitError) -> SememekitError:
+    return type(error)(f"{run}: {error}")
+
+
+def _report(out: Path, table: Mapping[str, Any], seeds: tuple[int, ...], runs: tuple[TrainReport, ...]) -> SeedsReport:
+    values = [run.best_valid for run in runs if run.best_valid is not None]
+    return SeedsReport(
+        out=str(out),
+        metric=next((run.metric for run in runs if run.metric), ""),
+        mean=statistics.fmean(values) if values else None,
+        sd=statistics.stdev(values) if len(values) > 1 else None,
+        seeds=seeds,
+        runs=runs,
+        stopped=any(run.stopped for run in runs),
+        table=dict(table),
+    )
+
+
+def _changed(why: str) -> CheckpointError:
+    return CheckpointError(f"{why}; copy it again from where it came, or remove it and begin with another --out")
+
+
+def _file(report: SeedsReport) -> bytes:
+    return sealed(json.loads(report.model_dump_json()))

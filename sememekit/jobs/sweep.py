@@ -1,0 +1,155 @@
+"""Search the settings of a training that are best on validation, within a stated budget."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from sememekit.config import Record, apply_overrides
+from sememekit.engines.base import engine_of
+from sememekit.errors import ConfigError
+from sememekit.files import replace_file, sole_writer, to_json
+from sememekit.jobs.recipes import toml_text
+from sememekit.jobs.space import overrides_of, read_spaces
+from sememekit.jobs.study import Study, TrialReport, check_same, import_optuna
+from sememekit.progress import Progress, silent
+from sememekit.runs.plan import read_plan
+from sememekit.signals import stop_signals
+
+SETTINGS: Final = "sweep.json"
+
+
+BEST: Final = "best.toml"
+
+
+REPORT: Final = "report.json"
+
+
+class SweepReport(Record):
+    """What a sweep came to.
+
+    Attributes:
+        out: its folder; ``best.toml`` there has the settings of the best trial.
+        budget: what was stated, such as "12 trials" or "30 CPU minutes".
+        metric: the figure of validation that was compared.
+        cpu_minutes: of all trials so far.
+        trials: sorted by ``valid``, the best first; those without a figure last.
+        best: the file with the best settings; None before a trial has a figure.
+        stopped: whether a signal ended it; the same command goes on.
+        exhausted: whether every combination of values was tried, so that a larger budget adds nothing.
+    """
+
+    out: str
+    budget: str
+    metric: str
+    cpu_minutes: float
+    trials: tuple[TrialReport, ...]
+    best: str | None
+    stopped: bool
+    exhausted: bool
+
+    @property
+    def num_trials(self) -> str:
+        """How many trials there are, as "1 trial"."""
+        return _trials(len(self.trials))
+
+
+def sweep(
+    table: Mapping[str, Any],
+    out: Path,
+    over: Sequence[str],
+    *,
+    trials: int | None = None,
+    cpu_minutes: float | None = None,
+    pruning: bool = True,
+    jobs: int = 2,
+    engine: str = "local",
+    seed: int = 0,
+    progress: Progress = silent,
+    on_trial: Callable[[TrialReport], None] = lambda trial: None,
+    should_stop: Callable[[], bool] | None = None,
+) -> SweepReport:
+    """Train with settings that Optuna proposes, and keep the best; goes on with what is in ``out``.
+
+    Proposals are those of the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
+    where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before
+    its budget is spent. With one job, a sweep that was interrupted proposes the same as one that was not.
+
+    Args:
+        table: slot -> keys, as ``train`` takes it.
+        out: the folder of the sweep.
+        over: what is tried, as ``--over`` takes it.
+        trials: the budget, in trainings; or
+        cpu_minutes: in CPU time, after which no training begins and those at hand end with their epoch.
+        pruning: whether a trial ends that is worse than the median of the others at its epoch, after four trials.
+        jobs: trainings at a time.
+        engine: where they run, as ``--engine`` takes it.
+        seed: of the proposals.
+        progress: told of each trial as "train trial-0001".
+        on_trial: told each trial that ended.
+        should_stop: read between messages; signals tell it unless given.
+
+    Raises ConfigError: a bad table, a key that there is not, no Optuna, or a folder with a sweep of other settings. Raises
+    DataError, CheckpointError: of a trial. Raises TrainingError: a process died. A training that diverges is a trial that
+    failed."""
+    if (trials is None) == (cpu_minutes is None):
+        raise ConfigError(
+            f"a sweep has one budget: trials or cpu_minutes; given trials={trials} and cpu_minutes={cpu_minutes}; leave one out"
+        )
+    import_optuna()
+    engine_of(engine)
+    out, spaces = Path(out), read_spaces(over)
+    whole = {slot: dict(keys) for slot, keys in table.items() if slot != "claim"}
+    whole["run"] = {"threads": 1, **whole.get("run", {})}
+    for space in spaces:
+        for value in space.values:
+            read_plan(apply_overrides(whole, overrides_of({space.key: value})), f"--over {space.key}={value}")
+    budget = _trials(trials) if trials is not None else f"{cpu_minutes:g} CPU minutes"
+    said = {"table": whole, "over": list(over), "seed": seed, "pruning": pruning, "budget": budget}
+    check_same(out, said, SETTINGS)
+    out.mkdir(parents=True, exist_ok=True)
+    seconds = None if cpu_minutes is None else 60 * cpu_minutes
+    with ExitStack() as held:
+        held.enter_context(sole_writer(out / ".lock", lambda holder: _busy(out, holder)))
+        asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
+        replace_file(out / SETTINGS, to_json(said))
+        study = Study(out, whole, spaces, seed=seed, trials=trials, cpu_seconds=seconds, pruning=pruning)
+        stopped = study.run(jobs, engine, progress, asked_to_stop, on_trial)
+    report = _report(study, out, budget, stopped)
+    if report.best is not None:
+        replace_file(out / BEST, _recipe(whole, report).encode())
+    replace_file(out / REPORT, report.model_dump_json(indent=1).encode() + b"\n")
+    return report
+
+
+def _busy(out: Path, holder: str) -> ConfigError:
+    return ConfigError(f"{out} is being written by another sweep ({holder}); wait until it has ended, or choose another --out")
+
+
+def _report(study: Study, out: Path, budget: str, stopped: bool) -> SweepReport:
+    found = study.reports()
+    return SweepReport(
+        out=str(out),
+        budget=budget,
+        metric=study.metric_name(),
+        cpu_minutes=study.spent() / 60,
+        trials=tuple(found),
+        best=str(out / BEST) if found and found[0].valid is not None else None,
+        stopped=stopped,
+        exhausted=study.is_exhausted(),
+    )
+
+
+def _recipe(table: Mapping[str, Any], report: SweepReport) -> str:
+    """The best settings as a recipe; threads and devices are for who trains with it."""
+    best = report.trials[0]
+    plan = apply_overrides(table, overrides_of(best.settings))
+    plan["run"] = {key: value for key, value in plan["run"].items() if key not in ("threads", "device")}
+    if not plan["run"]:
+        del plan["run"]
+    figure = f"validation {report.metric} {best.figure}"
+    return f"# Best of {report.num_trials} of a sweep: trial {best.number}, {figure}.\n{toml_text(plan)}\n"
+
+
+def _trials(number: int) -> str:
+    return f"{number} trial{'' if number == 1 else 's'}"

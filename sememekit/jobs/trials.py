@@ -1,0 +1,359 @@
+"""Running the steps of a claim: each a process of its own, none repeated whose result is there."""
+
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+from sememekit import __version__
+from sememekit.analysis.scored_runs import of_text
+from sememekit.claims.chain import SHOWN_OUT, SHOWN_ROOT, TURNS, Step, Timing, Trial, folder_of, unpacked
+from sememekit.claims.results import Point, RunResult, UpdateTimes
+from sememekit.engines.base import Engine
+from sememekit.errors import DataError, TrainingError
+from sememekit.files import read_object, replace_file, sealed, sole_writer
+from sememekit.jobs.steps import call
+from sememekit.signals import Stopped
+from sememekit.training import metrics
+
+_Run = Callable[[Step, list[float]], str]
+"""Runs the command of a step, and returns what it prints; its CPU seconds are appended to the list."""
+
+
+def run_trials(
+    trials: Sequence[Trial],
+    jobs: int,
+    say: Callable[[Trial, str], None],
+    asked_to_stop: Callable[[], bool],
+    engine: Engine | None = None,
+) -> None:
+    """Run every trial whose result is not there, ``jobs`` of them at a time.
+
+    Two that share a run are never run at once. The commands of the trials are processes; threads of this one wait for them.
+
+    Args:
+        trials: the first ones begin, and each of the others when one is done.
+        jobs: how many at a time; with more than one, torch computes with one thread in each, unless OMP_NUM_THREADS says more.
+        say: told each trial with "" when it begins, and with each of its commands, one at a time.
+        asked_to_stop: whether a signal came; the steps at hand are told, and end with checkpoints.
+        engine: runs the commands; None for processes of this machine.
+
+    Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
+    """
+    pending = [trial for trial in trials if not trial.result.is_file()]
+    busy, failed = set[Path](), list[BaseException]()
+    turn = threading.Condition()
+    environment = {"OMP_NUM_THREADS": "1", **os.environ} if jobs > 1 else dict(os.environ)
+
+    def stopping() -> bool:
+        return bool(failed) or asked_to_stop()
+
+    def say_alone(trial: Trial, line: str) -> None:
+        with turn:
+            say(trial, line)
+
+    def take() -> Trial | None:
+        with turn:
+            while pending and not stopping():
+                free = next((trial for trial in pending if trial.run not in busy), None)
+                if free is not None:
+                    pending.remove(free)
+                    busy.add(free.run)
+                    return free
+                turn.wait(0.2)
+        return None
+
+    def work() -> None:
+        while (trial := take()) is not None:
+            try:
+                say_alone(trial, "")
+                run_trial(trial, partial(say_alone, trial), stopping, environment, engine)
+            except BaseException as error:
+                failed.append(error)
+            with turn:
+                busy.discard(trial.run)
+                turn.notify_all()
+
+    threads = [threading.Thread(target=work) for _ in range(min(jobs, len(pending)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():  # signals reach a main thread that waits in short turns
+            thread.join(0.2)
+    if failed:
+        raise next((error for error in failed if not isinstance(error, Stopped)), failed[0])
+    if pending:
+        raise Stopped
+
+
+def run_trial(
+    trial: Trial,
+    say: Callable[[str], None],
+    asked_to_stop: Callable[[], bool],
+    environment: Mapping[str, str],
+    engine: Engine | None = None,
+) -> None:
+    """Every step of a trial that is not done, then its result as a file.
+
+    Args:
+        trial: what to run.
+        say: told each command before it begins.
+        asked_to_stop: whether a signal came; the step at hand is told, and ends with a checkpoint.
+        environment: of the commands.
+        engine: as ``run_trials`` has it.
+
+    Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and the last line
+    that it said. Raises EngineError: the process of a command was lost; the same command goes on. Raises Stopped: a signal
+    stopped a step; what was done so far is kept."""
+
+    def run(step: Step, spent: list[float]) -> str:
+        return call(step, asked_to_stop, environment, spent, engine)
+
+    for step in trial.steps:
+        if asked_to_stop():
+            raise Stopped
+        _do(step, say, asked_to_stop, run)
+    with _alone(trial.steps[-1].made, say, asked_to_stop):
+        result = _result(trial, _times_beside(trial.run))
+        trial.result.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(trial.result, sealed(json.loads(result.model_dump_json())))
+
+
+def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
+    """Train the first epoch of both models in turns, here and alone, and keep the CPU time of an update as a file.
+
+    Another call that times anything of the same folder is waited for: two at once would disturb each other's figures.
+
+    Args:
+        timing: what to time.
+        say: told each command before it begins.
+        asked_to_stop: whether a signal came; nothing is kept then.
+
+    Raises DataError, TrainingError, Stopped: as ``run_trial``."""
+
+    def run(step: Step, spent: list[float]) -> str:
+        return call(step, asked_to_stop, os.environ, spent, None)
+
+    for step in timing.steps:
+        _do(step, say, asked_to_stop, run)
+    with _alone(timing.result.parents[1] / "timing", say, asked_to_stop):
+        if not timing.result.is_file():
+            _time(timing, say, run)
+
+
+def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
+    timing.result.parent.mkdir(parents=True, exist_ok=True)
+    costs: tuple[list[float], list[float]] = ([], [])
+    made: dict[str, Any] = {}
+    for _ in range(TURNS):
+        for words, own in zip(timing.trains, costs, strict=True):
+            with tempfile.TemporaryDirectory(dir=timing.result.parents[1], prefix="time-") as folder:
+                trained = Path(folder) / "run"
+                step = Step("train", (*words, "--out", str(trained)), trained)
+                say(step.shell())
+                run(step, [])
+                (epoch,) = metrics.epochs(trained / "metrics.jsonl")
+                own.append(epoch["cpu_seconds"] / epoch["step"])
+                made = read_object(trained / "versions.json", DataError)
+    times = UpdateTimes(
+        arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions={**made, "commit": _commit()}
+    )
+    replace_file(timing.result, sealed(json.loads(times.model_dump_json())))
+
+
+def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool], run: _Run) -> None:
+    """What a step makes, unless it is there; where another process makes it, wait for that."""
+    if step.kind != "train" and step.made.exists():
+        return
+    with _alone(step.made, say, asked_to_stop):
+        _make(step, say, run)
+
+
+@contextmanager
+def _alone(made: Path, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> Iterator[None]:
+    """Hold the lock of what is made, as soon as no other process or thread does. Raises Stopped: a signal came first."""
+    lock = made.with_name(made.name + ".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        for turn in count():
+            try:
+                held.enter_context(sole_writer(lock, _MadeElsewhereError))
+                break
+            except _MadeElsewhereError as holder:
+                if turn == 0:
+                    say(f"waiting for {made}: made by {holder}")
+            if asked_to_stop():
+                raise Stopped
+            time.sleep(0.2)
+        yield
+
+
+class _MadeElsewhereError(Exception):
+    """Who holds the lock of what a step makes."""
+
+
+def _make(step: Step, say: Callable[[str], None], run: _Run) -> None:
+    if step.kind == "train":
+        _train(step, say, run)
+    elif not step.made.exists():
+        say(step.shell().splitlines()[-1])
+        if step.kind == "copy":
+            _copy(step)
+        elif step.kind == "evaluate":
+            shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
+            replace_file(step.made, run(step, []).encode())
+        else:
+            run(step, [])
+
+
+def _times_beside(run: Path) -> Path:
+    """The file with the CPU seconds of a training, and whether it is done."""
+    return run.with_suffix(".cpu.json")
+
+
+def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
+    """Train or go on training, unless that is done; the CPU seconds of all calls are added up in a file beside the run."""
+    times = _times_beside(step.made)
+    before, done = _times_of(times) if times.is_file() else (0.0, False)
+    if done:
+        return
+    begun = (step.made / "plan.json").is_file()
+    if begun:
+        step = Step(step.kind, (*step.words, "--resume"), step.made)
+    say(step.shell())
+    step.made.parent.mkdir(parents=True, exist_ok=True)
+    spent: list[float] = []
+    try:
+        run(step, spent)
+        done = True
+    finally:
+        replace_file(times, json.dumps({"cpu_seconds": before + sum(spent), "done": done}).encode() + b"\n")
+
+
+def _times_of(path: Path) -> tuple[float, bool]:
+    """The CPU seconds that a training took so far, and whether it is done. Raises DataError: the file has neither."""
+    found = read_object(path, DataError)
+    match found.get("cpu_seconds"), found.get("done"):
+        case (int() | float()) as seconds, bool() as done:
+            return float(seconds), done
+    raise DataError(
+        f"{path} holds no CPU seconds of a training; delete it and the folder {path.name.removesuffix('.cpu.json')} beside it, "
+        "and type the same command"
+    )
+
+
+def _taken(text: Iterable[bytes], lines: int) -> Iterable[bytes]:
+    """The first lines of a text, the last for a negative number, all for 0."""
+    return deque(text, maxlen=-lines) if lines < 0 else islice(text, lines or None)
+
+
+def _copy(step: Step) -> None:
+    """Copy the texts into a folder that appears when it is complete."""
+    torn = step.made.with_name(step.made.name + ".copying")
+    shutil.rmtree(torn, ignore_errors=True)
+    torn.mkdir(parents=True)
+    for source, target, lines in zip(*(step.words[offset::3] for offset in range(3)), strict=True):
+        try:
+            with (
+                (lzma.open if unpacked(source, target) else open)(source, "rb") as text,
+                (torn / Path(target).name).open("wb") as kept,
+            ):
+                kept.writelines(_taken(text, int(lines)))
+        except FileNotFoundError:
+            raise DataError(f"{source} is missing; put it there, or name the folder that has it with --root") from None
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise DataError(f"{source} cannot be read ({error}); put a whole copy there, and type the same command") from None
+    torn.replace(step.made)
+
+
+def _result(trial: Trial, times: Path) -> RunResult:
+    measured = read_object(trial.steps[-1].made, DataError)
+    spent, _ = _times_of(times)
+    epochs = metrics.epochs(trial.run / "metrics.jsonl")
+    if not epochs:
+        raise TrainingError(
+            f"{trial.run / 'metrics.jsonl'} has no finished epoch; delete {trial.run} and {times}, and type the same command"
+        )
+    places = {trial.run.parents[1]: SHOWN_OUT, trial.root: SHOWN_ROOT}
+    spent = max(spent, sum(epoch.get("cpu_seconds", 0.0) for epoch in epochs))  # a process that was killed told nothing
+    return RunResult(
+        trial=trial.name,
+        arm=trial.arm,
+        seed=trial.seed,
+        tiny=trial.tiny,
+        commands=trial.shown,
+        plan=_shown(read_object(trial.run / "plan.json", DataError), places),
+        signature=_comparable(measured),
+        measured=_shown(measured, places),
+        curve=tuple(_curve(epochs, spent)),
+        finished=epochs[-1].get("finished") or "all epochs are done",
+        versions={**read_object(trial.run / "versions.json", DataError), "commit": _commit()},
+    )
+
+
+def _shown(value: Any, places: Mapping[Path, Path]) -> Any:
+    """The value with ``reproduced`` and ``CORPORA`` for the folders of this machine, as in the commands that are kept."""
+    if isinstance(value, str):
+        for folder, shown in places.items():
+            whole = str(folder.absolute())
+            value = value.replace(whole + os.sep, f"{shown}{os.sep}")  # also inside a command
+            for prefix in (whole, str(folder)):
+                if value == prefix or value.startswith(prefix + os.sep):
+                    value = str(shown) + value[len(prefix) :]
+        return value
+    if isinstance(value, dict):
+        return {key: _shown(one, places) for key, one in value.items()}
+    return [_shown(one, places) for one in value] if isinstance(value, list) else value
+
+
+def _comparable(measured: dict[str, Any]) -> str:
+    """The signature of what was measured, without what differs between arms by design: adaptation, and how paths are summed."""
+    return of_text(str(measured.get("signature", "")), adapted=False)
+
+
+def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
+    """The CPU time of all trainings divided among the epochs as their wall time is."""
+    wall, points, passed = sum(epoch["seconds"] for epoch in epochs), [], 0.0
+    for epoch in epochs:
+        passed += epoch["seconds"]
+        valid = epoch["valid"][epoch.get("metric") or next(iter(epoch["valid"]))]
+        points.append(
+            Point(
+                epoch=epoch["epoch"],
+                step=epoch["step"],
+                cpu_seconds=cpu_seconds * passed / wall,
+                valid=float(valid),
+                rate=epoch.get("rate"),
+            )
+        )
+    return points
+
+
+def _commit() -> str:
+    """The commit of the source tree that this package lies in; its version where it is no working tree of git."""
+    tree = Path(__file__).resolve().parents[3]
+    if not (tree / ".git").exists():
+        return f"sememekit {__version__}"
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        said = subprocess.run(
+            ["git", "-C", str(tree), "describe", "--always", "--dirty"],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+    except OSError:
+        return f"sememekit {__version__}"
+    return said.stdout.strip() or f"sememekit {__version__}"

@@ -1,0 +1,235 @@
+"""The reports of ``sememekit eval``: lines and tables; for ``--explanations`` a chart and a page, too."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, SeedsReport, WrittenMetrics
+from sememekit.analysis.explanations.evaluation import ExplanationScores
+from sememekit.analysis.explanations.scores import FREQUENCY, RANDOM
+from sememekit.analysis.segmentation import SegmentationReport
+from sememekit.analysis.senses.evaluation import SenseScores
+from sememekit.analysis.written_texts import BaselineReport, ComparisonReport, Scores
+from sememekit.figures import percent, percent_interval
+from sememekit.measure.intervals import Interval
+from sememekit.reports import pages
+from sememekit.reports.analysis import confusion
+from sememekit.reports.charts import Curves, Line, chart
+from sememekit.reports.table import Table, Views, fields
+
+Parts = Iterator[str | Table]
+
+
+def parts(report: Any) -> Parts:
+    """Yield what a terminal shows of a report of ``eval`` or of ``compare`` on texts."""
+    return next(view for kind, view in _VIEWS.items() if isinstance(report, kind))(report)
+
+
+def _title(report: MetricsReport | SeedsReport) -> str:
+    return f"Metrics of {report.run} on {report.split}"
+
+
+def _any(report: MetricsReport) -> Parts:
+    yield fields(_title(report), report, skip=("run", "split"))
+
+
+def _labels(report: LabelMetrics) -> Parts:
+    named = {name: getattr(report, name) for name in ("checkpoint", "accuracy", "examples", "macro_f1")}
+    yield fields(_title(report), named | {"nats an example": report.nats / report.examples})
+    yield f"signature: {report.signature}\n"
+    if report.vectors is not None:
+        yield f"vectors: {report.vectors.sentence()}"
+    between = f"between {percent(report.accuracy_low, 2)} and {percent(report.accuracy_high, 2)} ({report.interval})"
+    yield f"accuracy {percent(report.accuracy, 2)}, {between}\n"
+    rows = [(one.label, one.precision, one.recall, one.f1, one.support) for one in report.classes]
+    yield Table(("label", "precision", "recall", "F1", "examples"), rows, "By label", numbers=range(1, 5))
+    yield confusion(report.labels, report)
+
+
+def _written(report: WrittenMetrics) -> Parts:
+    names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words")
+    replaced = "unknown:replace" in report.search.split("|")
+    unknown = {"unknown, replaced by words of the source" if replaced else "unknown": report.unknown}
+    terms = {f"{name} perplexity": value for name, value in report.parts.items()}
+    yield fields(_title(report), {name: getattr(report, name) for name in names} | unknown | terms)
+    yield f"signature: {report.perplexity_signature}\n"
+    for scores in report.scores:
+        yield _scores(scores, f"{scores.preset}, in per cent")
+        yield f"signature: {scores.signature}\n"
+
+
+def _scores(scores: Scores, title: str) -> Table:
+    rows = ((one.name, *_per_cent(one.value, one.low, one.high)) for one in scores.values)
+    return Table(("", "score", "from", "to"), rows, title, numbers=(1, 2, 3))
+
+
+def _per_cent(*shares: float | None) -> list[str]:
+    return [percent(share, 2, unit=False) for share in shares]
+
+
+def _baseline(report: BaselineReport) -> Parts:
+    lead = report.lead.replace("-", " ")
+    title = f"The first {lead} of {report.examples:,} sources ({report.data}, {report.split}), in per cent"
+    for scores in report.scores:
+        yield _scores(scores, f"{title}: {scores.preset}")
+        yield scores.signature
+
+
+def _texts(report: ComparisonReport) -> Parts:
+    rows = [(row.name, *_per_cent(row.first, row.second, *row.difference.model_dump().values())) for row in report.differences]
+    title = f"{report.first} minus {report.second}, {report.examples:,} texts, in per cent"
+    yield Table(("", "first", "second", "difference", "from", "to"), rows, title, numbers=range(1, 6))
+    yield report.signature
+
+
+def _seeds(report: SeedsReport) -> Parts:
+    rows: list[tuple[object, ...]] = [
+        (str(seed), *(one.values[place] for one in report.figures.values()), found.checkpoint)
+        for place, (seed, found) in enumerate(zip(report.seeds, report.reports, strict=True))
+    ]
+    rows += [(name, *(getattr(one, name) for one in report.figures.values()), "") for name in ("mean", "sd")]
+    columns = ("seed", *(name.replace("_", " ") for name in report.figures), "checkpoint")
+    yield Table(columns, rows, _title(report), numbers=range(1, len(columns)))
+    if report.signature is not None:
+        yield f"signature: {report.signature}"
+
+
+def _segmentation(report: SegmentationReport) -> Parts:
+    columns = ["segmentation", "precision", "recall", "F1", "95 %", "words", "F1 of the model minus this", "95 %"]
+    with_new, first = report.rows[0].new_recall is not None, report.rows[0]
+    rows = []
+    for row in report.rows:
+        figures = [f"{value:.4f}" for value in (row.precision, row.recall, row.f1)]
+        interval = None if row.f1_low is None else f"{row.f1_low:.4f} to {row.f1_high:.4f}"
+        limits = None if row.difference_low is None else f"{row.difference_low:+.4f} to {row.difference_high:+.4f}"
+        apart = None if row.difference is None else f"{row.difference:+.4f}"
+        recall = None if row.new_recall is None else f"{row.new_recall:.4f}"
+        rows.append([row.name, *figures, interval, row.words, apart, limits, *([recall] if with_new else [])])
+    known = "" if report.marks == "found" else ", marks given"
+    title = f"Words of {report.gold} found by {report.run} ({report.decoding}, {report.marginal}{known})"
+    columns += ["recall of new words"] if with_new else []
+    yield Table(columns, rows, title, numbers=range(1, len(columns)))
+    few = "no intervals of fewer than ten sentences"
+    intervals = few if first.f1_low is None else "intervals: bootstrap over sentences"
+    yield f"{first.sentences:,} sentences, {first.gold_words:,} gold words; {intervals}"
+
+
+def _senses(report: SenseScores) -> Parts:
+    def shown(one: Interval, sign: str = "") -> str:
+        return percent_interval(one.value, one.low, one.high, sign=sign)
+
+    rows = [(row.name, shown(row.micro), shown(row.macro), shown(row.above_random, "+")) for row in report.rows]
+    title = f"Senses of {report.gold} tagged by {report.run}"
+    yield Table(("method", "micro", "macro over words", "micro minus at random"), rows, title, numbers=(1, 2, 3))
+    columns = ("word", "senses", "targets", *report.words[0].accuracy)
+    cells = [(one.word, one.senses, one.targets, *(percent(x, 0) for x in one.accuracy.values())) for one in report.words]
+    yield Table(columns, cells, "By word", numbers=range(1, len(columns)))
+    yield f"{report.targets:,} targets; intervals: 95 %, bootstrap over targets, of macro over words"
+    for one in report.left_out:
+        yield f"left out: {one.count:,} {one.cause}; the first: {one.first}"
+    if not report.stored:
+        yield "the folder of the run cannot be written, so tag will not know this measurement"
+
+
+_VIEWS: Final[Mapping[type[Any], Callable[[Any], Parts]]] = {
+    LabelMetrics: _labels,
+    WrittenMetrics: _written,
+    MetricsReport: _any,
+    SeedsReport: _seeds,
+    SegmentationReport: _segmentation,
+    SenseScores: _senses,
+    BaselineReport: _baseline,
+    ComparisonReport: _texts,
+}
+
+
+NAMES: Final = {
+    "rise": "rise (mass minus mean)",
+    "information": "mass x log lift",
+    "gates": "gates (Table 5)",
+    FREQUENCY: "training frequency",
+    RANDOM: "at random",
+}
+"""Rankings that are shown by another name."""
+
+DRAWN: Final = ("rise", "mass", "gates", FREQUENCY)
+SHOWN_TOP: Final = 5
+
+
+def scores_page(report: ExplanationScores) -> str:
+    """A whole page: what was measured, the tables, a chart."""
+    drawn = [chart(one) for one in charts(report)]
+    return pages.render("explanation_scores", report=report, remarks=remarks(report), tables=tables(report), charts=drawn)
+
+
+def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
+    """All positions with every k; by band of the gold word and of the gold sememe with one k.
+
+    Args:
+        top: the k of the bands; None for 5, or the smallest where 5 was not asked for.
+    """
+    tops = sorted({score.top for score in report.rankings})
+    top = top or (SHOWN_TOP if SHOWN_TOP in tops else tops[0])
+    rankings = list(dict.fromkeys(score.ranking for score in report.rankings))
+    columns = ("ranking", "k", "any", "recall", "information", "above frequency", "overlap")
+    whole = [
+        (
+            shown_name(score.ranking),
+            str(score.top),
+            *(_with_interval(rate) for rate in (score.any, score.recall, score.information, score.above_frequency)),
+            percent(score.overlap, unit=False),
+        )
+        for score in report.rankings
+    ]
+    words = [(band.name, band.positions, {s.ranking: s.recall for s in band.scores if s.top == top}) for band in report.words]
+    sememes = [(band.name, band.pairs, {s.ranking: s.found for s in band.scores if s.top == top}) for band in report.sememes]
+    return [
+        Table(columns, whole, "All positions, per cent", numbers=range(1, len(columns))),
+        _by_band(f"Recall of the first {top} by the count of the gold word in the training text, per cent", rankings, words),
+        _by_band(f"Gold sememes among the first {top} by the counted tokens that have them, per cent", rankings, sememes),
+    ]
+
+
+def charts(report: ExplanationScores) -> list[Curves]:
+    """Information found over k; none for a single k."""
+    found = {name: [(float(s.top), s.information.value or 0.0) for s in report.rankings if s.ranking == name] for name in DRAWN}
+    if len(found[DRAWN[0]]) < 2:
+        return []
+    lines = tuple(Line(shown_name(name), tuple(points)) for name, points in found.items())
+    title = "Information on the gold sememes among the first k of a ranking: " + "; ".join(
+        f"{line.name} {percent(line.points[-1][1])}" for line in lines
+    )
+    return [Curves(title, "k, sememes shown", "information found", lines, scale="percent", show=".1%")]
+
+
+def remarks(report: ExplanationScores) -> list[str]:
+    """What was counted, a sentence each."""
+    left = report.left_out
+    return [
+        f"{report.positions:,} positions of {report.split} in {report.sentences:,} {report.unit}"
+        + (f"; sentences drawn: {report.sampled}" if report.sampled else "")
+        + f"; {report.num_sememes:,} sememes ranked.",
+        f"Left out: {left.by_rule:,} special tokens and marks with sememes by rule, {left.not_annotated:,} words without "
+        "annotation.",
+        f"Mean of the probability of a sememe: {report.mean}.",
+        "any: a sememe of the word that came is among the k; recall: how many of them are; information: the same with rare "
+        "sememes weighing more; above frequency: information minus that of the ranking by training frequency; overlap: what "
+        "two unrelated contexts have in common. In brackets: 95 % intervals.",
+    ]
+
+
+def shown_name(ranking: str) -> str:
+    """A ranking as it is shown."""
+    return NAMES.get(ranking, ranking)
+
+
+def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int, dict[str, Interval]]]) -> Table:
+    columns = ("ranking", *(f"{name} ({count:,})" for name, count, _ in bands))
+    rows = ((shown_name(ranking), *(_with_interval(rates[ranking]) for _, _, rates in bands)) for ranking in rankings)
+    return Table(columns, rows, title, numbers=range(1, len(columns)))
+
+
+def _with_interval(rate: Interval | None) -> str:
+    return "–" if rate is None else percent_interval(rate.value, rate.low, rate.high, unit=False)
+
+
+VIEWS: Final = Views(scores_page, lambda report: (*tables(report), *remarks(report)), charts)
