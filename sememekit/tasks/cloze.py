@@ -5,18 +5,16 @@ from typing import ClassVar, Self, final
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoder, reorder, reversal
-from sememekit.layers import at_least_single, evaluating, uniform_embedding
+from sememekit.layers import at_least_single, evaluating
 from sememekit.measure.scored import Scored, perplexity_metrics
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric
 from sememekit.tasks.language_model import RunningText
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
-from sememekit.text.vocabulary import Vocabulary
 
 
 @final
@@ -27,10 +25,10 @@ class Cloze(RunningText):
     >>> hidden_TBH = model.both_sides(tokens_TB)
     >>> log_probs_TBV = model.decoder.log_probs(hidden_TBH)
 
-    The context of word t is [output of the forward encoder after word t - 1; output of the backward one after word t + 1], with
-    zeros at the ends of a segment. Both are the encoder of the plan, with weights of their own, and carry no state from segment
-    to segment. The product of these probabilities is no probability of the text, so the metric is the pseudo-perplexity
-    exp(mean -log p), which cannot be compared with a perplexity.
+    The context of word t is the sum of what the forward encoder gives after word t - 1 and the backward one after word t + 1;
+    at the ends of a segment a side gives nothing. Both are the encoder of the plan, with weights of their own, and carry no
+    state from segment to segment. The product of these probabilities is no probability of the text, so the metric is the
+    pseudo-perplexity exp(mean -log p), which cannot be compared with a perplexity.
     """
 
     kind: ClassVar[Kind] = "cloze"
@@ -38,28 +36,16 @@ class Cloze(RunningText):
     summary, trained_by = "a model that predicts a word from both its sides", "cloze"
     left_to_right: ClassVar[bool] = True
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("pseudo_perplexity", lower_is_better=True)
-
-    def __init__(
-        self,
-        settings: RunningText.Settings,
-        vocabulary: Vocabulary,
-        embedding: nn.Embedding,
-        encoder: Encoder,
-        back: Encoder,
-        decoder: Decoder,
-    ) -> None:
-        super().__init__(settings, vocabulary, embedding, encoder, decoder)
-        self.back = back
+    back: Encoder
 
     @classmethod
     def build(cls, settings: RunningText.Settings, resources: TaskResources) -> Self:
-        embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.start_spread)
-        encoder, back = (resources.make_encoder(settings.embedding_size) for _ in range(2))
-        decoder = resources.make_decoder(encoder.output_size + back.output_size, embedding)
-        return cls(settings, resources.vocabulary, embedding, encoder, back, decoder)
+        model = super().build(settings, resources)
+        model.back = resources.make_encoder(settings.embedding_size)
+        return model
 
     def both_sides(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Contexts (T, B, 2 H) of each of ``tokens`` (T, B) from all others of its column; ``lengths`` as encoders take it."""
+        """Contexts (T, B, H) of each of ``tokens`` (T, B) from all others of its column; ``lengths`` as encoders take it."""
         return self._both_sides(tokens, lengths)[1]
 
     def _both_sides(self, tokens: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -69,7 +55,7 @@ class Cloze(RunningText):
         back = self.back(reorder(x_TBE, order), reorder(tokens, order), self.back.start(batch), lengths).hidden
         back = reorder(back, order)
         edge = x_TBE.new_zeros(1, batch, self.encoder.output_size)
-        hidden_TBH = torch.cat([torch.cat([edge, forth[:-1]]), torch.cat([back[1:], edge])], dim=-1)
+        hidden_TBH = torch.cat([edge, forth[:-1]]) + torch.cat([back[1:], edge])
         return hidden_TBH, self._dropped(hidden_TBH, self.settings.output_dropout)
 
     def start(self, data: PreparedData) -> Carry:

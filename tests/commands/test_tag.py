@@ -153,7 +153,7 @@ def test_english_with_names_of_two_languages(tmp_path: Path) -> None:
 
 def test_a_cloze_model_reads_the_words_on_both_sides(tmp_path: Path) -> None:
     place = Place(tmp_path, end_of_sentence=True)
-    table = place.table("sdlm", task__name="cloze", task__embedding_size=12)
+    table = place.table("sdlm", task__name="cloze")
     train(table, tmp_path / "cloze")
     run = Run.open(tmp_path / "cloze")
     text = ["我 吃 苹果 。", "我 买 苹果 。", "我 吃 苹果 电脑"]
