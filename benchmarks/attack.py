@@ -34,8 +34,6 @@ from sememekit.attack import (
     Document,
     Example,
     Victim,
-    build_goal,
-    build_search,
     read_attack_plan,
     read_examples,
     words_of,
@@ -113,7 +111,7 @@ def main() -> None:
         texts = made_up_texts(options.examples)
     words = words_of([Example(0, (text,), "0") for text in texts])
     known = list(dict.fromkeys([*words, *(f"w{number}" for number in range(15_000))]))
-    trained = load_classifier(options.run, device="cpu").probabilities if options.run else None
+    trained = load_classifier(options.run).probabilities if options.run else None
     model = out_of_reach(trained or untrained(known, options.hidden))
     table = substitutes(known)
     labels = [str(int(row.argmax())) for text in texts for row in model([text])]
@@ -137,7 +135,7 @@ def main() -> None:
     def engine(together: int, chosen: list[Example]) -> Outcome:
         victim = Victim(model, LABELS, name="lstm", batch_size=plan.attack.batch_size)
         settings = plan.attack.model_copy(update={"together": together})
-        attack = Attack(victim, build_goal(plan, LABELS), build_search(plan), [], table, settings)
+        attack = Attack(victim, plan.goal.build(LABELS), plan.search.build(), [], table, settings)
         results = list(attack.run(chosen))
         best = {result.index: round(result.best_score or 0.0, 6) for result in results}
         return Outcome(sum(result.queries for result in results), victim.calls, best)
@@ -147,9 +145,9 @@ def main() -> None:
         for example in chosen:
             generator = np.random.default_rng([plan.attack.seed, example.index])
             space = Space.open(Document.read(example.fields), table)
-            aim = build_goal(plan, LABELS).aim(LABELS.index(example.label), generator)
+            aim = plan.goal.build(LABELS).aim(LABELS.index(example.label), generator)
             start = float(aim.scores(model([example.fields[0]]))[0])
-            steps = build_search(plan).run(space, start, generator)
+            steps = plan.search.build().run(space, start, generator)
             highest, rows = start, next(steps)
             queries, calls = queries + 1, calls + 1
             while True:

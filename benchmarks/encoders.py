@@ -23,7 +23,7 @@ import torch
 from measuring import best_times
 
 from sememekit.data.prepared import PreparedData
-from sememekit.measure.scored import perplexity_metrics
+from sememekit.measure.perplexity import perplexity_metrics
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.tasks.language_model import LanguageModel

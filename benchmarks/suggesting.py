@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.commands._suggesting import vectors_at
+from sememekit.analysis.suggestions import vectors_at
 from sememekit.sememes.suggesting import KEPT, Scores, Suggester, sememes_by_word
 from sememekit.text.vectors import WordVectors
 

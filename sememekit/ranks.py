@@ -136,25 +136,15 @@ class Ranks:
         """
         if self.size == 1:
             return tensor
-        if tensor is not None and sizes is not None:
-            return self._joined(tensor, tuple(tensor.shape), sizes, dim, tensor.dtype, tensor.device)
-        shapes = self.all(None if tensor is None else (tuple(tensor.shape), tensor.dtype, str(tensor.device.type)))
-        known = [shape for shape in shapes if shape is not None]
-        if not known:
-            return None
-        (first, dtype, device), sizes = known[0], [shape[0][dim] if shape is not None else 0 for shape in shapes]
+        own = None if tensor is None else (tuple(tensor.shape), tensor.dtype, str(tensor.device.type))
+        if own is None or sizes is None:
+            shapes = self.all(own)
+            own = own or next((shape for shape in shapes if shape is not None), None)
+            if own is None:
+                return None
+            sizes = [shape[0][dim] if shape is not None else 0 for shape in shapes]
+        first, dtype, device = own
         place = tensor.device if tensor is not None else torch.device(device)
-        return self._joined(tensor, first, sizes, dim, dtype, place)
-
-    def _joined(
-        self,
-        tensor: Tensor | None,
-        first: tuple[int, ...],
-        sizes: Sequence[int],
-        dim: int,
-        dtype: torch.dtype,
-        place: torch.device,
-    ) -> Tensor:
         padded = torch.zeros((max(sizes), *first[:dim], *first[dim + 1 :]), dtype=dtype, device=place)
         if tensor is not None:
             padded[: tensor.shape[dim]] = tensor.movedim(dim, 0)
@@ -165,12 +155,8 @@ class Ranks:
 
     def rows_in_turn(self, rows: Tensor, bounds: Sequence[int]) -> Iterator[Tensor]:
         """On the first rank all rows of a table whose rows are divided among the ranks, block after block, on the CPU; on the
-        others nothing: they send theirs meanwhile.
-
-        Args:
-            rows: those of this rank.
-            bounds: (size + 1,) where the rows of each rank begin, and where the last ones end.
-        """
+        others nothing: they send theirs, ``rows``, meanwhile. ``bounds`` (size + 1,) say where the rows of each rank begin, and
+        where the last ones end."""
         step = max(1, _LARGE * 4 // max(1, rows[:1].numel()))
         for rank in range(self.size):
             for begin in range(bounds[rank], bounds[rank + 1], step):

@@ -14,7 +14,7 @@ from sememekit.decoders.base import Resources
 from sememekit.decoders.softmax import Softmax
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
-from sememekit.measure.scored import tallies
+from sememekit.measure.perplexity import tallies
 from sememekit.sememes import build_graph, open_lexicon
 from sememekit.text.vocabulary import Vocabulary
 
@@ -38,7 +38,7 @@ MODULES = (
     "text.maximum_matching",
     "text.segmenters",
     "text.vocabulary",
-    "training.averaging",
+    "training.optimizers",
 )
 
 

@@ -41,7 +41,8 @@ ROOMS = {
     "reports": 10,
     "jobs": 11,
     "notebook": 11,
-    "commands": 12,
+    "serve": 12,
+    "commands": 13,
 }
 """The table of docs/architecture.md, section "The rooms"."""
 

@@ -16,8 +16,7 @@ import torch
 
 from sememekit.attack import is_attack
 from sememekit.config import USUAL_VARIANTS, resources_folder
-from sememekit.config.recipe_files import Shelf
-from sememekit.config.recipes import list_recipes, load_recipe, recipes_folder
+from sememekit.config.recipes import Shelf, list_recipes, load_recipe, recipes_folder
 from sememekit.ranks import Ranks
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, read_plan

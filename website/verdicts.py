@@ -26,4 +26,4 @@ def table(paper: str) -> str:
     names = list(tomllib.loads((claims_folder() / f"{paper}.toml").read_text(encoding="utf-8"))["claim"])
     claims = judged(Path("nowhere"), names, False, RESULTS)
     cells = [(statement, claim.source, *rest) for claim in claims for statement, *rest in [row(claim)]]
-    return "\n".join(markdown_table((COLUMNS[0], "where", *COLUMNS[1:]), cells))
+    return markdown_table((COLUMNS[0], "where", *COLUMNS[1:]), cells)

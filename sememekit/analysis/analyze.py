@@ -18,7 +18,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally
 from sememekit.measure.rank import BLOCK_ROWS, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
 from sememekit.progress import OneStage, Progress, silent
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import declares
 from sememekit.tasks.scoring import PAIRS
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
@@ -66,7 +66,6 @@ class Case(Record):
         position: of the predicted word in the split.
         context: the sentence before and this one up to the word, or the last words.
         better, worse: of the run that gave it more probability and of the other.
-        gain: nats between the two.
     """
 
     position: int
@@ -120,7 +119,7 @@ class _Model:
 
 def analyze(
     run: Path | Run,
-    other: Path | None = None,
+    other: Path | Run | None = None,
     *,
     split: str = "test",
     data: Path | None = None,
@@ -129,8 +128,6 @@ def analyze(
     cases: int = 6,
     top: int = 4,
     seed: int = 1,
-    device: str = "auto",
-    which: Which = "best",
     progress: Progress = silent,
 ) -> Analysis:
     """Rank and divergence of a model's predictions, and the predictions in which two models differ most.
@@ -139,13 +136,10 @@ def analyze(
     into ``memory`` it is decomposed by blocks of rows (``measure.rank.TriangularFactor``), which takes memory for V x V
     numbers, however many rows there are. Where not even these fit, the rows are a sample drawn without replacement, the same
     for both runs. Of a model of headlines or dialogue the contexts are those of the words of all targets and of their ends.
-    Arguments as ``sememekit analyze --help``; the data are those of the first run unless given.
-
-    Raises:
-        ConfigError: the task predicts no words, or not even two contexts fit into ``memory``.
-        DataError: the data are absent, lack the split, or one of the runs has another vocabulary.
-    """
-    opened = [Run.open(one, which=which, device=device) for one in (run, *([] if other is None else [other]))]
+    Arguments as ``sememekit analyze --help``; the data are those of the first run unless given. Raises ConfigError: the task
+    predicts no words, or not even two contexts fit into ``memory``. Raises DataError: the data are absent, lack the split, or
+    one of the runs has another vocabulary."""
+    opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
     prepared = models[0].loaded.data(data)
     _check_vocabularies(opened)
@@ -220,8 +214,7 @@ def _analysis(
     thresholds = np.logspace(-12, 0, CURVE_POINTS)
     slot = model.loaded.plan.decoder
     return RunAnalysis(
-        run=str(model.loaded),
-        checkpoint=model.loaded.snapshot,
+        **model.loaded.of_run,
         decoder=type(model.task.decoder).__name__.lower() if slot is None else slot.name,
         perplexity=Tally(float(nats.sum()), len(nats)).perplexity,
         rank=spectrum.rank,

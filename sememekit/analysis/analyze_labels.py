@@ -2,9 +2,10 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.measure.intervals import wilson_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.training import autocast
@@ -48,7 +49,6 @@ class Moved(Record):
     Attributes:
         times: how often it stands in the examples that were looked into.
         effect: mean nats that the log-probability of the label falls by; above 0 it speaks for the label that was chosen.
-        size: mean absolute effect.
     """
 
     name: str
@@ -100,9 +100,7 @@ class LabelAnalysis(Record):
 
     Attributes:
         labels: names of the rows and columns of the confusion matrix.
-        examples: of the split.
         looked_into: examples in which words and sememes were taken away, drawn by ``seed``.
-        at_least: see ``AT_LEAST``.
     """
 
     split: str
@@ -130,30 +128,24 @@ class _Read:
 
 def analyze_labels(
     run: Path | Run,
-    other: Path | None = None,
+    other: Path | Run | None = None,
     *,
     split: str = "test",
     data: Path | None = None,
     contexts: int = 200,
     top: int = 12,
     seed: int = 1,
-    device: str = "auto",
-    which: Which = "best",
     progress: Progress = silent,
 ) -> LabelAnalysis:
     """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
 
-    The sample of ``contexts`` examples is drawn without replacement and the same for both runs. Arguments as
-    ``sememekit analyze --help``.
-
-    Raises:
-        ConfigError: a model that predicts no labels, or numbers below 1.
-        DataError: the data are absent, lack the split, have no labels, or one of the runs has another vocabulary.
-    """
+    The sample of ``contexts`` examples is drawn without replacement and the same for both runs. Arguments as ``sememekit
+    analyze --help``. Raises ConfigError: a model that predicts no labels, or numbers below 1. Raises DataError: the data are
+    absent, lack the split, have no labels, or one of the runs has another vocabulary."""
     if contexts < 1 or top < 1:
         raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
     chosen_runs = (run, *([] if other is None else [other]))
-    classifiers = [load_classifier(one, which=which, device=device, command="analyze") for one in chosen_runs]
+    classifiers = [load_classifier(one, command="analyze") for one in chosen_runs]
     prepared = classifiers[0].run.data(data)
     summary = prepared.signature.examples
     models = []
@@ -216,8 +208,7 @@ def _analysis(
     encoder = model.loaded.plan.encoder.name
     reads = reads_sememes(model.task)
     return LabelRun(
-        run=str(model.loaded),
-        checkpoint=model.loaded.snapshot,
+        **model.loaded.of_run,
         encoder=encoder,
         accuracy=accuracy_of(confusion, model.task.labels),
         by_sememes=_by_sememes(model.loaded, examples, right),
@@ -240,19 +231,25 @@ def _largest(effects: dict[str, list[float]], top: int) -> tuple[tuple[Moved, ..
     return tuple(sorted(found, key=lambda item: (-item.size, item.name))[:top]), len(effects) - len(often)
 
 
-def _group(name: str, right: npt.NDArray[np.bool_]) -> Group:
-    low, high = wilson_interval(int(right.sum()), len(right))
-    return Group(name=name, examples=len(right), accuracy=float(right.mean()), low=low, high=high)
+def _binned(
+    values: npt.NDArray[Any], begins: Sequence[float], name: Callable[[float, float | None], str], right: npt.NDArray[np.bool_]
+) -> tuple[Group, ...]:
+    """The examples by bins of their values; the last bin has no end, and empty ones are left out."""
+    groups = []
+    for begin, end in zip(begins, (*begins[1:], None), strict=True):
+        inside = right[(values >= begin) & (values < (math.inf if end is None else end))]
+        if len(inside):
+            low, high = wilson_interval(int(inside.sum()), len(inside))
+            found = Group(name=name(begin, end), examples=len(inside), accuracy=float(inside.mean()), low=low, high=high)
+            groups.append(found)
+    return tuple(groups)
 
 
 def _by_length(examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
-    lengths = examples.lengths().sum(1)
-    groups = []
-    for begin, end in zip(LENGTHS, (*LENGTHS[1:], None), strict=True):
-        inside = (lengths >= begin) & (lengths < (end or math.inf))
-        if inside.any():
-            groups.append(_group(f"{begin} words and more" if end is None else f"{begin} to {end - 1} words", right[inside]))
-    return tuple(groups)
+    def name(begin: float, end: float | None) -> str:
+        return f"{begin} words and more" if end is None else f"{begin} to {end - 1} words"
+
+    return _binned(examples.lengths().sum(1), LENGTHS, name, right)
 
 
 def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
@@ -263,14 +260,12 @@ def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -
     running = np.concatenate([[0], np.cumsum(has[np.asarray(examples.tokens, dtype=np.int64)])])
     ends = examples.offsets[:: examples.num_texts]
     shares = (running[ends[1:]] - running[ends[:-1]]) / np.maximum(np.diff(ends), 1)
-    groups = []
-    for begin, end in zip(SHARES, (*SHARES[1:], None), strict=True):
-        inside = (shares >= begin) & (shares < (end if end is not None else math.inf))
-        if inside.any():
-            between = "all" if end is None else f"{percent(begin, 0)} to under {percent(end, 0)} of the"
-            name = f"{between} words have sememes"
-            groups.append(_group(name, right[inside]))
-    return tuple(groups)
+
+    def name(begin: float, end: float | None) -> str:
+        between = "all" if end is None else f"{percent(begin, 0)} to under {percent(end, 0)} of the"
+        return f"{between} words have sememes"
+
+    return _binned(shares, SHARES, name, right)
 
 
 def _comparison(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> LabelComparison:

@@ -49,12 +49,9 @@ class ClustersReport(OfRun):
 def clusters(
     run: Path, *, words: Sequence[str] = (), top: int = 10, members: int = 15, save: Path | None = None, which: Which = "best"
 ) -> ClustersReport:
-    """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``.
-
-    Raises:
-        ConfigError: its decoder has no clusters, or another file is where they are saved.
-        DataError: a word that the model does not know.
-    """
+    """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``. Raises
+    ConfigError: its decoder has no clusters, or another file is where they are saved. Raises DataError: a word that the model
+    does not know."""
     loaded = Run.open(run, which=which, device="cpu")
     decoder = predictor(loaded.task, "clusters").decoder
     if not isinstance(decoder, Clustered):
@@ -88,8 +85,7 @@ def clusters(
 
     filled = sizes[sizes > 0]
     return ClustersReport(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         num_words=len(vocabulary),
         num_clusters=decoder.num_clusters,
         empty_clusters=decoder.num_clusters - len(filled),

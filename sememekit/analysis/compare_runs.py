@@ -1,6 +1,5 @@
 """``sememekit compare RUN RUN2``: language models or classifiers that were each trained with one or several seeds."""
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,17 +13,8 @@ from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.figures import percent
 from sememekit.files import typed
-from sememekit.measure.intervals import (
-    FEWEST_EXAMPLES,
-    RESAMPLES,
-    Estimate,
-    Interval,
-    combined,
-    from_draws,
-    rate_difference,
-    resampled_ratios,
-    seed_difference,
-)
+from sememekit.measure import intervals
+from sememekit.measure.intervals import Interval
 from sememekit.measure.sides import SCALES, Scale, at_equal_budget
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
@@ -40,7 +30,7 @@ Points = tuple[tuple[float, float, float], ...]
 """Validation of a run by epoch: updates and CPU seconds so far, and the figure."""
 Columns = Sequence[Sequence[int]]
 """The places of the runs of each side in the list of all."""
-_NOTHING: Final = Estimate(math.nan, math.nan, math.nan)
+_NOTHING: Final = Interval(value=None)
 
 
 class SideDifference(Record):
@@ -86,9 +76,6 @@ class Side(Record):
     """A model with one or several seeds.
 
     Attributes:
-        name: as it was typed.
-        runs: the folders.
-        seeds: of these runs.
         measures: in the order of the table.
         curves: validation of each run by epoch, as (updates, CPU seconds, figure).
     """
@@ -123,11 +110,8 @@ class RunsComparison(Record):
 
 
 def runs_of(side: str) -> list[Path]:
-    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote.
-
-    Raises:
-        CheckpointError: neither.
-    """
+    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote. Raises CheckpointError:
+    neither."""
     path = Path(side)
     if "," in side and not path.exists():
         return [run for part in side.split(",") for run in runs_of(part)]
@@ -155,7 +139,6 @@ def compare(
 
     Args:
         sides: two or more, each as ``runs_of`` takes it.
-        seed: of the draws.
         split, data, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them; no batch size for classifiers.
 
     Raises:
@@ -200,7 +183,7 @@ def compare(
         signature=of_text(texts[0].signature),
         unit=scoring.unit,
         units=scoring.num_units,
-        resamples=RESAMPLES,
+        resamples=intervals.RESAMPLES,
         remarks=tuple(_remarks(found, [[runs[index].folder for index in indices] for indices in columns])),
     )
 
@@ -223,21 +206,21 @@ def _tested(
     name: str, scale: Scale, values_UC: npt.NDArray[Any], counts_UC: npt.NDArray[Any], columns: Columns, seed: int = 0
 ) -> list[SideMeasure]:
     """The measure of each side on the text, from the sums of C runs over its U units."""
-    inner, draws = resampled_ratios(values_UC, counts_UC, seed=seed)
+    inner, draws = intervals.resampled_ratios(values_UC, counts_UC, seed=seed)
     means = [draws[:, list(side)].mean(axis=1) for side in columns]
     sides = [[float(inner[index]) for index in side] for side in columns]
     differences: list[SideDifference | None] = [None]
     for own, drawn, side in zip(sides[1:], means[1:], columns[1:], strict=True):
-        seeds = seed_difference(sides[0], own)
-        units = from_draws(statistics.fmean(own) - statistics.fmean(sides[0]), drawn - means[0])
+        seeds = intervals.seed_difference(sides[0], own)
+        units = intervals.from_draws(statistics.fmean(own) - statistics.fmean(sides[0]), drawn - means[0])
         if scale.figure == "accuracy":
             units = _of_hits(values_UC, columns[0], side, units)
-        both = scale.shown(combined(units, seeds))
+        both = scale.shown(intervals.combined(units, seeds))
         differences.append(SideDifference(sentences=scale.shown(units), seeds=scale.shown(seeds), both=both))
     return [_measure(name, scale, None, own, one) for own, one in zip(sides, differences, strict=True)]
 
 
-def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int], drawn: Estimate) -> Estimate:
+def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int], drawn: Interval) -> Interval:
     """The interval over examples, where ``hits`` (n, c) say which run labels which example rightly.
 
     Draws say nothing where two sides label all but a few examples alike. Two single runs have Newcombe's interval instead, and
@@ -245,12 +228,10 @@ def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int]
     """
     if len(first) == len(second) == 1:
         every = np.ones(len(hits))
-        found = rate_difference((hits[:, second[0]], every), (hits[:, first[0]], every))
-        assert found.low is not None
-        assert found.high is not None
-        return Estimate(drawn.value, found.low, found.high)
+        found = intervals.rate_difference((hits[:, second[0]], every), (hits[:, first[0]], every))
+        return Interval(value=drawn.value, low=found.low, high=found.high)
     apart = np.count_nonzero(hits[:, list(second)].mean(axis=1) - hits[:, list(first)].mean(axis=1))
-    return drawn if apart >= FEWEST_EXAMPLES else Estimate(drawn.value, math.nan, math.nan)
+    return drawn if apart >= intervals.FEWEST_EXAMPLES else Interval(value=drawn.value)
 
 
 def _at_equal_budget(name: str, scale: Scale, curves: Sequence[Points], columns: Columns, place: int) -> list[SideMeasure]:
@@ -259,7 +240,7 @@ def _at_equal_budget(name: str, scale: Scale, curves: Sequence[Points], columns:
     budget, (first, *others) = at_equal_budget(sides, scale.higher)
     found = [_measure(name, scale, budget, first or [], None)]
     for own in others:
-        seeds = scale.shown(seed_difference(first, own) if first and own else _NOTHING)
+        seeds = scale.shown(intervals.seed_difference(first, own) if first and own else _NOTHING)
         found.append(_measure(name, scale, budget, own or [], SideDifference(sentences=None, seeds=seeds, both=None)))
     return found
 

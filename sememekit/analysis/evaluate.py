@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, SerializeAsAny, SerializerFunctionWrapHa
 
 from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
 from sememekit.analysis.scored_runs import check_comparable, label_signature, of_text, perplexity_signature
-from sememekit.analysis.written_texts import Score, Scores, write_texts_file
+from sememekit.analysis.written_texts import Scores, scores_of, write_texts_file
 from sememekit.config import Record
 from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
@@ -17,9 +17,8 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.classes import Accuracy
-from sememekit.measure.intervals import Estimate, interval
-from sememekit.measure.rouge import METRICS, rouge
-from sememekit.measure.scored import tallies
+from sememekit.measure.perplexity import tallies
+from sememekit.measure.rouge import TextScores, rouge
 from sememekit.measure.sides import SCALES
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
@@ -108,9 +107,9 @@ def evaluate(
     *,
     split: str = "test",
     data: Path | None = None,
-    device: str = "auto",
+    device: str | None = None,
     dtype: str | None = None,
-    which: Which = "best",
+    which: Which | None = None,
     overrides: Sequence[str] = (),
     texts: Path | None = None,
     progress: Progress = silent,
@@ -120,7 +119,6 @@ def evaluate(
     Args:
         overrides: of a model that writes texts, ``task.search.KEY=VALUE`` over what the run and the rules of the data set say.
         texts: of such a model, the file to write its texts to, a JSON object a line: source, texts, references.
-        run, split, data, device, dtype, which, progress: as ``evaluate_ppl`` takes them.
 
     Raises:
         ConfigError: an override of something else, another file where the texts go, or one of both for another task.
@@ -212,23 +210,16 @@ def _scores(
     if task.scored_with == "bleu":
         settings = BleuSettings(top=min(BleuSettings().top, search.num_best))
         bleu = dialogue_bleu([best or [""] for best in written], references, settings)
-        named = [
-            (f"bleu{order}_{side}", value)
-            for side in ("precision", "recall")
-            for order, value in enumerate(getattr(bleu, side), 1)
-        ]
-        yield _signed("bleu", bleu.signature, place, search, named)
+        yield _signed("bleu", bleu, place, search, {name: f"bleu{name[-1]}_{name[:-1]}" for name in bleu.values})
         return
     firsts = [best[0] if best else "" for best in written]
     for preset, kind in rouge_settings(data):
-        report = rouge(firsts, references, kind)
-        named = [(name, getattr(report, name)) for name in METRICS]
-        yield _signed(preset, report.signature, place, search, named)
+        yield _signed(preset, rouge(firsts, references, kind), place, search)
 
 
-def _signed(preset: str, signature: str, place: str, search: BeamSettings, named: Sequence[tuple[str, Estimate]]) -> Scores:
-    values = tuple(Score(name=name, **interval(item).model_dump()) for name, item in named)
-    return Scores(preset=preset, signature=f"{signature}|{place}|{describe_search(search)}|search:{SEARCH}", values=values)
+def _signed(preset: str, report: TextScores, place: str, search: BeamSettings, names: Mapping[str, str] = {}) -> Scores:
+    signature = f"{report.signature}|{place}|{describe_search(search)}|search:{SEARCH}"
+    return scores_of(preset, report, names).model_copy(update={"signature": signature})
 
 
 class SeedsFigure(Record):
@@ -243,8 +234,6 @@ class SeedsReport(Record):
     """Report of ``evaluate-ppl`` or ``eval`` on a folder that ``train --seeds`` wrote.
 
     Attributes:
-        run: the folder.
-        seeds: as the folders of its runs are numbered.
         figures: by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
             writes; and what any other task names.
         signature: that all of them have, without what a cache or dynamic evaluation adds where each was tuned by itself; None
@@ -264,7 +253,6 @@ def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | Metri
     """The figures of each seed of a model, with mean and standard deviation; the runs are opened one after the other.
 
     Args:
-        folder: with the runs ``seed-N``.
         read: what is asked of each, such as ``partial(evaluate_ppl, split="valid", batch_size=1)`` or ``evaluate``.
 
     Raises:

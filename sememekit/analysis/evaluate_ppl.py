@@ -12,7 +12,7 @@ from sememekit.analysis.word_groups import WordKind, kinds_of, reads_graph
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import Perplexity, Tally, perplexity_of
-from sememekit.measure.intervals import RESAMPLES, Interval, interval, ratio_difference_intervals
+from sememekit.measure.intervals import RESAMPLES, Interval, ratio_difference_intervals
 from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport
 from sememekit.runs.run import OfRun, Run, Which
@@ -89,15 +89,11 @@ def evaluate_ppl(
 
     ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
     senses (Table 3), where words without annotation have a row of their own, by their count in the training text, or by sememes
-    among words of like counts. ``batch_size`` None is that of the training, or
-    1 for an ``adaptation``: a cache, dynamic evaluation, or both, which learn from the text. The run stays as it is; dynamic
-    evaluation keeps statistics of gradients in its folder. Other arguments as ``sememekit evaluate-ppl --help``.
-
-    Raises:
-        ConfigError: the task predicts no words, or ``by`` is given and there is no graph.
-        DataError: the data are absent, lack the split, or have another vocabulary.
-        GraphError: the graph is of another vocabulary.
-    """
+    among words of like counts. ``batch_size`` None is that of the training, or 1 for an ``adaptation``: a cache, dynamic
+    evaluation, or both, which learn from the text. The run stays as it is; dynamic evaluation keeps statistics of gradients in
+    its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by``
+    is given and there is no graph. Raises DataError: the data are absent, lack the split, or have another vocabulary. Raises
+    GraphError: the graph is of another vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = loaded.graph if graph is None else given_graph(graph, loaded)
@@ -126,8 +122,7 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
         groups[kind.grouping] = (*groups.get(kind.grouping, ()), row)
     return PerplexityReport(
         **dict(perplexity_of(total, *((size.characters, size.bytes) if lengths is None else ()))),
-        run=str(loaded.path),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         split=split,
         data=str(data.folder),
         size_of=data.signature.size_of,
@@ -170,7 +165,6 @@ class ComparedWords(Record):
 
     Attributes:
         grouping: "all", "senses", "sememes" or "change".
-        tokens: predictions of them.
         share: of all predictions, 0 to 1.
         perplexities: of each model; None where no target is of this kind.
         changes: of each model but the first, against the first.
@@ -211,7 +205,6 @@ class OverlayComparison(PerplexityComparison):
     """Report of ``evaluate-ppl --overlay``: the run as it was trained, then with the changes.
 
     Attributes:
-        changes: the senses that differ.
         sememe_counts: sememe that was added -> how often the words that had it before occur in the text that the vocabulary was
             counted in.
     """
@@ -240,17 +233,9 @@ def compare_ppl(
 ) -> PerplexityComparison:
     """Perplexities of several models on one text, and by how much each differs from the first.
 
-    Words are grouped by one graph for all: the given one, otherwise that of the runs, of which some may have none.
-
-    Args:
-        runs: two or more.
-        seed: of the bootstrap.
-        split, by, data, graph, batch_size, adaptation, progress: as ``evaluate_ppl`` takes them.
-
-    Raises:
-        ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped.
-        CheckpointError, DataError, GraphError: as ``evaluate_ppl``.
-    """
+    Words are grouped by one graph for all: the given one, otherwise that of the runs, of which some may have none. Raises
+    ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped. Raises
+    CheckpointError, DataError, GraphError: as ``evaluate_ppl``."""
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
     text = TextReading(split, data, batch_size, adaptation)
@@ -282,7 +267,6 @@ def evaluate_overlay(
 
     Args:
         overlay: a file that ``lookup --change`` wrote.
-        seed: of the bootstrap.
         split, by, data, graph, batch_size, progress: as ``evaluate_ppl`` takes them; the graph for ``by`` is that before.
 
     Raises:
@@ -339,7 +323,7 @@ def _side_by_side(
                 tokens=tallies[0].count,
                 share=tallies[0].count / total,
                 perplexities=tuple(perplexities),
-                changes=tuple(_change(first, other, interval(next(estimates))) for other in others),
+                changes=tuple(_change(first, other, next(estimates)) for other in others),
                 of_which=of_which,
             )
         )

@@ -44,7 +44,6 @@ class NewWordsReport(Record):
     """The fair comparison of a run with what it became: every row gives the same tokens a probability.
 
     Attributes:
-        run, data, split: what was measured.
         words, tokens, new_tokens: new words, predicted tokens, and those that are new words.
         rows: ``run`` with equal shares of ``<unk>`` for the new words, with shares by counts where the file of words has them,
             and by their characters; then each further run.
@@ -74,7 +73,6 @@ def compare_extended(
     divided equally, by counts, or by a character model of the run's words.
 
     Args:
-        run: before.
         extended: runs after, the first one extended from ``run``; a run that was trained with the words may stand behind it.
         data: prepared with the words of the first of them: ``preprocess --vocabulary RUN2``.
 

@@ -11,7 +11,7 @@ from sememekit.corpora.examples.labelled import opened
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.run import OfRun, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.text.reading import FaultCounter
 
 _LINES_AT_ONCE = 1024
@@ -73,8 +73,6 @@ class Predictions:
             yield LabelPrediction(line=row.line, label=labels[int(values.argmax())], probabilities=of_label)
 
 
-def predict(
-    run: Path, file: Path | None = None, *, errors: str = "strict", which: Which = "best", device: str = "auto"
-) -> Predictions:
+def predict(run: Path | Run, file: Path | None = None, *, errors: str = "strict") -> Predictions:
     """Labels of the texts of a file or of stdin; arguments as ``sememekit predict --help``, errors as ``load_classifier``."""
-    return Predictions(load_classifier(run, which=which, device=device), file, errors)
+    return Predictions(load_classifier(run), file, errors)

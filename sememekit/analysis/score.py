@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.runs.stream_nats import stream_nats, with_context
 from sememekit.runs.uncut import cuts, refuse_unknown, segmenter_of_raw, warn_uncut
 from sememekit.runs.writing import Writer, words_read
@@ -72,32 +72,20 @@ class _Line(NamedTuple):
 
 
 def score(
-    run: Path | Run,
-    lines: Iterable[str],
-    *,
-    carry: bool = False,
-    segment: bool | None = None,
-    device: str = "auto",
-    which: Which = "best",
-    name: str = "line",
+    run: Path | Run, lines: Iterable[str], *, carry: bool = False, segment: bool | None = None, name: str = "line"
 ) -> Iterator[ScoredToken]:
     """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
 
     A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
-    word of a line from: its nats are None. Words are read in the form of the data (lower case, half width, a word for
-    numbers). Where ``segment`` is None, raw Chinese is cut as the data were, if anything cut these. Empty lines give no rows
-    and are counted. With ``carry`` the state goes on from line to line: the nats add up to those of ``evaluate-ppl
-    --batch-size 1``. Messages call a line ``name``. A RunWarning tells of the first source of a pair that has more words than
-    the model reads, and of Chinese without blanks that is cut, or read as one ``<unk>``. Other arguments as ``sememekit score
-    --help``.
-
-    Raises:
-        ConfigError: the task predicts no words.
-        DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is no pair where one is wanted, or a segmenter
-            that is not that of the run.
-    """
-    loaded = Run.open(run, which=which, device=device)
+    word of a line from: its nats are None. Words are read in the form of the data (lower case, half width, a word for numbers).
+    Where ``segment`` is None, raw Chinese is cut as the data were, if anything cut these. Empty lines give no rows and are
+    counted. With ``carry`` the state goes on from line to line: the nats add up to those of ``evaluate-ppl --batch-size 1``.
+    Messages call a line ``name``. A RunWarning tells of the first source of a pair that has more words than the model reads,
+    and of Chinese without blanks that is cut, or read as one ``<unk>``. Other arguments as ``sememekit score --help``. Raises
+    ConfigError: the task predicts no words. Raises DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is
+    no pair where one is wanted, or a segmenter that is not that of the run."""
+    loaded = Run.open(run)
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
@@ -123,13 +111,12 @@ def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **option
     """The same words scored by the run as it was trained, and with the changes of an overlay, side by side.
 
     Args:
-        run, lines, options: as ``score`` takes them.
         overlay: a file that ``lookup --change`` wrote.
 
     Raises:
         ConfigError, DataError, GraphError: as ``score``, or the overlay does not fit the run.
     """
-    before = Run.open(run, which=options.get("which", "best"), device=options.get("device", "auto"))
+    before = Run.open(run)
     after = before.with_overlay(overlay).load()
     first, second = tee(lines)
     rows = zip(score(before, first, **options), score(after, second, **options), strict=True)
@@ -211,9 +198,7 @@ def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[Sc
         read = [*ids.tolist(), *words[:-1]]
         told = told or warn_uncut(_unknown([*source, *target], read, vocabulary), _how_to_cut(writer.run))
         nats = task.teacher_forced(ids, words).nats.tolist()
-        tokens = [*target, vocabulary.token(task.end)]
-        for position, (token, index, value) in enumerate(zip(tokens, words, nats, strict=True), start=1):
-            yield _row(number, position, token, vocabulary.token(index), value)
+        yield from _rows(vocabulary, _Line(number, [*target, vocabulary.token(task.end)], words), nats)
 
 
 def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
@@ -242,8 +227,5 @@ def _rows(vocabulary: Vocabulary, line: _Line, nats: list[float]) -> Iterator[Sc
     values: list[float | None] = [None] * (len(line.ids) - len(nats))
     values.extend(nats)
     for position, (token, index, value) in enumerate(zip(line.tokens, line.ids, values, strict=True), start=1):
-        yield _row(line.number, position, token, vocabulary.token(index), value)
-
-
-def _row(sentence: int, position: int, token: str, read_as: str, nats: float | None) -> ScoredToken:
-    return ScoredToken(sentence=sentence, position=position, token=token, read_as=read_as, nats=nats)
+        read_as = vocabulary.token(index)
+        yield ScoredToken(sentence=line.number, position=position, token=token, read_as=read_as, nats=value)

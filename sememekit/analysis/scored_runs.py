@@ -163,7 +163,6 @@ class RunText:
     Attributes:
         scoring: how the task reads it; with a cache or dynamic evaluation, how these do.
         num_predictions: the tokens of the text; once it is scored, the predictions.
-        sums, adaptation: of the scored text.
     """
 
     sums: TextSums
@@ -220,10 +219,6 @@ def open_texts(
     """A text as several runs read it; nothing is scored yet.
 
     Args:
-        runs: one or more.
-        text: the same for all.
-        command: for messages.
-        figures: that the command has.
         grouped: whether words are going to be grouped.
 
     Raises:
@@ -249,14 +244,8 @@ _OPTIONS: Final = {"columns": "--batch-size", "dtype": "--dtype"}
 
 
 def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
-    """Refuse two runs whose figures are not of the same text by the same rule.
-
-    Args:
-        first, other: folder and signature with dtype.
-
-    Raises:
-        ConfigError: naming all that differs, and for columns and dtype the option that makes them agree.
-    """
+    """Refuse two runs whose figures are not of the same text by the same rule. Raises ConfigError: naming all that differs, and
+    for columns and dtype the option that makes them agree."""
     sides = [dict(part.split(":", 1) for part in signature.split("|")) for _, signature in (first, other)]
     names = [name for name in {**sides[0], **sides[1]} if sides[0].get(name) != sides[1].get(name)]
     if not names:

@@ -18,10 +18,10 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.figures import percent
 from sememekit.files import opening
-from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import Interval, ratio_difference_interval, ratio_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.text.marks import split_marks, with_marks
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import FaultCounter, read_named
@@ -69,7 +69,7 @@ class WordCounts:
 
     def scores(self, seed: int = 0) -> SegmentationScores:
         gold, given, right = int(self.gold.sum()), int(self.given.sum()), int(self.right.sum())
-        found = interval(ratio_interval(2 * self.right, self.gold + self.given, seed=seed))
+        found = ratio_interval(2 * self.right, self.gold + self.given, seed=seed)
         new = None if self.new is None else int(self.new.sum())
         return SegmentationScores(
             sentences=len(self.gold),
@@ -110,7 +110,7 @@ def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection
 def f1_difference(first: WordCounts, second: WordCounts, seed: int = 0) -> Interval:
     """F1 of the first minus that of the second on the same sentences, with the 95% interval of a paired bootstrap."""
     sides = [(2 * counts.right, counts.gold + counts.given) for counts in (first, second)]
-    return interval(ratio_difference_interval(*sides, seed=seed))
+    return ratio_difference_interval(*sides, seed=seed)
 
 
 def spans(words: Words) -> list[tuple[int, int]]:
@@ -177,8 +177,6 @@ def evaluate_segmentation(
     lexicon: str | None = None,
     decoding: Decoding = "viterbi",
     marks: Marks = "found",
-    device: str = "auto",
-    which: Which = "best",
     seed: int = 0,
     errors: str = "strict",
     progress: Progress = silent,
@@ -190,13 +188,10 @@ def evaluate_segmentation(
     rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
 
     With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks, each of
-    these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018.
-
-    Raises:
-        ConfigError: the run is no lattice model, or one of whole words.
-        DataError: the gold file cannot be read or has no words.
-    """
-    reader = open_reader(run, "eval --segmentation", device=device, which=which)
+    these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018. Raises
+    ConfigError: the run is no lattice model, or one of whole words. Raises DataError: the gold file cannot be read or has no
+    words."""
+    reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
         how = reader.run.signature.segmenter
         raise ConfigError(
@@ -228,8 +223,7 @@ def evaluate_segmentation(
     if marks == "given":
         ways = {name: [*map(with_marks, raw, sentences)] for name, sentences in ways.items()}
     return SegmentationReport(
-        run=str(run),
-        checkpoint=reader.run.snapshot,
+        **reader.run.of_run,
         gold=str(gold),
         decoding=decoding,
         marks=marks,

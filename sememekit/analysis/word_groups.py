@@ -50,11 +50,8 @@ def reads_graph(by: str) -> bool:
 
 
 def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None) -> list[WordKind]:
-    """The kinds of words of each grouping in this order, the same for all runs.
-
-    Raises:
-        ConfigError: there is no such grouping, or it sorts words by training counts, and those of the runs differ.
-        GraphError: one needs a graph, and there is none.
+    """The kinds of words of each grouping in this order, the same for all runs. Raises ConfigError: there is no such grouping,
+    or it sorts words by training counts, and those of the runs differ. Raises GraphError: one needs a graph, and there is none.
     """
     counts = runs[0].train_counts if by else np.zeros(0, dtype=np.int64)
     for one in by:
@@ -79,7 +76,6 @@ def word_kinds(by: str, trained: npt.NDArray[np.int64], graph: SememeGraph | Non
     bands, since words with more sememes are rarer, and a model may help them for that.
 
     Args:
-        by: the grouping.
         trained: (V,) counts of the words in the training text.
         graph: the sememes of the words; None is enough where ``reads_graph`` says so.
     """

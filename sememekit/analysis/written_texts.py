@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,9 +12,9 @@ from sememekit.config import Record, nearest
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import TEXTS, opening, write_output
-from sememekit.measure.bleu import BleuReport, BleuSettings, dialogue_bleu
-from sememekit.measure.intervals import Interval, interval, ratio_difference_interval
-from sememekit.measure.rouge import METRICS, PRESETS, PRESETS_OF_DATASETS, RougeReport, rouge
+from sememekit.measure.bleu import BleuSettings, dialogue_bleu
+from sememekit.measure.intervals import Interval, ratio_difference_interval
+from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, TextScores, rouge
 
 SCORED_BY: Final = (*PRESETS, "bleu")
 """Settings by which texts are scored for a comparison."""
@@ -46,6 +46,12 @@ class Scores(Record):
     values: tuple[Score, ...]
 
 
+def scores_of(preset: str, report: TextScores, names: Mapping[str, str] = {}) -> Scores:
+    """The scores of texts as a record; ``names`` are other names of metrics."""
+    values = (Score(name=names.get(name, name), **item.model_dump()) for name, item in report.values.items())
+    return Scores(preset=preset, signature=report.signature, values=tuple(values))
+
+
 class TextsDifference(Record):
     """The first texts minus the second, of one metric, and whether the interval excludes zero (None without one)."""
 
@@ -57,12 +63,7 @@ class TextsDifference(Record):
 
 
 class ComparisonReport(Record):
-    """Report of ``compare`` on two files of texts: by metric, the first minus the second.
-
-    Attributes:
-        by: how texts were scored.
-        examples: sources that both have.
-    """
+    """Report of ``compare`` on two files of texts: by metric, the first minus the second."""
 
     first: str
     second: str
@@ -96,16 +97,12 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
     """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
 
     BLEU reads as many texts an example as both systems wrote, for its precision is a mean over them, and later ones are worse.
-
-    Raises:
-        ConfigError: ``by`` is none of ``SCORED_BY``.
-        DataError: a file that cannot be read, or files of other sources or references, with the line.
-    """
+    Raises ConfigError: ``by`` is none of ``SCORED_BY``. Raises DataError: a file that cannot be read, or files of other sources
+    or references, with the line."""
     if by not in SCORED_BY:
         raise ConfigError(f"--by {by!r}{nearest(by, SCORED_BY)}: allowed are {', '.join(SCORED_BY)}")
     sides = [read_texts_file(first), read_texts_file(second)]
     check_same_sources(sides[0], sides[1], first, second)
-    reports: list[BleuReport | RougeReport]
     if by == "bleu":
         num_best = min(max(map(len, side.texts), default=1) for side in sides)
         settings = BleuSettings(top=min(BleuSettings().top, max(1, num_best)))
@@ -116,7 +113,7 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
     for name in reports[0].per_example:
         columns = [report.per_example[name] for report in reports]
         one, two = (float(column.mean()) for column in columns)
-        difference = interval(ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed))
+        difference = ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed)
         apart = difference.leaves_zero_out
         rows.append(TextsDifference(name=name, first=one, second=two, difference=difference, excludes_zero=apart))
     return ComparisonReport(
@@ -223,9 +220,5 @@ def baseline(
     references = [list(pair.references) for pair in pairs]
     if texts is not None:
         write_texts_file(texts, [" ".join(pair.source) for pair in pairs], [[lead] for lead in leads], references)
-    scores = []
-    for name in names:
-        report = rouge(leads, references, PRESETS[name])
-        values = (Score(name=metric, **interval(getattr(report, metric)).model_dump()) for metric in METRICS)
-        scores.append(Scores(preset=name, signature=report.signature, values=tuple(values)))
-    return BaselineReport(data=str(data), split=split, lead=chosen, examples=len(pairs), scores=tuple(scores))
+    scores = tuple(scores_of(name, rouge(leads, references, PRESETS[name])) for name in names)
+    return BaselineReport(data=str(data), split=split, lead=chosen, examples=len(pairs), scores=scores)

@@ -127,13 +127,10 @@ class EmbeddingCandidates(Candidates):
             block = asked[begin : begin + _WORDS_AT_ONCE]
             distances = squared_distances(matrix[[vectors.row_of[word] for word in block]], targets)
             for word, row in zip(block, distances, strict=True):
-                found[word] = self._nearest(word, row, names)
+                near = np.flatnonzero(row < self.settings.delta)
+                order = near[np.argsort(row[near], kind="stable")][: self.settings.most + 1]
+                found[word] = self.usable(word, (names[index] for index in order), self.settings.most)
         return found
-
-    def _nearest(self, word: str, distances: NDArray[np.float64], names: list[str]) -> tuple[str, ...]:
-        near = np.flatnonzero(distances < self.settings.delta)
-        order = near[np.argsort(distances[near], kind="stable")]
-        return self.usable(word, (names[index] for index in order[: self.settings.most + 1]), self.settings.most)
 
 
 def squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

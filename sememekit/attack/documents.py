@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sememekit.errors import DataError
 from sememekit.text.scripts import UNSPACED_RANGES
@@ -25,8 +25,7 @@ LONGEST_RUN: Final = 6
 _RUN: Final = re.compile(rf"[{UNSPACED_RANGES}]{{{LONGEST_RUN + 1},}}")
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """One word of a text: which field it is in, and from where to where."""
 
     field: int

@@ -15,10 +15,12 @@ again, each of its two texts alone and uncounted: where it does not hold, it is 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +60,6 @@ class Attack:
     ('failed', 2)
 
     Attributes:
-        table: substitutes by word.
         cut: cuts texts without blanks between their words; None for white space and marks.
         reads: fields -> characters of each that the victim reads; None where it reads all. Words behind are not part of it.
     """
@@ -240,8 +241,7 @@ class _Active:
         return None
 
 
-@dataclass(frozen=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     queries: int
     best_score: float
     reason: str = ""
@@ -325,20 +325,18 @@ class _Run:
     def _count(self, keys: list[bytes], allowed: NDArray[np.bool_]) -> tuple[list[int], int]:
         """Which rows must be asked, and how many rows from the front are answered at all under the budget; counts them."""
         settings = self._attack.settings
-        fresh: list[int] = []
-        seen: set[bytes] = set()
+        fresh: dict[bytes, int] = {}
         for index, key in enumerate(keys):
             if not allowed[index]:
                 continue
-            new = key not in self._memory and key not in seen
+            new = key not in self._memory and key not in fresh
             if new or settings.counting == "every":
                 if settings.query_budget and self._queries >= settings.query_budget:
-                    return fresh, index
+                    return list(fresh.values()), index
                 self._queries += 1
             if new:
-                fresh.append(index)
-                seen.add(key)
-        return fresh, len(keys)
+                fresh[key] = index
+        return list(fresh.values()), len(keys)
 
     @staticmethod
     def _pick(won: NDArray[np.int64], rows: Rows, scores: NDArray[np.float64]) -> int:
@@ -373,13 +371,9 @@ def words_of(examples: Iterable[Example], cut: Cutter | None = None) -> list[str
     Args:
         cut: see ``Document.read``; an example that it cannot be used on ends in an error of its own later on.
     """
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for example in examples:
-        try:
-            words = Document.read(example.fields, cut).words
-        except DataError:
-            continue
-        for word in words:
-            for form in {word.text, word.text.lower()}:
-                counts[form] = counts.get(form, 0) + 1
+        with suppress(DataError):
+            for word in Document.read(example.fields, cut).words:
+                counts.update({word.text, word.text.lower()})
     return sorted(counts, key=lambda word: (-counts[word], word))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,7 @@ from sememekit import config
 from sememekit.errors import ConfigError
 
 
-@dataclass(frozen=True)
-class Aim:
+class Aim(NamedTuple):
     """The goal for one example: the number of its true label, and of the ``target`` label, None for any other."""
 
     label: int

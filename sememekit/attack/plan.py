@@ -1,15 +1,14 @@
 """The plan of an attack: goal, search, candidates, constraints, and how it is run, out of a recipe and flags."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, SerializeAsAny
 
-from sememekit.attack.candidates import CANDIDATES, Candidates
+from sememekit.attack.candidates import CANDIDATES
 from sememekit.attack.constraints import CONSTRAINTS, PRESETS, Constraint
-from sememekit.attack.goals import Goal
 from sememekit.attack.resources import AttackResources
-from sememekit.attack.searches import SEARCHES, Search
+from sememekit.attack.searches import SEARCHES
 from sememekit.config import USUAL_VARIANTS, Claim, Seed, Settings, load_variant, nearest, read_settings
 from sememekit.config.tables import ATTACK_SLOTS
 from sememekit.errors import ConfigError
@@ -51,10 +50,20 @@ class RunningSettings(Settings):
 
 
 class Part(Settings):
-    """A chosen variant and its settings."""
+    """A chosen variant of a ``kind`` of part, and its settings."""
 
+    kind: str
     name: str
     settings: SerializeAsAny[Settings]
+
+    @property
+    def variant(self) -> Any:
+        """Its class."""
+        return load_variant(self.kind, self.name, _VARIANTS[self.kind])
+
+    def build(self, given: Any = None) -> Any:
+        """The part itself: a goal is given the labels, a search nothing, candidates and constraints ``AttackResources``."""
+        return self.variant(self.settings) if given is None else self.variant(self.settings, given)
 
 
 class AttackPlan(Settings):
@@ -83,6 +92,8 @@ PARTS = {
     for slot, variants in (("goal", GOALS), ("search", SEARCHES), ("candidates", CANDIDATES))
 }
 """Slot -> its variants, and the usual one."""
+_VARIANTS: Mapping[str, Mapping[str, str]] = {**{slot: names for slot, (names, _) in PARTS.items()}, "constraint": CONSTRAINTS}
+"""Kind of a part -> its variants."""
 _TABLES = ("claim", *ATTACK_SLOTS)
 """The tables of an attack's recipe."""
 
@@ -104,8 +115,8 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
         given = dict(table.get(slot) or {})
         name = given.pop("name", usual)
         if not isinstance(name, str):
-            raise ConfigError(f"{where} [{slot}]: name is one of {_list(list(variants))}, given {name!r}")
-        parts[slot] = _part(slot, name, given, variants, f"{where} [{slot}] of {slot} {name!r}", slot)
+            raise ConfigError(f"{where} [{slot}]: name is one of {_list(variants)}, given {name!r}")
+        parts[slot] = _part(slot, name, given, f"{where} [{slot}] of {slot} {name!r}", slot)
     running = read_settings(RunningSettings, table.get("attack") or {}, f"{where} [attack]")
     wanted: dict[str, Any] = {name: {} for name in PRESETS[running.constraints]} | dict(table.get("constraints") or {})
     by_sememes = parts["candidates"].name == "sememe"
@@ -123,9 +134,7 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
             raise ConfigError(
                 f"{where}: [constraints] holds tables such as [constraints.share], given {name} = {wanted[name]!r}"
             )
-        constraints.append(
-            _part("constraint", name, wanted[name], CONSTRAINTS, f"{where} [constraints.{name}]", f"constraints.{name}")
-        )
+        constraints.append(_part("constraint", name, wanted[name], f"{where} [constraints.{name}]", f"constraints.{name}"))
     claim = table.get("claim")
     return AttackPlan(
         claim=None if claim is None else read_settings(Claim, claim, f"{where} [claim]"),
@@ -135,44 +144,21 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
     )
 
 
-def _part(kind: str, name: str, given: Mapping[str, Any], variants: Mapping[str, str], where: str, slot: str) -> Part:
-    variant = load_variant(kind, name, variants)
-    return Part(name=name, settings=read_settings(variant.Settings, given, where, slot))
+def _part(kind: str, name: str, given: Mapping[str, Any], where: str, slot: str) -> Part:
+    variant = load_variant(kind, name, _VARIANTS[kind])
+    return Part(kind=kind, name=name, settings=read_settings(variant.Settings, given, where, slot))
 
 
-def _list(names: Sequence[str]) -> str:
+def _list(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
 def check_parts(plan: AttackPlan, *, language_model: bool) -> None:
-    """Raise ConfigError where candidates or constraints lack what they need, before anything is opened.
-
-    Args:
-        language_model: whether there is one (``--lm``).
-    """
-    for kind, parts, variants in (
-        ("candidates", (plan.candidates,), CANDIDATES),
-        ("constraint", plan.constraints, CONSTRAINTS),
-    ):
-        for part in parts:
-            load_variant(kind, part.name, variants).check_settings(part.settings, language_model=language_model)
-
-
-def build_goal(plan: AttackPlan, labels: Sequence[str]) -> Goal:
-    """The goal of a plan for a victim with these labels."""
-    return load_variant("goal", plan.goal.name, GOALS)(plan.goal.settings, labels)
-
-
-def build_search(plan: AttackPlan) -> Search:
-    """The search of a plan."""
-    return load_variant("search", plan.search.name, SEARCHES)(plan.search.settings)
-
-
-def build_candidates(plan: AttackPlan, resources: AttackResources) -> Candidates:
-    """The candidates of a plan."""
-    return load_variant("candidates", plan.candidates.name, CANDIDATES)(plan.candidates.settings, resources)
+    """Raise ConfigError where candidates or constraints lack what they need, before anything is opened."""
+    for part in (plan.candidates, *plan.constraints):
+        part.variant.check_settings(part.settings, language_model=language_model)
 
 
 def build_constraints(plan: AttackPlan, resources: AttackResources) -> list[Constraint]:
     """The constraints of a plan, in the order in which they apply."""
-    return [load_variant("constraint", part.name, CONSTRAINTS)(part.settings, resources) for part in plan.constraints]
+    return [part.build(resources) for part in plan.constraints]

@@ -280,9 +280,9 @@ class Genetic(Search):
 
 
 def softmax(values: Scores) -> Scores:
-    """exp(values), divided by its sum."""
-    powers = np.exp(values - values.max())
-    return powers / powers.sum()
+    """exp(values), divided by its sum over the last axis."""
+    powers = np.exp(values - values.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 @final

@@ -44,7 +44,6 @@ class Victim:
     are rounded to ``DECIMALS``, so that the rest of the batch decides nothing where it moves the numbers by much less.
 
     Args:
-        predict: texts -> probabilities.
         labels: C names, in the order of the columns.
         batch_size: texts in one call at most; of texts longer than ``LENGTH`` characters so many fewer.
         words: the words that the classifier knows, most frequent first, where it tells.

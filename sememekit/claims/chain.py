@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -101,15 +101,17 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
     """The trials of a claim at small size: both arms with every seed; an arm that claims share is one trial for all.
 
     Args:
-        file: the file of the claim.
-        claim: a claim with a small protocol.
-        out: the folder of data, runs and results.
-        root: the folder of corpora and lexicons, ``{root}`` in the file.
+        file, claim: a claim with a small protocol, and its file.
+        out, root: the folders of results, and of corpora and lexicons, ``{root}`` in the file.
         seeds: how many seeds; as the claim says for 0.
         tiny: a tenth of the text, one epoch, tiny layers: tries the chain, and shows nothing else.
     """
-    trials = _names(file, claim, seeds, tiny)
-    return [_trial(file, arm, seed, names, out, root, tiny) for arm, seed, names in trials]
+    trials = []
+    for arm, seed, (name, run) in _names(file, claim, seeds, tiny):
+        steps, typed = (_steps(file, arm, seed, (name, run), *at, tiny) for at in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))
+        shown, places = tuple(step.shell() for step in typed), (root, out / "runs" / run, out / "results" / f"{name}.json")
+        trials.append(Trial(name, arm, seed, tiny, steps, shown, *places))
+    return trials
 
 
 def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool = False) -> list[str]:
@@ -164,12 +166,6 @@ def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[t
         for seed in range(1, count + 1)
         for arm, run in arms
     ]
-
-
-def _trial(file: ClaimFile, arm: str, seed: int, names: tuple[str, str], out: Path, root: Path, tiny: bool) -> Trial:
-    steps, typed = (_steps(file, arm, seed, names, *places, tiny) for places in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))
-    shown, (name, run) = tuple(step.shell() for step in typed), names
-    return Trial(name, arm, seed, tiny, steps, shown, root, out / "runs" / run, out / "results" / f"{name}.json")
 
 
 def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
@@ -314,14 +310,12 @@ TURNS: Final = 3
 
 def shell_script(trials: Sequence[Trial], timings: Sequence[Timing] = ()) -> str:
     """All steps of the trials as a shell script, each once; then the turns in which the updates of both models are timed."""
-    lines = dict.fromkeys(step.shell() for trial in trials for step in trial.steps)
-    return "\n".join(["set -e", *lines, *(line for timing in timings for line in _turns(timing))]) + "\n"
-
-
-def _turns(timing: Timing) -> Iterator[str]:
-    place = timing.result.parents[1] / timing.name
-    yield "# the time of an update: cpu_seconds over step in metrics.jsonl, the least of each model"
-    yield f"for turn in {' '.join(str(turn + 1) for turn in range(TURNS))}; do"
-    for arm, words in zip(timing.arms, timing.trains, strict=True):
-        yield f"  {shlex.join(['sememekit', *words, '--out', str(place / arm)])}-$turn"
-    yield "done"
+    lines = ["set -e", *dict.fromkeys(step.shell() for trial in trials for step in trial.steps)]
+    for timing in timings:
+        place = timing.result.parents[1] / timing.name
+        lines.append("# the time of an update: cpu_seconds over step in metrics.jsonl, the least of each model")
+        lines.append(f"for turn in {' '.join(str(turn + 1) for turn in range(TURNS))}; do")
+        for arm, words in zip(timing.arms, timing.trains, strict=True):
+            lines.append(f"  {shlex.join(['sememekit', *words, '--out', str(place / arm)])}-$turn")
+        lines.append("done")
+    return "\n".join(lines) + "\n"

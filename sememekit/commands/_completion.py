@@ -93,17 +93,15 @@ def complete_source(incomplete: str) -> list[str]:
     name, mark, path = incomplete.partition(":")
     if not mark:
         return _beginning(incomplete, [each if each in _WITHOUT_PATH else f"{each}:" for each in _names("lexicon format")])
-    folder = Path(path) if path.endswith("/") else Path(path).parent
-    found = folder.expanduser().iterdir() if folder.expanduser().is_dir() else ()
-    shown = [f"{name}:{folder / each.name}{'/' if each.is_dir() else ''}" for each in found]
-    return _beginning(f"{name}:{Path(path)}" if path and not path.endswith("/") else incomplete, sorted(shown))
+    return [f"{name}:{each}" for each in complete_path(path)]
 
 
 def complete_path(incomplete: str) -> list[str]:
     """Files and folders; for options that take URLs, too."""
+    typed = incomplete if incomplete.endswith("/") or not incomplete else str(Path(incomplete))
     folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
     found = folder.expanduser().iterdir() if folder.expanduser().is_dir() else ()
-    return _beginning(incomplete, sorted(f"{folder / each.name}{'/' if each.is_dir() else ''}" for each in found))
+    return _beginning(typed, sorted(f"{folder / each.name}{'/' if each.is_dir() else ''}" for each in found))
 
 
 def complete_slot(incomplete: str) -> list[str]:
@@ -156,9 +154,10 @@ def _chosen(ctx: typer.Context, slot: str) -> str:
     from sememekit.commands._typed_table import typed_table
     from sememekit.config import USUAL_VARIANTS
 
-    variants = [each for each in USUAL_VARIANTS if each in ctx.params]
-    given = {**ctx.params, "overrides": [each for each in ctx.params.get("overrides") or () if "=" in each]}
-    return str(typed_table(given, {}, variants).get(slot, {}).get("name", USUAL_VARIANTS[slot]))
+    overrides = [each for each in ctx.params.get("overrides") or () if "=" in each]
+    variants = {each: ctx.params.get(each) for each in USUAL_VARIANTS}
+    table = typed_table(ctx.params.get("recipe"), overrides, variants, {})
+    return str(table.get(slot, {}).get("name", USUAL_VARIANTS[slot]))
 
 
 def _of_table(incomplete: str, table: Any) -> list[str]:

@@ -6,7 +6,7 @@ An option whose type ends in ``IfGiven`` is None unless it is typed: for command
 from collections.abc import Collection, Mapping
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -21,11 +21,6 @@ from sememekit.commands._completion import (
 from sememekit.config import LARGEST_SEED
 from sememekit.config.tables import USUAL_VARIANTS
 from sememekit.errors import ConfigError
-
-if TYPE_CHECKING:
-    from sememekit.config import Settings
-
-S = TypeVar("S", bound="Settings")
 
 LEXICON = "FORMAT:PATH"
 """What stands for a lexicon in the help."""
@@ -96,7 +91,7 @@ Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a fil
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
 Mean = Annotated[str, _MEAN]
 MeanIfGiven = Annotated[str | None, _MEAN]
-Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, for a paper.", metavar="FILE.{png,svg}")]
+Figure = Annotated[Path | None, option("--figure", "Also write the chart alone, for a paper.", metavar="FILE.{png,svg,pdf}")]
 Html = Annotated[Path | None, option("--html", "Also write an HTML page (one file, no network).")]
 
 Errors = Annotated[ErrorPolicy, _ERRORS]
@@ -202,12 +197,6 @@ def refuse(options: Mapping[str, Any], reason: str) -> None:
     for name, value in options.items():
         if value is not None and value is not False:
             raise ConfigError(f"--{name}: {reason}")
-
-
-def read_options(kind: type[S], options: Mapping[str, Any]) -> S:
-    """Settings out of the ``locals()`` of a command, by name; what was not typed keeps its default."""
-    typed = {name: options[name] for name in kind.model_fields if options.get(name) is not None}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in typed.items()})
 
 
 def example(*lines: str) -> str:

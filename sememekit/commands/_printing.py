@@ -35,10 +35,10 @@ def shown(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def say(*values: object, sep: str = " ", end: str = "\n") -> None:
+def say(*values: object, sep: str = " ", end: str = "\n", flush: bool = False) -> None:
     """A line of results on stdout: as it is for a file or a pipe, with controls shown where a terminal would obey them."""
     line = sep.join(map(str, values))
-    print(shown(line) if sys.stdout.isatty() else line, end=end)
+    print(shown(line) if sys.stdout.isatty() else line, end=end, flush=flush)
 
 
 def result_console() -> Console:
@@ -177,10 +177,7 @@ def remark_faults(report: dict[str, Any], quiet: bool) -> None:
     if too_long:
         remark(f"left out: {too_long:,} sentences above --max-length", quiet)
     if marked := faults.pop("end_marks", 0):
-        remark(
-            f"marks of ends of sentences, such as <eos>, taken off {marked:,} lines, as ends are read anyway",
-            quiet,
-        )
+        remark(f"marks of ends of sentences, such as <eos>, taken off {marked:,} lines, as ends are read anyway", quiet)
     long_lines = faults.pop("long_lines", 0)
     if long_lines:
         remark(f"lines above 1 MiB, read in pieces: {long_lines:,}", quiet)

@@ -38,20 +38,24 @@ _PANELS: Final = {
     "Data and lexicon": "preprocess segment lookup build-sememe-graph",
     "Train": "train extend sweep recipes settings cluster-update",
     "Measure": "evaluate-ppl eval score compare reproduce",
-    "Use and look inside": "predict generate tag explain analyze clusters report",
-    "Share": "push pull card",
+    "Use and look inside": "serve predict generate tag explain analyze clusters report",
+    "Share": "push pull",
     "Attack": "attack",
 }
 PANELS: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 """Every subcommand, and the panel of the help page that it stands in; ``commands/NAME.py`` has it, with ``_`` for ``-``."""
 
-FORMER_NAMES: Final = {"baseline": ("eval", "--baseline", "lead"), "evaluate-explanations": ("eval", "--explanations")}
+FORMER_NAMES: Final = {
+    "baseline": ("eval", "--baseline", "lead"),
+    "evaluate-explanations": ("eval", "--explanations"),
+    "card": ("push", "--card", "-"),
+}
 """Earlier subcommands -> what they are now: they run, and no list has them."""
 
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "extend", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict"}
     | {"generate", "recipes validate", "compare", "explain", "tag", "analyze", "clusters"}
-    | {"push", "pull", "card"}
+    | {"push", "pull", "serve"}
 )
 """Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
 

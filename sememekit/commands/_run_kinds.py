@@ -17,17 +17,11 @@ _SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--inpu
 
 
 def choose(
-    command: str,
-    run: Run,
-    takers: Mapping[Any, Sequence[Any]],
-    options: Mapping[str, Any],
-    instead: str = "leave it out",
+    command: str, run: Run, takers: Mapping[Any, Sequence[Any]], options: Mapping[str, Any], instead: str = "leave it out"
 ) -> tuple[Kind, dict[str, Any]]:
     """Return the kind of a run that a command asks it as, and the options of that kind; no weights are read.
 
     Args:
-        command: its name.
-        run: the run.
         takers: for each kind the functions that are asked, whose arguments by name alone are its options, and names of further
             options. The first kind that the run has is taken; of a run that has none, the last, which says what it needs.
         options: those of the command by name; None and False were not typed. ``progress`` is left out where nothing takes it.

@@ -1,4 +1,4 @@
-"""What ``train`` shows while it trains: a line an epoch, and on a terminal a bar from its first second with the time left."""
+"""What ``train`` shows while it trains: a line an epoch, and the place, on a terminal as a bar, else as a line now and then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 from sememekit.commands._printing import remark
 from sememekit.figures import format_value, percent
@@ -17,55 +18,43 @@ if TYPE_CHECKING:
     from sememekit.jobs.train import Position
 
 
+LINE_EVERY: Final = 30.0
+"""Seconds between two lines where there is no bar."""
+
+
 class TimeLeft:
     """The seconds that a run still takes if no rule ends it before the last epoch of its schedule.
 
         left = TimeLeft()
         left.at(Position(epoch=1, batch=50, num_batches=100, epochs=10))
 
-    The mean time of a batch, and that from the last batch of an epoch to the first of the next (validation, checkpoint), are
-    those of this call; until an epoch is over the latter counts as nothing.
+    The mean time of a batch is that of this call, from its first step on, with what was between two epochs (validation,
+    checkpoint).
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now, self._before = now, now()
-        self._last: Position | None = None
-        self._batches = self._training = self._between = 0.0
-        self._gaps = 0
+        self._now, self._begin = now, now()
+        self._first: int | None = None
 
     def at(self, place: Position) -> float | None:
         """Take in where the run is now; None while nothing is known of its speed."""
-        now, last = self._now(), self._last
-        if last is not None:
-            passed = now - self._before
-            if place.epoch == last.epoch and place.batch > last.batch:
-                self._batches += place.batch - last.batch
-                self._training += passed
-            elif place.epoch > last.epoch:
-                self._between += passed
-                self._gaps += 1
-        self._last, self._before = place, now
-        if not self._batches or not place.num_batches:
+        if not place.num_batches:
+            self._begin = self._now()
             return None
-        batches = place.num_batches - place.batch + (place.epochs - place.epoch) * place.num_batches
-        gap = self._between / self._gaps if self._gaps else 0.0
-        return batches * self._training / self._batches + (place.epochs - place.epoch + 1) * gap
-
-
-def clock(seconds: float) -> str:
-    """Hours, minutes and seconds, as "1:02:03"."""
-    minutes, second = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
+        done = (place.epoch - 1) * place.num_batches + place.batch
+        self._first = done - 1 if self._first is None else self._first
+        return (place.epochs * place.num_batches - done) * (self._now() - self._begin) / max(1, done - self._first)
 
 
 class TrainingBars:
     """Call it with the reports of a trainer; ``at`` with where it is after each step.
 
-    Without ``progress`` there is no bar; without ``say`` there are no lines.
+    Without ``progress`` there is no bar, but a line every ``line_every`` seconds; without ``say`` there are no lines.
     """
 
-    def __init__(self, progress: Progress | None, say: Callable[[str], None] | None) -> None:
+    def __init__(self, progress: Progress | None, say: Callable[[str], None] | None, line_every: float = LINE_EVERY) -> None:
         self._progress, self._say, self._left = progress, say, TimeLeft()
+        self._line_every, self._said = line_every, time.monotonic()
         self._bar: TaskID | None = None
         self._seconds: float | None = None
         self._state = "getting ready"
@@ -77,6 +66,9 @@ class TrainingBars:
         seconds = self._left.at(place)
         self._seconds = self._seconds if seconds is None else seconds
         if self._progress is None or self._bar is None:
+            if self._say is not None and place.batch and time.monotonic() - self._said >= self._line_every:
+                where = f"epoch {place.epoch}, batch {place.batch:,} of {place.num_batches:,}"
+                self._line(self._say, where, self._state if self._state != "getting ready" else "", self._told())
             return
         if self._state == "getting ready" and place.num_batches:
             self._state = ""
@@ -95,67 +87,64 @@ class TrainingBars:
         if self._say is None:
             return
         match report:
-            case StepReport() if self._progress is not None and self._bar is not None:
+            case StepReport():
                 self._state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
+                if self._progress is None or self._bar is None:
+                    return
                 state = self._state if report.batch < report.num_batches else f"{self._state}; validating"
                 self._progress.update(self._bar, completed=report.batch, total=report.num_batches, state=state)
             case EpochReport():
                 told = "" if report.finished else self._told()
-                self._say("; ".join(filter(None, (epoch_line(report), told))))
+                self._line(self._say, epoch_line(report), told)
             case ChangeReport():
-                self._say(change_line(report))
+                self._line(self._say, change_line(report))
             case _:
                 pass  # the subcommand reports a stop, with what to type next
 
+    def _line(self, say: Callable[[str], None], *parts: str) -> None:
+        say("; ".join(filter(None, parts)))
+        self._said = time.monotonic()
+
     def _told(self) -> str:
-        return "" if self._seconds is None else f"at most {clock(self._seconds)} left"
+        return "" if self._seconds is None else f"at most {timedelta(seconds=round(self._seconds))} left"
 
 
 @contextmanager
-def training_progress(quiet: bool) -> Iterator[TrainingBars]:
+def training_progress(quiet: bool, verbose: bool = False) -> Iterator[TrainingBars]:
     """A bar for the epoch at hand, where stderr is a terminal, and a line for each that is done.
 
-    The bar is there before torch is imported, and moves with every step that ``at`` is told.
+    A log file has a line every ``LINE_EVERY`` seconds as well; with ``verbose`` there is a line for each step, and no bar. The
+    bar is there before torch is imported, and moves with every step that ``at`` is told.
     """
     if quiet:
         yield TrainingBars(None, None)
         return
-    if not sys.stderr.isatty():  # a log file: lines alone
-        yield TrainingBars(None, lambda line: remark(line, quiet=False))
+    if verbose or not sys.stderr.isatty():  # a log file: lines alone
+        yield TrainingBars(None, lambda line: remark(line, quiet=False), 0.0 if verbose else LINE_EVERY)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (
-        TextColumn("{task.fields[epoch]}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[state]}"),
-        TextColumn("{task.fields[left]}"),
-    )
+    epoch, state, left = (TextColumn(f"{{task.fields[{name}]}}") for name in ("epoch", "state", "left"))
+    columns = epoch, BarColumn(bar_width=24), state, left
     with Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as progress:
         yield TrainingBars(progress, progress.console.print)
 
 
 def epoch_line(report: Any) -> str:
     """One finished epoch in one line."""
-    # How many nats and tokens a split has in all is the same in every line, or follows from what is shown.
-    figures = {name: value for name, value in report.valid.items() if name not in ("nats", "tokens", "examples")}
     valid = ", ".join(
         f"{name} {percent(value, 2)}" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
-        for name, value in figures.items()
+        for name, value in report.valid.items()
+        if name not in ("nats", "tokens", "examples")  # the same in every line, or known from what is shown
     )
     per, units = ("", "examples") if "accuracy" in report.valid else ("/token", "tokens")
     estimate = " (estimated from sampled words)" if report.estimated else ""
-    parts = [
-        f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{per}{estimate}, valid {valid}",
-        f"{report.tokens_per_second:,.0f} {units} a second",
-        "of averaged weights" if report.averaged else "",
-        "best so far" if report.best else "",
-        "rate cut" if report.rate_cut else "",
-        "averaging begins" if report.averaging_begins else "",
-        report.finished,
-    ]
-    return "; ".join(filter(None, parts))
+    line = f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{per}{estimate}, valid {valid}; "
+    line += f"{report.tokens_per_second:,.0f} {units} a second"
+    told = {"of averaged weights": report.averaged, "best so far": report.best, "rate cut": report.rate_cut}
+    told |= {"averaging begins": report.averaging_begins, report.finished: report.finished}
+    return "; ".join([line, *(text for text, holds in told.items() if holds)])
 
 
 def change_line(report: Any) -> str:

@@ -11,41 +11,39 @@ HUGGING_FACE = "hf"
 
 
 def typed_table(
-    options: Mapping[str, Any],
-    places: Mapping[str, tuple[str, ...]],
-    variants: Sequence[str],
+    recipe: str | None,
+    overrides: Sequence[str] | None,
+    variants: Mapping[str, str | None],
+    values: Mapping[str, Any],
     below: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The recipe, then the options that name variants, then those that name things, then each ``--set``.
 
     Args:
-        options: the ``locals()`` of a command, None for what was not typed: of it ``recipe``, ``overrides``, the slots of
-            ``variants`` and the options of ``places`` are read.
-        places: option -> the slot and the keys below it where its value goes.
-        variants: slots whose option names a variant; another name than the recipe's replaces the table of the slot whole. A
-            variant that ``overrides`` choose is chosen before any key is set. ``--encoder
-            hf:PATH`` is the encoder hf with its path.
+        recipe, overrides: as they were typed.
+        variants: slot -> the variant that was typed, or None; another name than the recipe's replaces the table of the slot
+            whole. A variant that ``overrides`` choose is chosen before any key is set. ``--encoder hf:PATH`` is the encoder hf
+            with its path.
+        values: "slot.key" -> what was typed, or None.
         below: a table that lies under the recipe.
     """
     from sememekit.config import apply_overrides, check_table, choose_variant, load_recipe, merge_tables, named_variants
 
-    recipe, overrides = options.get("recipe"), options.get("overrides") or ()
     table = load_recipe(recipe) if recipe is not None else {}
     check_table(table, str(recipe))
     if below is not None:
         table = merge_tables(below, table)
-    named = {slot: options[slot] for slot in variants if options.get(slot) is not None}
-    kind, _, folder = str(named.get("encoder", "")).partition(":")
+    named = {slot: name for slot, name in variants.items() if name is not None}
+    kind, _, folder = named.get("encoder", "").partition(":")
     if kind == HUGGING_FACE:
         named["encoder"] = kind
-    for slot, name in {**named, **named_variants(overrides)}.items():
+        values = {"encoder.path": folder or None, **values}
+    for slot, name in {**named, **named_variants(overrides or ())}.items():
         table = choose_variant(table, slot, name)
-    if kind == HUGGING_FACE and folder:
-        table = _with(table, ("encoder", "path"), folder)
-    for option, path in places.items():
-        if options.get(option) is not None:
-            table = _with(table, path, options[option])
-    return apply_overrides(table, overrides)
+    for path, value in values.items():
+        if value is not None:
+            table = _with(table, path.split("."), value)
+    return apply_overrides(table, overrides or ())
 
 
 def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
@@ -58,16 +56,12 @@ def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
     return {**table, key: str(value) if isinstance(value, Path) else value}
 
 
-def refuse_foreign_options(options: Mapping[str, Any], places: Mapping[str, tuple[str, ...]], table: Mapping[str, Any]) -> None:
-    """Raise ConfigError for an option whose value the chosen variant has no key for; arguments as of :func:`typed_table`."""
+def check_vectors(vectors: Path | None, table: Mapping[str, Any]) -> None:
+    """Raise ConfigError where ``--vectors`` was typed and the chosen task has no key for it."""
     from sememekit.runs.plan import VARIANTS, variant
 
-    for option, (slot, key) in places.items():
-        if options.get(option) is None or slot not in VARIANTS:
-            continue
-        known, _, usual = VARIANTS[slot]
-        name = str(table.get(slot, {}).get("name", usual))
-        if key in variant(slot, name).Settings.model_fields:
-            continue
-        takers = [other for other in known if key in variant(slot, other).Settings.model_fields]
-        raise ConfigError(f"--{option} is for --{slot} {' or '.join(takers)}, and this is {slot} {name!r}; leave it out")
+    known, _, default = VARIANTS["task"]
+    takers = [task for task in known if "vectors" in variant("task", task).Settings.model_fields]
+    name = str(table.get("task", {}).get("name", default))
+    if vectors is not None and "vectors" not in variant("task", name).Settings.model_fields:
+        raise ConfigError(f"--vectors is for --task {' or '.join(takers)}, and this is task {name!r}; leave it out")

@@ -23,7 +23,7 @@ def command(
     split: Split = "test",
     data: EvaluationData = None,
     contexts: Annotated[
-        int | None, option("--contexts", "Sample N contexts (default: all) or examples (200).", min=2, metavar="N")
+        int | None, option("--contexts", "Contexts to sample (default: all), or examples (200).", min=2)
     ] = None,
     memory: Annotated[float | None, option("--memory", "Memory for the matrix (GiB).", min=0.0, show_default="2")] = None,
     cases: Annotated[int | None, option("--cases", "Cases shown where each run does better.", min=1, show_default="6")] = None,
@@ -45,7 +45,9 @@ def command(
     loaded = load_run(run, which=which, device=device)
     takers: dict[str, list[Any]] = {"labels": [ANALYZERS["labels"]], "words": [ANALYZERS["words"], "figure"]}
     with progress_bars(quiet) as show:
-        _, typed = choose("analyze", loaded, takers, {**locals(), "progress": show})
+        options: dict[str, Any] = {"split": split, "data": data, "contexts": contexts, "memory": memory, "cases": cases}
+        options |= {"top": top, "seed": seed, "figure": figure, "progress": show}
+        _, typed = choose("analyze", loaded, takers, options)
         typed.pop("figure", None)
         shown = loaded.analyze(other, **typed)
     give_out(shown, out, figure, json=json, quiet=quiet)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,24 +35,6 @@ FORMER = {
     "--batch-size": "attack.batch_size",
 }
 """What is typed as an option and is a setting."""
-
-VARIANTS = ("goal", "search", "candidates")
-PLACES = {
-    "constraints": ("attack", "constraints"),
-    "opposites": ("constraints", "opposites", "files"),
-    "paraphrases": ("constraints", "paraphrases", "files"),
-    "segmenter": ("attack", "segmenter"),
-    "lexicon": ("attack", "lexicon"),
-    "seed": ("attack", "seed"),
-}
-"""Where the value of an option goes in the table of an attack."""
-
-CANDIDATE_PLACES = {
-    "sources": ("sememe", "sources", ("constraints", "part_of_speech", "sources")),
-    "lemmas": ("sememe", "lemmas", ("constraints", "part_of_speech", "lemmas")),
-    "vectors": ("embedding", "path", ("constraints", "similarity", "path")),
-}
-"""Option -> the candidates that take it, under which key; with other candidates it is for a constraint."""
 
 
 def command(
@@ -162,7 +144,20 @@ def command(
         fail_usage("name a VICTIM and --data FILE, or --resume an attack in --out, or --compare two")
     from sememekit.jobs.attack import attack
 
-    table = _table(locals())
+    named = {"goal": goal, "search": search, "candidates": candidates}
+    values: dict[str, Any] = {
+        "attack.constraints": constraints,
+        "attack.segmenter": segmenter,
+        "attack.lexicon": lexicon,
+        "attack.seed": seed,
+    }
+    values |= {"constraints.opposites.files": opposites, "constraints.paraphrases.files": paraphrases}
+    of_candidates = {
+        ("sememe", "sources", "part_of_speech.sources"): sources,
+        ("sememe", "lemmas", "part_of_speech.lemmas"): lemmas,
+        ("embedding", "path", "similarity.path"): vectors,
+    }
+    table = _table(recipe, overrides, named, values, of_candidates, out if resume else None)
     printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
     with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
         report = attack(
@@ -190,19 +185,27 @@ def command(
     hint(f"next: open {out}/report.html, or rate its successes blind in {out}/ratings.html; then --ratings FILE", quiet)
 
 
-def _table(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed as the table of an attack; what some candidates take goes to a constraint with others."""
+def _table(
+    recipe: str | None,
+    overrides: Sequence[str] | None,
+    named: Mapping[str, str | None],
+    values: Mapping[str, Any],
+    of_candidates: Mapping[tuple[str, str, str], Any],
+    resumed: Path | None = None,
+) -> dict[str, Any]:
+    """What was typed as the table of an attack. ``of_candidates``: what some candidates take, under which key, and with other
+    candidates a constraint."""
     from sememekit.attack.folder import AttackFolder
     from sememekit.config import USUAL_VARIANTS
 
-    stored = AttackFolder.open(options["out"]).identity["plan"] if options["resume"] else {}
-    typed = typed_table(options, PLACES, VARIANTS)
+    stored = AttackFolder.open(resumed).identity["plan"] if resumed is not None else {}
+    typed = typed_table(recipe, overrides, named, values)
     chosen = {"name": USUAL_VARIANTS["candidates"], **stored.get("candidates", {}), **typed.get("candidates", {})}["name"]
-    places = {
-        name: ("candidates", key) if chosen == candidates else constraint
-        for name, (candidates, key, constraint) in CANDIDATE_PLACES.items()
+    more = {
+        f"candidates.{key}" if chosen == candidates else f"constraints.{constraint}": value
+        for (candidates, key, constraint), value in of_candidates.items()
     }
-    return typed_table(options, {**PLACES, **places}, VARIANTS)
+    return typed_table(recipe, overrides, named, {**values, **more})
 
 
 def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, fail_usage, option
 from sememekit.commands._printing import hint, print_fields, print_json, remark
-from sememekit.commands._suggesting import suggest_for
 from sememekit.figures import percent
 from sememekit.files import typed
 
@@ -60,6 +59,7 @@ def command(
         yes_download=yes_download,
     )
     if unannotated is not None and report.statistics.words_without_annotation:
+        from sememekit.analysis.suggestions import suggest_for
         from sememekit.sememes.suggesting import write_suggestions
 
         write_suggestions(unannotated, suggest_for(data, sources, side))

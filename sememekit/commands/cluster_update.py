@@ -74,24 +74,19 @@ def command(
             quiet,
         )
     if result.objective_fell:
-        remark(f"warning: {_told_of_fall(run, result, out)}", quiet)
+        numbers = f"from {result.objective_before:.4f} to {result.objective_after:.4f} bits"
+        kept = f"{run} has them now: train it on and compare with the perplexity before; --out NEW_RUN keeps the old ones"
+        if out is not None:
+            kept = f"{run} is as it was: go on with it, or compare both after training {out} on"
+        exact = "; without --running-passes the mean is exact" if result.statistics == "running" else ""
+        worse = f"the new clusters are worse by Eq. (7) on the training text, which fell {numbers}"
+        remark(f"warning: {worse}; {kept}{exact}", quiet)
     again = typed("sememekit", "train", "--out", result.written, "--resume")
     if result.stopped:
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)
     if not epochs:
         hint(f"next: {again} --set schedule.epochs=N, to train on", quiet)
-
-
-def _told_of_fall(run: Path, result: ClusterUpdateReport, out: Path | None) -> str:
-    numbers = f"from {result.objective_before:.4f} to {result.objective_after:.4f} bits"
-    kept = (
-        f"{run} is as it was: go on with it, or compare both after training {out} on"
-        if out is not None
-        else f"{run} has them now: train it on and compare with the perplexity before; --out NEW_RUN keeps the old ones"
-    )
-    exact = "; without --running-passes the mean is exact" if result.statistics == "running" else ""
-    return f"the new clusters are worse by Eq. (7) on the training text, which fell {numbers}; {kept}{exact}"
 
 
 def _print_update(run: Path, result: ClusterUpdateReport) -> None:

@@ -7,21 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import (
-    BatchSize,
-    Device,
-    Dtype,
-    EvaluationData,
-    Figure,
-    Json,
-    Quiet,
-    Seed,
-    Split,
-    Which,
-    fail_usage,
-    option,
-    others_typed,
-)
+from sememekit.commands import _options as shared
+from sememekit.commands._options import fail_usage, option, others_typed
 from sememekit.commands._printing import print_json, remark
 from sememekit.commands._printing import show as show_parts
 from sememekit.commands._progress import progress_bars
@@ -41,18 +28,18 @@ def command(
     first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Differences are from this one.")],
     others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="What is compared with it, of the same kind.")],
     by: Annotated[str | None, option("--by", "Of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
-    split: Split = "test",
-    data: EvaluationData = None,
-    batch_size: BatchSize = None,
-    which: Which = "best",
+    split: shared.Split = "test",
+    data: shared.EvaluationData = None,
+    batch_size: shared.BatchSize = None,
+    which: shared.Which = "best",
     csv: Annotated[Path | None, option("--csv", "Also write the table as CSV, with all digits.")] = None,
     latex: Annotated[Path | None, option("--latex", "Also write the table for LaTeX (package booktabs).")] = None,
-    figure: Figure = None,
-    seed: Seed = 0,
-    device: Device = "auto",
-    dtype: Dtype = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    figure: shared.Figure = None,
+    seed: shared.Seed = 0,
+    device: shared.Device = "auto",
+    dtype: shared.Dtype = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Compare language models or classifiers, or the texts of two systems, with paired 95 % intervals.
 

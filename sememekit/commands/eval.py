@@ -73,6 +73,7 @@ def command(
     RUN may be a folder that train --seeds wrote: then the metrics of each seed, with mean and standard deviation.
     """
     from sememekit.reports.metrics import parts
+    from sememekit.runs.run import Run as LoadedRun
 
     report: Any
     if baseline is not None:
@@ -92,7 +93,7 @@ def command(
         check_outputs(html, figure)
         chosen = given(split=split, tops=tops, mean=mean, data=data, contexts=contexts, seed=seed)
         with progress_bars(quiet) as show:
-            report = evaluate_explanations(run, device=device, which=which, progress=show, **chosen)
+            report = evaluate_explanations(LoadedRun.open(run, which=which, device=device), progress=show, **chosen)
         give_out(Shown(report, VIEWS), html, figure, json=json, quiet=quiet)
         return
     refuse(own, "only together with --explanations")
@@ -110,29 +111,27 @@ def command(
             report = evaluate_seeds(run, partial(evaluate, **usual))
         print_json(report) if json else show_parts(parts(report))
         return
-    from sememekit.runs.run import Run as LoadedRun
-
     loaded = LoadedRun.open(run, which=which, device=device, dtype=dtype)
-    _, typed = choose("eval", loaded, _TAKERS, locals())
+    of_gold = {"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}
+    options = {"overrides": overrides, "texts": texts, "senses": senses, "method": method, "sources": sources}
+    _, typed = choose("eval", loaded, _TAKERS, {**options, "segmentation": segmentation, **of_gold})
     usual = given(split=split, data=data, dtype=dtype)
     refuse({"source": sources, "method": method} if senses is None else {}, "only together with --senses GOLD")
-    of_gold = {"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}
     refuse(of_gold if segmentation is None else {}, "only together with --segmentation GOLD")
     with progress_bars(quiet or json) as show:
-        options: dict[str, Any] = {"progress": show, "which": which, "device": device}
         if senses is not None:
             from sememekit.analysis.senses.evaluation import evaluate_senses
 
             refuse(usual, "eval --senses reads GOLD alone; leave this out")
-            report = evaluate_senses(loaded, senses, **given(method=method, sources=sources), **options)
+            report = evaluate_senses(loaded, senses, **given(method=method, sources=sources), progress=show)
         elif segmentation is not None:
             from sememekit.analysis.segmentation import evaluate_segmentation
 
             refuse(usual, "eval --segmentation GOLD reads the text of GOLD as it is; leave this out")
             chosen = given(words=words, lexicon=lexicon, marks=marks, decoding=decode)
-            report = evaluate_segmentation(loaded, segmentation, **chosen, **options)
+            report = evaluate_segmentation(loaded, segmentation, **chosen, progress=show)
         else:
-            report = evaluate(loaded, **typed, **usual, **options)
+            report = evaluate(loaded, **typed, **usual, progress=show)
     print_json(report) if json else show_parts(parts(report))
     if getattr(report, "cut_sources", 0):
         from sememekit.runs.writing import told_of_cut, words_read

@@ -9,25 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from sememekit.analysis.groupings import Grouping
+from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_setting
-from sememekit.commands._options import (
-    BatchSize,
-    Device,
-    Dtype,
-    EvaluationData,
-    Json,
-    Overlay,
-    Quiet,
-    Run,
-    Split,
-    Which,
-    option,
-)
+from sememekit.commands._options import option
 from sememekit.commands._printing import print_json, remark
 from sememekit.commands._printing import show as show_parts
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
-from sememekit.files import typed
+from sememekit.files import check_output, typed, write_output
 
 EXAMPLES = (
     "sememekit evaluate-ppl runs/sdlm --by senses",
@@ -39,20 +28,20 @@ EXAMPLES = (
 
 
 def command(
-    run: Run,
+    run: shared.Run,
     others: Annotated[
         list[Path] | None, typer.Argument(metavar="[RUN2]...", help="Further runs to compare with RUN.", show_default=False)
     ] = None,
-    split: Split = "test",
+    split: shared.Split = "test",
     by: Annotated[
         list[Grouping] | None,
         option("--by", "Also by senses, sememes, frequency or sememes-at-frequency of words; repeatable.", metavar="KIND"),
     ] = None,
-    overlay: Overlay = None,
-    data: EvaluationData = None,
+    overlay: shared.Overlay = None,
+    data: shared.EvaluationData = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph for --by, where the run has none.")] = None,
-    batch_size: BatchSize = None,
-    which: Which = "best",
+    batch_size: shared.BatchSize = None,
+    which: shared.Which = "best",
     cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
     dynamic: Annotated[bool, option("--dynamic", "Dynamic evaluation: a gradient step after each segment.")] = False,
     tune: Annotated[bool, option("--tune", "Find their settings that were not chosen on valid, then use them.")] = False,
@@ -68,10 +57,14 @@ def command(
             autocompletion=complete_setting,
         ),
     ] = None,
-    device: Device = "auto",
-    dtype: Dtype = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    csv: Annotated[Path | None, option("--csv", "Also write the kinds of words as CSV.")] = None,
+    latex: Annotated[Path | None, option("--latex", "Also write them for LaTeX (package booktabs).")] = None,
+    caption: Annotated[str, option("--caption", "With --latex: caption of the table.")] = "",
+    names: Annotated[str, option("--names", "Names of the runs in the table.", metavar="NAME,NAME,...")] = "",
+    device: shared.Device = "auto",
+    dtype: shared.Dtype = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Perplexity with its signature; the rule is in docs/perplexity.md.
 
@@ -91,10 +84,16 @@ def command(
         evaluate_ppl,
     )
     from sememekit.protocols.adaptation import read_adaptation
-    from sememekit.reports.perplexity import parts
+    from sememekit.reports import perplexity
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.training.checkpoint import seed_runs
 
+    for path, kind in ((csv, perplexity.WORDS_CSV), (latex, perplexity.LATEX)):
+        if path is not None:
+            check_output(path, kind)
+    called = names.split(",") if names else []
+    if called and len(called) != 1 + len(others or ()) + (overlay is not None):
+        raise ConfigError(f"--names {names}: give a name for each run, with a comma between")
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     if overlay is not None and (others or adaptation is not None):
         raise ConfigError(
@@ -120,7 +119,13 @@ def command(
         else:
             options |= {**where, "adaptation": adaptation, "progress": show}
             report = evaluate_ppl(run, **options) if seeds is None else evaluate_seeds(seeds, partial(evaluate_ppl, **options))
-    print_json(report) if json else show_parts(parts(report))
+    if csv is not None:
+        write_output(csv, perplexity.words_table(report, called).csv().encode(), perplexity.WORDS_CSV)
+    if latex is not None:
+        comments = [typed("sememekit", "evaluate-ppl", *runs), f"signature: {report.signature}"]
+        text = perplexity.words_table(report, called).latex(comments, caption)
+        write_output(latex, text.encode(), perplexity.LATEX)
+    print_json(report) if json else show_parts(perplexity.parts(report, called))
     for one in (report,) if isinstance(report, PerplexityReport) else report.reports:
         if isinstance(one, PerplexityReport) and one.cut_sources:
             remark(f"{one.run}: {one.cut_sources:,} sources have more words than the model reads (task.read_words)", quiet)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._input import remark_file_name
-from sememekit.commands._options import option, refuse
-from sememekit.commands._printing import check_outputs, give_out
+from sememekit.commands._input import lines_of, remark_file_name
+from sememekit.commands._options import fail_usage, option, refuse
+from sememekit.commands._printing import check_outputs, give_out, hint
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._run_kinds import choose
 
@@ -22,11 +22,15 @@ EXAMPLES = (
 
 def command(
     run: shared.Run,
-    context: Annotated[str, typer.Argument(metavar="CONTEXT", help="Context; text to write for or to label; raw sentence.")],
+    context: Annotated[
+        str | None, typer.Argument(metavar="[CONTEXT]", help="Context; text to write for or to label; raw sentence.")
+    ] = None,
     other: Annotated[str | None, typer.Argument(metavar="[TEXT2]", help="Pairs: second text.", show_default=False)] = None,
     top: Annotated[int | None, option("--top", "How many words to show.", min=1, show_default="10")] = None,
     label: Annotated[str | None, option("--label", "Label to explain.", show_default="the most probable")] = None,
-    top_sememes: Annotated[int | None, option("--top-sememes", "Sememes to show.", min=1, show_default="12; texts: 5")] = None,
+    top_sememes: Annotated[
+        int | None, option("--top-sememes", "Sememes to show.", min=1, show_default="12; of written texts 5")
+    ] = None,
     min_count: Annotated[int | None, option("--min-count", "Grey out rarer sememes.", min=1, show_default="10")] = None,
     mean: shared.MeanIfGiven = None,
     html: shared.Html = None,
@@ -56,19 +60,28 @@ def command(
 
     loaded = load_run(run, which=which, device=device)
     takers = {kind: [*functions, *_FURTHER.get(kind, ())] for kind, functions in EXPLAINERS.items()}
-    with progress_bars(quiet) as show:
-        kind, typed = choose("explain", loaded, takers, {**locals(), "progress": show})
-        if kind == "lattices" and not embeddings:
-            refuse({name: typed.get(name) for name in ("split", "data")}, "only together with --embeddings")
-            typed.pop("progress")
-        if word is None:
-            refuse({"right": right}, "only together with --word WORD, after which this text comes")
-        remark_file_name(context, "explain takes one text", quiet)
-        texts = [context, *filter(None, [typed.pop("other", None)])]
-        options = {name: value for name, value in typed.items() if name != "figure"}
-        shown = loaded.explain(*texts, **options)
-    give_out(shown, html, figure, json=json, quiet=quiet)
+    if context is None:
+        hint("type a text a line; Ctrl-D ends", quiet)
+    given: dict[str, Any] = {"other": other, "top": top, "label": label, "top_sememes": top_sememes, "min_count": min_count}
+    given |= {"mean": mean, "figure": figure, "overlay": overlay, "word": word, "right": right, "apart": apart}
+    given |= {"embeddings": embeddings, "split": split, "data": data}
+    shown = None
+    for text in [context] if context is not None else lines_of(None, "strict"):
+        with progress_bars(quiet) as show:
+            kind, typed = choose("explain", loaded, takers, {**given, "progress": show})
+            if kind == "lattices" and not embeddings:
+                refuse({name: typed.get(name) for name in ("split", "data")}, "only together with --embeddings")
+                typed.pop("progress")
+            if word is None:
+                refuse({"right": right}, "only together with --word WORD, after which this text comes")
+            remark_file_name(text, "explain takes one text", quiet)
+            texts = [text, *filter(None, [typed.pop("other", None)])]
+            options = {name: value for name, value in typed.items() if name != "figure"}
+            shown = loaded.explain(*texts, **options)
+        give_out(shown, html, figure, json=json, quiet=quiet)
+    if shown is None:
+        fail_usage("there is nothing to explain; give CONTEXT in quotes, or a text a line on stdin")
 
 
-_FURTHER: Final = {"labels": ("other",), "texts": ("figure",), "lattices": ("embeddings",)}
+_FURTHER: Final = {"labels": ("other",), "texts": ("figure",), "lattices": ("embeddings",), "words": ("figure",)}
 """Kind of run -> options that the command reads."""

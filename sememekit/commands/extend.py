@@ -7,20 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._options import (
-    Device,
-    EvaluationData,
-    Json,
-    Quiet,
-    Run,
-    Side,
-    SourcesOrOpen,
-    Split,
-    Which,
-    fail_usage,
-    option,
-    others_typed,
-)
+from sememekit.commands import _options as shared
+from sememekit.commands._options import fail_usage, option, others_typed
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
@@ -38,24 +26,23 @@ EXAMPLES = (
 
 def command(
     context: typer.Context,
-    run: Run,
+    run: shared.Run,
     words: Annotated[
         Path | None, option("--words", "New words, or a table: word, sememes, count.", metavar="FILE", show_default=False)
     ] = None,
     out: Annotated[Path | None, option("--out", "The new run folder.", metavar="RUN2", show_default=False)] = None,
-    sources: SourcesOrOpen = None,
-    side: Side = "chinese",
+    sources: shared.SourcesOrOpen = None,
+    side: shared.Side = "chinese",
     prior: Annotated[float, option("--prior", "Share of <unk> for all new words without counts (0 to 1).")] = 0.5,
     against: Annotated[
-        list[Path] | None,
-        option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2", show_default=False),
+        list[Path] | None, option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2", show_default=False)
     ] = None,
-    data: EvaluationData = None,
-    split: Split = "test",
-    which: Which = "best",
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
+    data: shared.EvaluationData = None,
+    split: shared.Split = "test",
+    which: shared.Which = "best",
+    device: shared.Device = "auto",
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Give a trained model new words without training: their vectors come from their sememes and characters.
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, lines_of, remark_file_name
-from sememekit.commands._options import ErrorPolicy, option
+from sememekit.commands._options import ErrorPolicy, option, refuse
 from sememekit.commands._printing import print_json, remark, say
 from sememekit.commands._run_kinds import choose
 from sememekit.errors import ConfigError
 from sememekit.files import typed
 
 if TYPE_CHECKING:
+    from sememekit.runs.generation import GenerateReport
     from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = (
@@ -33,6 +36,12 @@ def command(
     num_tokens: Annotated[int | None, option("--num-tokens", "How many words to generate.", min=1, show_default="30")] = None,
     temperature: Annotated[float | None, option("--temperature", "0 is greedy.", min=0.0, show_default="1")] = None,
     top_k: Annotated[int | None, option("--top-k", "Sample from the top k words; 0: all.", min=0, show_default="0")] = None,
+    top_p: Annotated[
+        float | None, option("--top-p", "Sample from the top share of probability.", max=1.0, show_default="1")
+    ] = None,
+    stop: Annotated[list[str] | None, option("--stop", "Stop after this word; repeatable.", metavar="WORD")] = None,
+    beam: Annotated[int | None, option("--beam", "Beam size: search for the best text, draw nothing.", min=1)] = None,
+    num_samples: Annotated[int, option("--num-samples", "Texts for each prompt, with seeds from --seed on.", min=1)] = 1,
     unknown: Annotated[bool, option("--unknown", "Allow <unk> in the output.")] = False,
     input_file: Annotated[Path | None, option("--input", "Headline, dialogue: file with a text a line; - for stdin.")] = None,
     overrides: shared.SearchOverrides = None,
@@ -43,25 +52,52 @@ def command(
     device: shared.Device = "auto",
     json: shared.Json = False,
 ) -> None:
-    """Generate text from a prompt; with a model of headlines or dialogue, write a text for each line of --input.
+    """Generate text from a prompt or each line of stdin; with headlines or dialogue, a text for each line of --input.
 
     Then there is a text a line on stdout, with --json an object a line; --set task.search.KEY=VALUE changes the search.
     """
-    from sememekit.runs.generation import generate
+    from sememekit.runs.generation import generate, stream_words
     from sememekit.runs.run import Run as LoadedRun
 
     loaded = LoadedRun.open(run, which=which, device=device)
     takers: dict[str, list[Any]] = {"texts": ["input_file", "overrides", "apart", "errors"], "words": [generate]}
     instead = "its texts are searched for: change the search with --set task.search.KEY=VALUE"
-    kind, given = choose("generate", loaded, takers, locals(), instead if "texts" in loaded.kinds else "leave it out")
+    options: dict[str, Any] = {"input_file": input_file, "overrides": overrides, "apart": apart, "errors": errors, "seed": seed}
+    options |= {"num_tokens": num_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "stop": stop}
+    options |= {"beam": beam, "unknown": unknown}
+    kind, given = choose("generate", loaded, takers, options, instead if "texts" in loaded.kinds else "leave it out")
     if prompt is not None:
         lines = f"its lines: --input {typed(prompt)}" if kind == "texts" else "give the words to begin with"
         remark_file_name(prompt, lines)
     if kind == "texts":
-        _texts(loaded, prompt, json=json, which=which, device=device, **given)
+        _texts(loaded, prompt, json=json, **given)
         return
-    report = generate(loaded, prompt or "", **given)
-    print_json(report) if json else say(report.text)
+    if beam is not None:
+        refuse({"temperature": temperature, "top-k": top_k, "top-p": top_p}, "a beam draws nothing; leave this or --beam out")
+    for line in [prompt] if prompt is not None or sys.stdin.isatty() else [*lines_of(None, "strict")] or [""]:
+        for number in range(num_samples):
+            own = {**given, "seed": (1 if seed is None else seed) + number}
+            if sys.stdout.isatty() and not json and beam is None:
+                _stream(stream_words(loaded, line or "", **{**_SAMPLING, **own}), line or "")
+                continue
+            report = generate(loaded, line or "", **own)
+            print_json(report) if json else say(report.text)
+
+
+_SAMPLING: Final = {"num_tokens": 30, "temperature": 1.0, "top_k": 0, "unknown": False}
+"""Defaults of ``generate``."""
+
+
+def _stream(words: Iterator[str | GenerateReport], prompt: str) -> None:
+    """Print each word as soon as it is drawn."""
+    from sememekit.text.vocabulary import END, STOP
+
+    say(prompt, end=" " if prompt else "")
+    for word in words:
+        if not isinstance(word, str):  # the report comes last
+            break
+        say("" if word in (END, STOP) else word, end="\n" if word in (END, STOP) else " ", flush=True)
+    say()
 
 
 def _texts(

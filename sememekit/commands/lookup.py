@@ -1,25 +1,22 @@
-"""The subcommand lookup; the plain functions are in ``lookup``, ``searching`` and ``change`` of ``sememekit.sememes``."""
+"""The subcommand lookup; the plain functions are in ``lookup`` and ``searching`` of ``sememekit.sememes``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, fail_usage, option, others_typed
-from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, result_console, say
-from sememekit.commands._suggesting import print_suggestions
+from sememekit.commands._printing import hint, print_json, remark, show
 from sememekit.errors import DataError
-from sememekit.files import typed
+from sememekit.files import typed as line
+from sememekit.text.scripts import traditional_hint
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
-
     from sememekit.sememes import Side as SideName
-    from sememekit.sememes.lookup import DefinitionTree, LookupReport
-    from sememekit.sememes.searching import PairsReport, SearchReport
+    from sememekit.sememes.suggesting import SuggestReport
 
 EXAMPLES = (
     "sememekit lookup 希望",
@@ -115,32 +112,95 @@ def command(
             "--overlay needs --change, or WORD or --suggest with --graph; a trained run reads an overlay with: "
             "sememekit explain RUN TEXT --overlay FILE"
         )
-    from sememekit.sememes.searching import read_pairs, similar_words, similarity, words_with
+    from sememekit.reports.lexicons import parts
+    from sememekit.sememes import lookup as looking
+    from sememekit.sememes import searching
 
     given, overlaid = tuple(sources or ("open",)), overlay if "--overlay" in typed else None
+    report: Any
+    after = ""
     if change is not None:
-        _change(change, graph, sources, side, overlay, json, quiet)
+        report = looking.add_change(*change, overlay, graph=graph, sources=given, side=side)
+        run = graph if graph is not None and graph.is_dir() else "RUN"
+        after = f"next: {line('sememekit', 'evaluate-ppl', run, '--overlay', overlay)}"
     elif suggest:
         limit = top if "--top" in typed else 5
-        files = {"table": dump, "overlay": overlaid, "graph": graph}
-        print_suggestions(words, unannotated_of, given, side, vectors, limit, files, json, quiet)
-    elif sememes:
-        _print_found(words_with(sememes, given, side=side, top=top), json, quiet)
+        report = _suggest(words, unannotated_of, given, side, vectors, limit, {"overlay": overlaid, "table": dump}, graph)
+        after = "next: --dump FILE writes them as a table"
+        if dump is not None:
+            diffed = line("sememekit", "lookup", "--diff", f"table:{dump}")
+            after = f"next: delete the rows that are wrong, then: {diffed}"
+    elif sememes or similar:
+        report = (
+            searching.words_with(sememes, given, side=side, top=top)
+            if sememes
+            else searching.similar_words(words[0], given, side=side, top=top, graph=graph)
+        )
+        if not report.senses:
+            asked_for = " ".join(report.asked)
+            raise DataError(f"no other word shares a sememe with {asked_for}; add a lexicon: --source FORMAT:PATH")
+        after = "shared sememes stand in brackets" if similar else "next: sememekit lookup WORD --similar"
     elif dump is not None:
-        _dump(dump, given, side, json, quiet)
+        report = searching.dump_lexicons(dump, given, side=side)
+        if report.renamed and not json:
+            remark(f"blanks in the names of {report.renamed:,} sememes are written as _", quiet)
+        graph_line = line("sememekit", "build-sememe-graph", "--source", f"table:{dump}", "--data", "DATA", "--out", "GRAPH")
+        after = f"next: {graph_line}"
     elif diff is not None:
-        _diff(given, diff, side, top, json)
+        if len(given) > 1:
+            fail_usage("--diff compares one --source with another lexicon; merge several with --dump first")
+        report = searching.diff_lexicons(given[0], diff, side=side)
     elif pairs is not None or way == "two words":
-        asked_pairs = read_pairs(pairs) if pairs is not None else [(words[0], words[1], None)]
-        _print_pairs(similarity(asked_pairs, given, side=side, graph=graph), json)
+        asked_pairs = searching.read_pairs(pairs) if pairs is not None else [(words[0], words[1], None)]
+        report = searching.similarity(asked_pairs, given, side=side, graph=graph)
     elif check:
-        _check_open_lexicon(json)
-    elif similar:
-        _print_found(similar_words(words[0], given, side=side, top=top, graph=graph), json, quiet)
+        report = looking.check_open_lexicon()
     elif graph is not None:
-        _annotation(words[0], graph, overlaid, json, quiet)
+        report = looking.annotation(words[0], graph, overlaid)
+        first = f"{report.word}#1" if len(report.senses) > 1 else report.word
+        file = () if overlaid is None else ("--overlay", overlaid)
+        after = f"next: {line('sememekit', 'lookup', '--change', first, '+SEMEME -SEMEME', '--graph', graph, *file)}"
     else:
-        _look_up(words[0], given, side, json)
+        report = looking.lookup(words[0], given, side=side)
+    print_json(report) if json else show(parts(report, top))
+    if check and not report.ok:
+        raise DataError(f"{report.folder}: {len(report.faults)} places to fix in the open lexicon")
+    if isinstance(report, looking.LookupReport) and not report.senses:
+        near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
+        told = f"{words[0]!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH"
+        raise DataError(told + traditional_hint(words))
+    if after and (suggest or not json):
+        hint(after, quiet)
+    if suggest and report.without:
+        remark(f"nothing speaks for any sememe of {' '.join(report.without[:10])}", quiet)
+
+
+def _suggest(
+    words: Sequence[str],
+    data: Path | None,
+    sources: Sequence[str],
+    side: SideName,
+    vectors: Path | None,
+    top: int,
+    files: Mapping[str, Path | None],
+    graph: Path | None,
+) -> SuggestReport:
+    """Suggest sememes, and write ``files``: the table, and the overlay for ``graph``."""
+    from sememekit.sememes.graph import graph_at
+    from sememekit.sememes.suggesting import suggest, write_changes, write_suggestions
+
+    if data is None and vectors is None:
+        report = suggest(words, sources, side=side, top=top)
+    else:
+        from sememekit.analysis.suggestions import suggest_for, vectors_at
+
+        near = None if vectors is None else vectors_at(vectors)
+        report = suggest_for(data or words, sources, side, near, top)
+    if files["overlay"] is not None and graph is not None:
+        write_changes(files["overlay"], report, graph_at(graph))
+    if files["table"] is not None:
+        write_suggestions(files["table"], report)
+    return report
 
 
 _OF_WORDS = ("WORD", "two words", "--similar", "--pairs", "--suggest", "--change")
@@ -155,170 +215,3 @@ _ONLY_WITH = {
     "--vectors": ("--suggest",),
 }
 """Option -> what it is read with."""
-
-
-def _print_pairs(report: PairsReport, json: bool) -> None:
-    if json:
-        print_json(report)
-        return
-    with_gold = any(pair.gold is not None for pair in report.pairs)
-    rows = []
-    for pair in report.pairs:
-        sememes = (" ".join(f"[{name}]" if name in pair.shared else name for name in one) for one in pair.sememes)
-        rows.append((pair.first, pair.second, f"{pair.similarity:.2f}", *((pair.gold,) if with_gold else ()), *sememes))
-    columns = ("", "", "similarity", *(("gold",) if with_gold else ()), "sememes of the first", "of the second")
-    print_table(f"Similarity of the best pair of senses ({', '.join(report.sources)})", columns, rows, numeric=len(columns))
-    if report.unknown:
-        named = ", ".join(f"{first} {second}" for first, second in report.unknown[:5])
-        say(f"{len(report.unknown):,} pairs have a word without sememes: {named}")
-    if report.spearman is not None:
-        say(f"Spearman's rho over {report.judged:,} pairs: {report.spearman:.3f}")
-
-
-def _look_up(word: str, sources: Sequence[str], side: SideName, json: bool) -> None:
-    from sememekit.sememes.lookup import lookup
-    from sememekit.text.scripts import traditional_hint
-
-    report = lookup(word, sources, side=side)
-    if json:
-        print_json(report)
-    elif report.senses:
-        result_console().print(_word_tree(report))
-    if not report.senses:
-        near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
-        told = f"{word!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH"
-        raise DataError(told + traditional_hint([word]))
-
-
-def _annotation(word: str, graph: Path, overlay: Path | None, json: bool, quiet: bool) -> None:
-    from sememekit.sememes.change import annotation
-
-    report = annotation(word, graph, overlay)
-    if json:
-        print_json(report)
-        return
-    columns = ["sense", "label", "sememes"]
-    rows = [(f"{report.word}#{each.sense}", each.label, " ".join(each.sememes)) for each in report.senses]
-    changed = "" if overlay is None else f" with {overlay}"
-    print_table(f"{report.word} in {graph}{changed} ({report.source})", columns, rows, numeric=len(columns))
-    first = f"{report.word}#1" if len(report.senses) > 1 else report.word
-    file = () if overlay is None else ("--overlay", overlay)
-    change = typed("sememekit", "lookup", "--change", first, "+SEMEME -SEMEME", "--graph", graph, *file)
-    hint(f"next: {change}", quiet)
-
-
-def _print_found(report: SearchReport, json: bool, quiet: bool) -> None:
-    if not report.senses:
-        raise DataError(f"no other word shares a sememe with {' '.join(report.asked)}; add a lexicon: --source FORMAT:PATH")
-    if json:
-        print_json(report)
-        return
-    rows = [
-        (
-            sense.word,
-            *((f"{sense.similarity:.2f}",) if sense.similarity is not None else ()),
-            sense.part_of_speech,
-            sense.gloss,
-            " ".join(f"[{name}]" if name in sense.shared else name for name in sense.sememes),
-        )
-        for sense in report.senses
-    ]
-    columns = ["word", "part of speech", "gloss", "sememes"]
-    if any(sense.similarity is not None for sense in report.senses):
-        columns.insert(1, "similarity")
-    listed = len({sense.word for sense in report.senses})
-    print_table(f"{' '.join(report.asked)}: {report.num_words:,} words, {listed:,} listed", columns, rows, numeric=len(columns))
-    hint("shared sememes stand in brackets" if "similarity" in columns else "next: sememekit lookup WORD --similar", quiet)
-
-
-def _dump(path: Path, sources: Sequence[str], side: SideName, json: bool, quiet: bool) -> None:
-    from sememekit.sememes.searching import dump_lexicons
-
-    report = dump_lexicons(path, sources, side=side)
-    if json:
-        print_json(report)
-        return
-    say(f"{report.file}: {report.words:,} words, {report.senses:,} senses")
-    if report.renamed:
-        remark(f"blanks in the names of {report.renamed:,} sememes are written as _", quiet)
-    graph = typed("sememekit", "build-sememe-graph", "--source", f"table:{path}", "--data", "DATA", "--out", "GRAPH")
-    hint(f"next: {graph}", quiet)
-
-
-def _diff(sources: Sequence[str], other: str, side: SideName, top: int, json: bool) -> None:
-    if len(sources) > 1:
-        fail_usage("--diff compares one --source with another lexicon; merge several with --dump first")
-    from sememekit.sememes.searching import diff_lexicons
-
-    report = diff_lexicons(sources[0], other, side=side)
-    if json:
-        print_json(report)
-        return
-    rows = [(name, *getattr(report, name)) for name in ("words", "senses", "sememes")]
-    only = (len(report.sememes_first_only), len(report.sememes_second_only))
-    rows += [("words of it alone", report.num_first_only, report.num_second_only), ("sememes of it alone", *only)]
-    print_table("", ("", report.first, report.second), rows)
-    say(f"words in both: {report.num_same:,} with the same sememes, {report.num_changed:,} with others")
-    changed = [(each.word, "; ".join(each.first_only), "; ".join(each.second_only)) for each in report.changed[:top]]
-    if changed:
-        print_table(f"the first {len(changed):,}", ("word", report.first, report.second), changed, numeric=3)
-
-
-def _change(
-    change: tuple[str, str],
-    graph: Path | None,
-    sources: list[str] | None,
-    side: SideName,
-    overlay: Path,
-    json: bool,
-    quiet: bool,
-) -> None:
-    from sememekit.sememes.change import add_change
-
-    report = add_change(*change, overlay, graph=graph, sources=sources or ("open",), side=side)
-    if json:
-        print_json(report)
-        return
-    say(f"{report.word}#{report.sense}: {' '.join(report.before)} -> {' '.join(report.after)}")
-    say(f"{report.overlay}: {report.changes} change{'s' if report.changes > 1 else ''}")
-    run = graph if graph is not None and graph.is_dir() else "RUN"
-    hint(f"next: {typed('sememekit', 'evaluate-ppl', run, '--overlay', overlay)}", quiet)
-
-
-def _check_open_lexicon(json: bool) -> None:
-    from sememekit.sememes.lookup import check_open_lexicon
-
-    report = check_open_lexicon()
-    if json:
-        print_json(report)
-    else:
-        for fault in report.faults:
-            say(f"{fault.place}: {fault.message}")
-        print_fields(f"The open lexicon in {report.folder}", report, skip=("folder", "faults", "files"))
-    if not report.ok:
-        raise DataError(f"{report.folder}: {len(report.faults)} places to fix in the open lexicon")
-
-
-def _word_tree(report: LookupReport) -> Tree:
-    from rich.markup import escape
-    from rich.tree import Tree
-
-    root = Tree(f"[bold]{escape(report.word)}[/]")
-    for sense in report.senses:
-        labels = [part for part in (sense.part_of_speech, sense.gloss) if part]
-        branch = root.add(escape(f"{' '.join(labels)} ({sense.source})".strip()))
-        if sense.tree:
-            for node in sense.tree:
-                _add_definition(branch, node)
-        else:
-            for sememe in sense.sememes:
-                branch.add(escape(sememe))
-    return root
-
-
-def _add_definition(branch: Tree, node: DefinitionTree) -> None:
-    from rich.markup import escape
-
-    inner = branch.add(escape(f"{node.relation} = {node.sememe}" if node.relation else node.sememe))
-    for child in node.children:
-        _add_definition(inner, child)

@@ -30,9 +30,10 @@ def command(
     "text TAB label", is a header. Blank lines stay blank, so that the table can be pasted beside the file.
     """
     from sememekit.analysis.predict import PredictionReport, predict
+    from sememekit.runs.run import Run as LoadedRun
 
     file = None if str(file) == "-" else file
-    predictions = predict(run, file, errors=errors, which=which, device=device)  # it reads no text yet
+    predictions = predict(LoadedRun.open(run, which=which, device=device), file, errors=errors)  # it reads no text yet
     try:
         there = file is None or file.exists()
     except OSError:  # a whole text is too long for a name

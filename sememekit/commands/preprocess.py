@@ -10,7 +10,7 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_path, names_of
-from sememekit.commands._options import given, option, read_options
+from sememekit.commands._options import given, option
 from sememekit.commands._printing import hint, print_json, print_table, remark, remark_faults
 from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
@@ -103,7 +103,24 @@ def command(
     from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 
-    settings = read_options(PreprocessSettings, locals())
+    settings = PreprocessSettings(
+        segmenter=segmenter,
+        lexicon=None if lexicon is None else tuple(lexicon),
+        hmm=hmm,
+        lower=lower,
+        numbers_to=numbers_to,
+        max_length=max_length,
+        min_count=min_count,
+        max_vocabulary=max_vocabulary,
+        end_of_sentence=end_of_sentence,
+        chunk_length=chunk_length,
+        vocabulary=vocabulary,
+        column=column,
+        turns=turns,
+        force=force,
+        **given(pieces=pieces, piece_model=piece_model, chunks=chunks),
+        **given(errors=errors, workers=workers, engine=engine, seed=seed),
+    )
     files = given(train=train, valid=valid, test=test)
     try:
         with progress_bars(quiet) as show:

@@ -26,4 +26,4 @@ def command(
         print_json(report)
         return
     print_fields(f"Pulled: {out}", report, skip=("remarks",))
-    hint(f"next: {typed('sememekit', 'card', out)}", quiet)
+    hint(f"next: {typed('sememekit', 'push', out, '--card', '-')}", quiet)

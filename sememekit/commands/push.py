@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.commands._options import Json, Quiet, Run, Which, WhichName, option
-from sememekit.commands._printing import hint, print_fields, print_json, remark
+from sememekit.commands._printing import hint, print_fields, print_json, remark, say
+from sememekit.errors import ConfigError
 from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.runs.sharing import ShareReport
 
-EXAMPLES = ("sememekit push runs/sdlm to-share", "sememekit push runs/sdlm hf://owner/name")
+EXAMPLES = (
+    "sememekit push runs/sdlm to-share",
+    "sememekit push runs/sdlm hf://owner/name",
+    "sememekit push runs/sdlm --card README.md",
+)
 
 
 def command(
     run: Run,
-    target: Annotated[str, typer.Argument(metavar="FOLDER|hf://OWNER/NAME", help="Folder to make, or repository of the hub.")],
+    target: Annotated[
+        str | None, typer.Argument(metavar="[FOLDER|hf://OWNER/NAME]", help="Folder to make, or repository of the hub.")
+    ] = None,
+    card: Annotated[str | None, option("--card", "Write the model card alone; - prints it.", metavar="FILE")] = None,
+    out: Annotated[Path | None, typer.Option("--out", hidden=True, help="FILE of the former command card.")] = None,
     name: Annotated[str | None, option("--name", "Name in the card. Default: the folder of the run.")] = None,
     public: Annotated[bool, option("--public", "Make a new repository public. Default: private.")] = False,
     which: Which = "best",
@@ -28,8 +37,15 @@ def command(
 ) -> None:
     """Pass a run on: weights as safetensors, plan as JSON, what the run keeps, and a model card.
 
-    sememekit pull makes a run of it again. The state of the optimiser is not part of it.
+    sememekit pull makes a run of it again. The state of the optimiser is not part of it. --card writes the card alone: figures,
+    data, sememes, settings and versions in Markdown; the licence is left to you.
     """
+    if (card is None) == (target is None):
+        raise ConfigError("push takes FOLDER or hf://OWNER/NAME, or --card FILE for the model card alone")
+    if card is not None:
+        write_card(run, out or (None if card == "-" else Path(card)), name, which, quiet)
+        return
+    assert target is not None
     report = push(run, target, name=name, which=which, public=public)
     if json:
         print_json(report)
@@ -38,6 +54,21 @@ def command(
     for text in report.remarks:
         remark(text, quiet)
     hint(f"next, elsewhere: {typed('sememekit', 'pull', report.target, '--out', 'runs/pulled')}", quiet)
+
+
+def write_card(run: Path, out: Path | None, name: str | None, which: WhichName, quiet: bool) -> None:
+    """Write the model card of a run to a file, or print it."""
+    from sememekit.files import CARD, check_output, write_output
+    from sememekit.reports.card import model_card
+
+    if out is not None:
+        check_output(out, CARD)
+    card = model_card(run, name, which=which)
+    if out is None:
+        say(card.rstrip("\n"))
+        return
+    write_output(out, card.encode(), CARD)
+    hint(f"next: name a licence in {out}, and pass the run on with: {typed('sememekit', 'push', run, 'FOLDER')}", quiet)
 
 
 def push(run: Path, target: str, *, name: str | None = None, which: WhichName = "best", public: bool = False) -> ShareReport:

@@ -50,8 +50,7 @@ def command(
 
     lines, line = lines_of(file, errors), f"{input_name(file)}, line"
     loaded = LoadedRun.open(run, which=which, device=device)
-    options: dict[str, Any] = {"carry": carry, "segment": segment or None, "which": which, "device": device}
-    options["name"] = line
+    options: dict[str, Any] = {"carry": carry, "segment": segment or None, "name": line}
     sums = OverlaySums()
     if overlay is None:
         rows: Iterable[ScoredToken] = score(loaded, lines, **options)

@@ -50,11 +50,12 @@ def command(
     with input_stream(file) as source:
         if model is not None and model.is_dir():
             from sememekit.runs.lattices import open_reader, segment_raw
+            from sememekit.runs.run import Run as LoadedRun
 
             if segmenter is not None or lexicon or hmm:
                 told = "leave --segmenter, --lexicon and --hmm out"
                 raise ConfigError(f"segment --model RUN: the run has its own way to cut text; {told}")
-            reader = open_reader(model, "segment --model", **given(which=which, device=device))
+            reader = open_reader(LoadedRun.open(model, which=which, device=device), "segment --model")
             lines = segment_raw(reader, source, name=name, faults=faults, **given(decoding=decode))
         else:
             if decode is not None or which is not None or device is not None:
@@ -64,36 +65,20 @@ def command(
             chosen = segmenter_for(
                 segmenter or ("sentencepiece" if model is not None else "fmm"), lexicon=lexicon, hmm=hmm, model=model
             )
-            lines = segment_stream(source, chosen, name=name, faults=faults)
+            lines = segment_stream(source, chosen, faults, name)
         for line in lines:
             say(line, end="")
     remark_faults(faults.report().model_dump(), quiet)
 
 
-def segment_stream(
-    file: BinaryIO,
-    segmenter: SegmenterClass,
-    *,
-    errors: str = "strict",
-    name: str = "stdin",
-    faults: FaultCounter | None = None,
-) -> Iterator[str]:
+def segment_stream(file: BinaryIO, segmenter: SegmenterClass, faults: FaultCounter, name: str = "stdin") -> Iterator[str]:
     """Segment a stream line by line; write what is yielded as it comes, line ends are in it.
 
     A line above 1 MiB is segmented in pieces, cut at white space or sentence marks, so memory stays bounded; its output is one
-    line again. Each line of the input that is not left out gives one line of output.
+    line again. Each line of the input that ``faults`` does not leave out gives one line of output. Raises DataError: bytes that
+    are not UTF-8 or NUL, where ``faults`` is strict, with the byte offset."""
+    from sememekit.text.reading import read_named
 
-    Args:
-        errors: ``strict``, ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL.
-        name: of the stream, for messages.
-        faults: a counter to fill, in place of ``errors``.
-
-    Raises:
-        DataError: under ``strict``, for bytes that are not UTF-8 and for NUL, with the byte offset.
-    """
-    from sememekit.text.reading import FaultCounter, read_named
-
-    counter = faults if faults is not None else FaultCounter(errors)
-    for piece in read_named(file, name, counter):
+    for piece in read_named(file, name, faults):
         words = " ".join(segmenter.segment(piece.text))
         yield words + ("\n" if piece.ends_line else " ")

@@ -12,7 +12,6 @@ from sememekit.commands._options import Engine, Json, Overrides, Quiet, Recipe, 
 from sememekit.commands._printing import hint, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
-from sememekit.commands.train import PLACES, VARIANTS
 from sememekit.config import named_in, settings_typed_as_options
 from sememekit.errors import TrainingError
 from sememekit.files import typed
@@ -74,7 +73,8 @@ def command(
         fail_usage("missing option '--over': what is tried, such as optimizer.learning_rate=log:0.5..40")
     if (trials is None) == (cpu_minutes is None):
         fail_usage(f"a budget is needed, --trials or --cpu-minutes; {'neither is' if trials is None else 'both are'} given")
-    table = typed_table({**locals(), "seed": None}, PLACES, VARIANTS)
+    values = {"data.path": data, "graph.path": graph, "clusters.path": clusters}
+    table = typed_table(recipe, overrides, {"task": task, "encoder": encoder, "decoder": decoder}, values)
     if epochs is not None:
         table["schedule"] = {**table.get("schedule", {}), "epochs": epochs}
 

@@ -29,7 +29,7 @@ from sememekit.commands._options import (
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._training_bars import epoch_line, training_progress
-from sememekit.commands._typed_table import refuse_foreign_options, typed_table
+from sememekit.commands._typed_table import check_vectors, typed_table
 from sememekit.config import settings_typed_as_options
 from sememekit.decoders import DECODERS
 from sememekit.encoders import ENCODERS
@@ -55,19 +55,6 @@ EXAMPLES = (
 
 FORMER = settings_typed_as_options()
 """What other programs have as options, and the setting that each is here."""
-PLACES = {
-    "data": ("data", "path"),
-    "graph": ("graph", "path"),
-    "clusters": ("clusters", "path"),
-    "vectors": ("task", "vectors"),
-    "augment": ("data", "augment"),
-    "seed": ("run", "seed"),
-    "device": ("run", "device"),
-    "dtype": ("run", "dtype"),
-    "track": ("run", "track"),
-}
-"""Where the value of an option goes in the table of a run."""
-VARIANTS = ("task", "encoder", "decoder")
 
 
 class TrackerName(StrEnum):
@@ -117,6 +104,7 @@ def command(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for each step, in place of the bar.")] = False,
 ) -> None:
     """Train a model and write its run folder, which the other commands read.
 
@@ -136,8 +124,10 @@ def command(
         from sememekit.runs.start_from import table_of_run
 
         below = table_of_run(start_from)
-    table = typed_table(locals(), PLACES, VARIANTS, below)
-    refuse_foreign_options(locals(), PLACES, table)
+    values: dict[str, Any] = {"data.path": data, "graph.path": graph, "clusters.path": clusters, "task.vectors": vectors}
+    values |= {"data.augment": augment, "run.seed": seed, "run.device": device, "run.dtype": dtype, "run.track": track}
+    table = typed_table(recipe, overrides, {"task": task, "encoder": encoder, "decoder": decoder}, values, below)
+    check_vectors(vectors, table)
     if print_plan:
         from sememekit.runs.plan import read_plan
         from sememekit.runs.start_from import with_earlier_epochs
@@ -161,7 +151,7 @@ def command(
         follows = ranks is not None and not ranks.leads
         quiet = quiet or follows
         hint(f"metrics: {out}/metrics.jsonl", quiet)
-        show = held.enter_context(training_progress(quiet))
+        show = held.enter_context(training_progress(quiet, verbose))
         trained: list[Any] = []
 
         def reported(report: Any) -> None:
@@ -195,8 +185,11 @@ def command(
     if resume and not trained:
         more = typed("sememekit", "train", "--out", out, "--resume", "--set", "schedule.epochs=N")
         remark(f"the run had ended before, and nothing was trained; where its schedule allows more epochs: {more}", quiet)
-    streams = table.get("task", {}).get("name", "language_model") == "language_model"
-    hint(f"page: {out}/report.html; next: {typed('sememekit', 'evaluate-ppl' if streams else 'eval', out)}", quiet)
+    from sememekit.runs.plan import variant
+
+    kinds = variant("task", str(table.get("task", {}).get("name", "language_model"))).kinds
+    command_name = "evaluate-ppl" if {"words", "sentences"} & kinds else "eval"
+    hint(f"page: {out}/report.html; next: {typed('sememekit', command_name, out)}", quiet)
 
 
 @contextmanager
@@ -233,7 +226,7 @@ def _command_seeds(
     with progress_bars(quiet) as progress, stop_signals(patient=True, lasting=True) as asked_to_stop:
         told: dict[str, Any] = {"progress": progress, "on_report": show, "on_remark": lambda text: remark(text, quiet)}
         told["should_stop"] = asked_to_stop
-        from sememekit.jobs.seeds import train_seeds
+        from sememekit.jobs.seeds import of_engine, train_seeds
 
         report = train_seeds(table, out, read_seeds(seeds), jobs=jobs or 2, engine=engine, resume=resume, **told)
     if json:
@@ -241,9 +234,7 @@ def _command_seeds(
     else:
         print_seeds(report)
     if report.stopped:
-        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + (
-            "" if engine == "local" else f" --engine {engine}"
-        )
+        again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + of_engine(engine)
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
         raise typer.Exit(STOPPED)
 

@@ -15,13 +15,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from sememekit.config.settings import Record, Settings, conditions_of
 
 _WORDS: Final = {bool: "true or false", int: "whole number", float: "number", str: "text"}
-_LIMITS: Final = {
-    "gt": "above {}",
-    "ge": "{} or more",
-    "lt": "below {}",
-    "le": "{} or less",
-    "multiple_of": "a multiple of {}",
-}
+_LIMITS: Final = {"gt": "above {}", "ge": "{} or more", "lt": "below {}", "le": "{} or less", "multiple_of": "a multiple of {}"}
 
 
 class Setting(Record):
@@ -89,7 +83,7 @@ def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
             key=name,
             type=word,
             choices=choices,
-            range=", ".join(_limit(rule) for rule in field.metadata if _limit(rule)),
+            range=", ".join(filter(None, map(_limit, field.metadata))),
             required=field.is_required(),
             default=default,
             meaning=meanings.get(name, ""),
@@ -152,8 +146,5 @@ def _type(annotation: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _limit(rule: object) -> str:
-    return ", ".join(text.format(_exact(getattr(rule, name))) for name, text in _LIMITS.items() if hasattr(rule, name))
-
-
-def _exact(limit: float) -> str:
-    return str(limit) if isinstance(limit, int) else f"{limit:.17g}"
+    limits = [(text, getattr(rule, name)) for name, text in _LIMITS.items() if hasattr(rule, name)]
+    return ", ".join(text.format(limit if isinstance(limit, int) else f"{limit:.17g}") for text, limit in limits)

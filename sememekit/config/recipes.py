@@ -1,18 +1,195 @@
 """Recipes: the settings of a training or an attack, each merged over its base; plain data, without torch.
 
-``sememekit.runs.build`` reads the merged table into the settings of the classes that it names. Files and rows:
-``recipe_files``; rules of merging: ``tables``.
+``sememekit.runs.build`` reads the merged table into the settings of the classes that it names. Rules of merging: ``tables``.
 """
 
+import re
+import tomllib
 from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
-from sememekit.config.recipe_files import Place, Shelf
-from sememekit.config.settings import Settings, read_settings
-from sememekit.config.tables import Table, merge_tables
+from sememekit.config.settings import Record, Settings, nearest, read_settings
+from sememekit.config.tables import SLOTS, Table, merge_tables
 from sememekit.errors import ConfigError
+from sememekit.files import read_text
+
+ENDING = ".toml"
+"""Of recipe files; a name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """One file, read: its own recipe (the tables at the top), and rows ``[row.NAME]`` that are merged over another recipe."""
+
+    path: Path
+    text: str
+    own: Table
+    rows: Table
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one recipe stands."""
+
+    name: str
+    """As it is typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
+    file: RecipeFile
+    row: str = ""
+    """Empty for the file's own recipe."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.file.path}: [row.{self.row}]" if self.row else str(self.file.path)
+
+    @property
+    def key(self) -> tuple[Path, str]:
+        return self.file.path.resolve(), self.row
+
+    @property
+    def summary(self) -> str:
+        """The first comment line of the file, or of those directly above the row."""
+        lines = self.file.text.splitlines()
+        heads = [number for number, line in enumerate(lines) if re.match(r"\s*\[\s*row\s*\.", line)]
+        if not self.row:
+            comments = [line for line in lines[: heads[0] if heads else None] if line.startswith("#")]
+            return comments[0].lstrip("# ").strip() if comments else ""
+        own = re.compile(rf"\s*\[\s*row\s*\.\s*[\"']?{re.escape(self.row)}[\"']?\s*[\].]")
+        first = next((number for number in heads if own.match(lines[number])), 0)
+        above = first
+        while above and lines[above - 1].startswith("#"):
+            above -= 1
+        return lines[above].lstrip("# ").strip() if above < first else ""
+
+    def table(self) -> Table:
+        """The tables of this recipe alone, and its ``base``. Raises ConfigError for a table that no recipe has."""
+        table = self.file.rows[self.row] if self.row else self.file.own
+        for key, value in table.items():
+            if key == "base":
+                continue
+            if key not in SLOTS:
+                allowed = ("base", *SLOTS) if self.row else ("base", "row", *SLOTS)
+                raise ConfigError(f"{self.where}: unknown table {key!r}{nearest(key, allowed)}; allowed: {', '.join(allowed)}")
+            if not isinstance(value, dict):
+                raise ConfigError(f"{self.where}: {key!r} must be a table, [{key}], given {value!r}")
+        return dict(table)
+
+
+class Shelf:
+    """The recipes below a folder, and those of the user's own files. Each file is read once.
+
+    A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files: dict[Path, RecipeFile] = {}
+
+    def names(self) -> list[str]:
+        """Every recipe below the folder, sorted. A file that cannot be read counts as one recipe: opening that one says why."""
+        names = list(self._named)
+        for path in self._named.values():
+            with suppress(ConfigError):
+                names += [self._name(path, row) for row in self.open(path).rows]
+        return sorted(names)
+
+    def find(self, name: str, asked: Place | None = None) -> Place:
+        """The recipe of a name; as the base of the recipe ``asked``, also a row of the same file. Raises ConfigError for an
+        unknown name, or one that two files have."""
+        where = f"{asked.where}: key 'base': " if asked else ""
+        if name.endswith(ENDING) or f"{ENDING}:" in name:
+            return self._own(name, where)
+        rows = tuple(asked.file.rows) if asked else ()
+        if asked and name in rows:
+            return self._place(asked.file, name)
+        places = self._shipped(name)
+        if len(places) > 1:
+            given = " and ".join(place.where for place in places)
+            raise ConfigError(f"{where}two recipes are called {name!r}: {given}; rename one of them")
+        if not places:
+            known = self.names()
+            raise ConfigError(
+                f"{where}unknown recipe {name!r}{nearest(name, [*rows, *known])}; 'sememekit recipes list' shows all "
+                f"{len(known)}, and a path ending in .toml takes a recipe of your own"
+            )
+        return places[0]
+
+    def base_of(self, place: Place) -> Place | None:
+        """The recipe below: the one that ``base`` names; without ``base``, for a row its file's own recipe. Raises ConfigError
+        for a base that is no name of a recipe."""
+        name = place.table().get("base")
+        if name is None:
+            return self._place(place.file) if place.row else None
+        if not isinstance(name, str):
+            raise ConfigError(f"{place.where}: key 'base' must name a recipe such as \"sdlm/pd-medium\", given {name!r}")
+        return self.find(name, place)
+
+    def open(self, path: Path) -> RecipeFile:
+        """A file as it is written; nothing merged."""
+        if path not in self._files:
+            self._files[path] = read_file(path)
+        return self._files[path]
+
+    def _name(self, path: Path, row: str = "") -> str:
+        own = path.relative_to(self.folder).with_suffix("").as_posix()
+        return own[: own.rfind("/") + 1] + row if row else own
+
+    def _place(self, file: RecipeFile, row: str = "") -> Place:
+        if file.path.is_relative_to(self.folder):
+            return Place(self._name(file.path, row), file, row)
+        return Place(f"{file.path}:{row}" if row else str(file.path), file, row)
+
+    @cached_property
+    def _named(self) -> dict[str, Path]:
+        return {self._name(path): path for path in sorted(self.folder.rglob(f"*{ENDING}"))}
+
+    def _shipped(self, name: str) -> list[Place]:
+        if name in self._named:
+            return [self._place(self.open(self._named[name]))]
+        folder, _, row = name.rpartition("/")
+        beside = [path for own, path in self._named.items() if row and own.rpartition("/")[0] == folder]
+        return [self._place(file, row) for file in map(self.open, beside) if row in file.rows]
+
+    def _own(self, name: str, where: str) -> Place:
+        text, colon, row = name.partition(f"{ENDING}:")
+        path = Path(text + ENDING if colon else name)
+        if not path.is_file():
+            raise ConfigError(f"{where}no recipe file {str(path)!r} in {Path.cwd()}")
+        file = self.open(path)
+        if colon and row not in file.rows:
+            has = f"its rows: {', '.join(file.rows)}" if file.rows else "it has none"
+            raise ConfigError(f"{where}{path} has no row {row!r}{nearest(row, list(file.rows))}; {has}")
+        return self._place(file, row)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Table:
+    """The tables of a text, which nobody changes; parsing is most of what loading a recipe costs."""
+    return tomllib.loads(text)
+
+
+def read_file(path: Path) -> RecipeFile:
+    """One file, as TOML with named rows. Raises ConfigError: it cannot be read, is no TOML, or has rows that are no tables."""
+    text = read_text(path, ConfigError)
+    try:
+        own = dict(_parsed(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+    except ValueError:
+        raise ConfigError(f"{path}: a number of more digits than any setting takes; correct it") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: values are nested too deeply for a recipe; tables inside tables are enough") from None
+    rows = own.pop("row", {})
+    if not isinstance(rows, dict):
+        raise ConfigError(f"{path}: 'row' must hold tables, [row.NAME], given {rows!r}")
+    for row, table in rows.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"{path}: rows are tables, [row.NAME]: given {row} = {table!r}")
+        if not re.fullmatch(r"[\w-]+", row):
+            raise ConfigError(f"{path}: [row.{row!r}]: the name of a row has letters, digits, '-' and '_' only")
+    return RecipeFile(path, text, own, rows)
 
 
 class Claim(Settings):
@@ -34,10 +211,8 @@ class Claim(Settings):
     """What a reader must know for a fair comparison."""
 
 
-class RecipeInfo(BaseModel):
+class RecipeInfo(Record):
     """What ``recipes list`` shows of one recipe."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     """``paper/row``: what ``--recipe`` takes."""
@@ -101,19 +276,15 @@ def load_recipe(name: str, folder: Path | None = None) -> Table:
     return _merged(shelf.find(name), shelf)
 
 
-def _chain(place: Place, shelf: Shelf) -> list[Place]:
+def _merged(place: Place, shelf: Shelf) -> Table:
     chain = [place]
     while (base := shelf.base_of(chain[-1])) is not None:
         if base.key in {link.key for link in chain}:
             names = " -> ".join(link.name for link in [*chain, base])
             raise ConfigError(f"{place.where}: bases go in a circle: {names}; let one of them have no base")
         chain.append(base)
-    return chain
-
-
-def _merged(place: Place, shelf: Shelf) -> Table:
     merged: Table = {}
-    for link in reversed(_chain(place, shelf)):
+    for link in reversed(chain):
         table = link.table()
         table.pop("base", None)
         merged = merge_tables(merged, table)

@@ -62,12 +62,8 @@ class Settings(BaseModel):
     """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
-        """The settings with what was not given and depends on other slots; a plan holds them so.
-
-        Args:
-            optimizer: its name.
-            unit_contexts: whether the encoder normalises its contexts.
-        """
+        """The settings with what was not given and depends on other slots; a plan holds them so. ``unit_contexts`` says whether
+        the encoder normalises its contexts."""
         return self
 
 
@@ -150,8 +146,7 @@ def read_settings(
         beside, taken: for the message, names that the caller takes besides, and keys that it gives itself.
         homes: for the message, keys of other tables, and which table that is.
 
-    Raises:
-        ConfigError: naming every bad key.
+    Raises ConfigError: naming every bad key.
     """
     try:
         settings = kind.model_validate(dict(table))
@@ -221,16 +216,9 @@ class _Arguments(Settings):
 
 
 def checked_arguments(where: str, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
-    """The options as the functions take them: a path for its string, say.
-
-    Args:
-        where: opens the message of an error, such as ``run.explain``.
-        options: arguments by name.
-        functions: the arguments that they take by name alone are those that are allowed, each of its annotated type.
-
-    Raises:
-        ConfigError: a name that none of them takes, or a value of another type, with what is allowed.
-    """
+    """The options as the functions take them: a path for its string, say. Those are allowed that a function takes by name
+    alone, each of its annotated type. ``where`` opens the message of an error, such as ``run.explain``. Raises ConfigError: a
+    name that no function takes, or a value of another type, with what is allowed."""
     fields: dict[str, Any] = {}
     for function in functions:
         types = get_type_hints(function, include_extras=True)

@@ -90,12 +90,8 @@ def with_setting(there: Mapping[str, Any], given: Mapping[str, Any], slot: str, 
 
 
 def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Sequence[tuple[str, str]] | None = None) -> str:
-    """What differs between two tables, as ``encoder.hidden_size is 32 there, given 64``; "" where nothing does.
-
-    Args:
-        there, given: the tables.
-        settings: those of ``differing`` that are told; all unless given.
-    """
+    """What differs between two tables, as ``encoder.hidden_size is 32 there, given 64``, in some ``settings`` of ``differing``
+    (default: all); "" where nothing does."""
     found = []
     for slot, key in differing(there, given) if settings is None else settings:
         first, second = (

@@ -76,12 +76,13 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     variant = getattr(found, class_name)
     if name in table:
         return variant
-    if not (is_one(variant) if is_one is not None else _has_methods(variant, kind)):
-        needed = ", ".join(_METHODS.get(kind, ()))
+    methods = _METHODS.get(kind, ())
+    fits = callable(variant) if kind == "victim" else isclass(variant) and all(hasattr(variant, name) for name in methods)
+    if not (fits if is_one is None else is_one(variant)):
         described = f"the class {variant.__name__}" if isclass(variant) else f"a {type(variant).__name__}"
         raise ConfigError(
             f"{kind} {name!r}: this is {described}, and no {kind}; it must be a class"
-            + (f" with {needed}" if needed else f" of a {kind}")
+            + (f" with {', '.join(methods)}" if methods else f" of a {kind}")
         )
     return variant
 
@@ -105,12 +106,6 @@ def installed_variants(kind: str) -> dict[str, str]:
 def is_own(kind: str, name: str) -> bool:
     """Whether a name stands for a variant that is not ours: ``package.module:Class``, or one of an installed package."""
     return ":" in name or name in installed_variants(kind)
-
-
-def _has_methods(found: Any, kind: str) -> bool:
-    if kind == "victim":
-        return callable(found)
-    return isclass(found) and all(hasattr(found, name) for name in _METHODS.get(kind, ()))
 
 
 @contextmanager

@@ -46,6 +46,7 @@ class Corpus(ABC):
         specials: words that the vocabulary always holds; ``<eos>`` is added by ``end_of_sentence``.
         column: of .jsonl and .parquet files the text that is read; None reads their lines.
         unpacks_apart: whether ``unpack`` of a source depends on that source alone, so that sources can be read side by side.
+        stands_alone: where words outside of the lexicon become ``<unk>``, a function that says which of them do not.
         wanted: what SOURCE must be, for the error of ``open_corpus`` where it is missing; empty where it may be missing.
     """
 
@@ -66,6 +67,7 @@ class Corpus(ABC):
     column: str | None = None
     unpacks_apart: ClassVar[bool] = True
     wanted: ClassVar[str] = ""
+    stands_alone: ClassVar[Any] = None
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -102,13 +104,6 @@ class Corpus(ABC):
     def is_lines(self, segmenter: Segmenter) -> bool:
         """Whether :meth:`units` of any line is the line, cut by the segmenter, with the sizes of its text: then many lines are
         read at once."""
-        return False
-
-    def stands_alone(self, word: str) -> bool:
-        """Whether a word is kept although the lexicon does not have it."""
-        return False
-
-    def lexicon_limits_words(self) -> bool:
         return False
 
 

@@ -51,8 +51,8 @@ def open_corpus(
         paths = {split: [Path(place) for place in places] for split, places in files.items()}
         examples = kind() if turns is None else Switchboard(turns)
         folder = None if source is None else Path(source)
-        found = ExampleCorpus(examples, files_of_splits(examples, folder, paths, has_vocabulary=has_vocabulary), seed)
-        return found if column is None else ColumnCorpus(found, column)
+        found = files_of_splits(examples, folder, paths, has_vocabulary=has_vocabulary)
+        return ExampleCorpus(examples, found, seed) if column is None else ColumnCorpus(examples, found, seed, column)
     if kind is Plain:
         return Plain(source, files, column, has_vocabulary=has_vocabulary)
     if column is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob, has_magic
@@ -12,7 +11,8 @@ from typing import Any, NamedTuple
 
 from sememekit.corpora.sources import SPLITS, CorpusFile, splits_in_name
 from sememekit.errors import ConfigError, DataError, SememekitError
-from sememekit.files import PACKED, RunWarning, packing_of, typed, unpacked_name
+from sememekit.files import PACKED, packing_of, typed, unpacked_name, warn
+from sememekit.text.huggingface import needed
 
 ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
 """What the names of the files of a folder end in, compressed or not, in either case."""
@@ -32,10 +32,6 @@ class RemoteFile(NamedTuple):
     @property
     def name(self) -> str:
         return PurePosixPath(self.url).name
-
-    @property
-    def suffix(self) -> str:
-        return PurePosixPath(self.url).suffix
 
     def absolute(self) -> RemoteFile:
         return self
@@ -110,9 +106,7 @@ def without_twins(files: Sequence[Source]) -> list[Source]:
     if left_out := [path for path in files if path not in kept]:
         others = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         read = best[unpacked_name(str(left_out[0]))].name
-        warnings.warn(
-            f"{left_out[0]}{others}: left out, for {read} beside it is taken to be the same", RunWarning, stacklevel=2
-        )
+        warn(f"{left_out[0]}{others}: left out, for {read} beside it is taken to be the same")
     return [path for path in files if path in kept]
 
 
@@ -190,11 +184,7 @@ def _is_text(name: str) -> bool:
 
 
 def _file_system(url: str) -> tuple[Any, str]:
-    try:
-        import fsspec
-    except ModuleNotFoundError:
-        raise ConfigError(f"{url}: reading URLs needs the package fsspec; run: pip install 'sememekit[remote]'") from None
-    found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+    found: tuple[Any, str] = needed("fsspec", f"{url}: reading URLs", "sememekit[remote]").core.url_to_fs(url)
     return found
 
 

@@ -3,15 +3,24 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sememekit.corpora.columns import decoded, texts_of_lines, texts_of_parquet
 from sememekit.errors import DataError
-from sememekit.files import PACKED, CutArchiveError, DamagedArchiveError, opening, packing_of, unpack_blocks, unpacked_name
+from sememekit.files import (
+    PACKED,
+    CutArchiveError,
+    DamagedArchiveError,
+    by_its_beginning,
+    opening,
+    packing_of,
+    unpack_blocks,
+    unpacked_name,
+)
 from sememekit.files.packed import BLOCK
-from sememekit.text.reading import FaultCounter
+from sememekit.text.huggingface import needed
+from sememekit.text.reading import FaultCounter, refuse_mostly_invalid, without_mark
 
 SPLITS: Final = ("train", "valid", "test")
 SPLIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -34,12 +43,9 @@ class CorpusFile(NamedTuple):
 
 
 class Unpacked(NamedTuple):
-    """A source that can be read by byte ranges.
+    """A source that can be read by byte ranges: the plain file and its size, and ``bytes`` and SHA-256 of the file as given.
 
-    Attributes:
-        path, text_bytes: the plain file, and its size.
-        bytes, sha256: of the file as given.
-        text_sha256: of the plain file, where its content does not follow from the file as given alone.
+    ``text_sha256`` is that of the plain file, where its content does not follow from the file as given alone.
     """
 
     path: Path
@@ -87,29 +93,32 @@ def require_file(path: Path) -> Path:
 def unpack(
     source: CorpusFile, folder: Path, faults: FaultCounter, *, name: str | None = None, column: str | None = None
 ) -> Unpacked:
-    """Hash a source and, unless it is a plain file of this machine, write its text into ``folder``, block by block.
+    """Hash a source and, unless it is a plain file of this machine, write its text as ``NAME.unpacked`` into ``folder``, block
+    by block; the default name is the split.
 
-    Args:
-        source: what to read.
-        folder: for the file ``NAME.unpacked``.
-        faults: counts archives that end too early, and texts that are not UTF-8.
-        name: of the file; that of the split unless given.
-        column: of .jsonl and .parquet the text that is taken, where the corpus has texts in columns; None reads the lines.
-
-    Raises DataError: a file that cannot be read, is empty, is damaged or, under the policy ``strict``, ends too early.
+    ``faults`` counts archives that end too early, and texts that are not UTF-8. ``column`` is the text that is taken of .jsonl
+    and .parquet, where the corpus has texts in columns; None reads the lines. Raises DataError: a file that cannot be read, is
+    empty, is damaged or, under the policy ``strict``, ends too early.
     """
     target = folder / f"{name or source.split or 'text'}.unpacked"
     packing, form = form_of(source.path.name)
-    if isinstance(source.path, Path) and source.path.is_dir():
-        return _unpack_folder(source.path, target, faults)
-    with opening(Path(str(source.path)), DataError):
-        if isinstance(source.path, Path) and not packing and (column is None or not form) and form != ".parquet":
-            with source.path.open("rb") as file:
+    path = source.path
+    if isinstance(path, Path) and path.is_dir():
+        return _unpack_folder(path, target, faults)
+    form = form if column is not None or form == ".parquet" else ""
+    with opening(Path(str(path)), DataError):
+        if isinstance(path, Path) and not packing and not form:
+            with path.open("rb") as file:
                 digest, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             if size == 0:
-                raise DataError(f"{source.path}: the file is empty")
-            return Unpacked(source.path, size, digest, size)
-        return _unpack(source.path, target, faults, form if column is not None or form == ".parquet" else "", column)
+                raise DataError(f"{path}: the file is empty")
+            return Unpacked(path, size, digest, size)
+        raw, text = _Counted(), _Counted()
+        with target.open("wb") as out:
+            out.writelines(map(text.add, _texts(path, target, raw, faults, form, column)))
+        if raw.size == 0 or text.size == 0:
+            raise DataError(f"{path}: the file is empty" if not form else f"{path}: no text in the column {column!r}")
+        return Unpacked(target, raw.size, raw.hexdigest(), text.size, text.hexdigest())
 
 
 def form_of(name: str) -> tuple[str, str]:
@@ -127,23 +136,11 @@ def _unpack_folder(folder: Path, target: Path, faults: FaultCounter) -> Unpacked
             with opening(path, DataError):
                 content = decoded(path.read_bytes(), str(path), faults)
             if content is not None:
-                line = json.dumps({"text": content, "label": path.parent.name}, ensure_ascii=False).encode() + b"\n"
-                text.add(line)
-                out.write(line)
+                record = {"text": content, "label": path.parent.name}
+                out.write(text.add(json.dumps(record, ensure_ascii=False).encode() + b"\n"))
     if text.size == 0:
         raise DataError(f"{folder}: no LABEL/NAME.txt; a folder of labelled texts has a folder of .txt files for each label")
     return Unpacked(target, text.size, text.hexdigest(), text.size, text.hexdigest())
-
-
-def _unpack(path: Any, target: Path, faults: FaultCounter, form: str, column: str | None) -> Unpacked:
-    raw, text = _Counted(), _Counted()
-    with target.open("wb") as out:
-        for block in _texts(path, target, raw, faults, form, column):
-            text.add(block)
-            out.write(block)
-    if raw.size == 0 or text.size == 0:
-        raise DataError(f"{path}: the file is empty" if not form else f"{path}: no text in the column {column!r}")
-    return Unpacked(target, raw.size, raw.hexdigest(), text.size, text.hexdigest())
 
 
 class _Counted:
@@ -153,9 +150,10 @@ class _Counted:
         self.size, self._digest = 0, hashlib.sha256()
         self.hexdigest = self._digest.hexdigest
 
-    def add(self, block: bytes) -> None:
+    def add(self, block: bytes) -> bytes:
         self.size += len(block)
         self._digest.update(block)
+        return block
 
 
 def _texts(path: Any, target: Path, raw: _Counted, faults: FaultCounter, form: str, column: str | None) -> Iterator[bytes]:
@@ -166,8 +164,7 @@ def _texts(path: Any, target: Path, raw: _Counted, faults: FaultCounter, form: s
     elif form == ".parquet":  # read from its end: a whole copy is needed
         copy = target.with_suffix(".parquet")
         with copy.open("wb") as out:
-            for block in blocks:
-                out.write(block)
+            out.writelines(blocks)
         yield from texts_of_parquet(copy, str(path), column)
         copy.unlink()
     else:
@@ -178,7 +175,7 @@ def _unpacked_blocks(path: Any, raw: _Counted, faults: FaultCounter) -> Iterator
     """The bytes of a file in blocks, decompressed."""
     packing, size = packing_of(path.name), 0
     with path.open("rb") as file:
-        blocks = _read_blocks(file, raw)
+        blocks = map(raw.add, iter(lambda: file.read(BLOCK), b""))
         try:
             for block in unpack_blocks(packing, blocks) if packing else blocks:
                 yield block
@@ -197,7 +194,89 @@ def _unpacked_blocks(path: Any, raw: _Counted, faults: FaultCounter) -> Iterator
             raise DataError(f"{path}: damaged after {size} bytes of text: {error}; {remedy}") from None
 
 
-def _read_blocks(file: Any, raw: _Counted) -> Iterator[bytes]:
-    while block := file.read(BLOCK):
-        raw.add(block)
-        yield block
+_ROWS: Final = 1 << 10
+_HINT: Final = "; one object a line is needed; of one list of objects it is made by: jq -c '.[]' FILE.json > FILE.jsonl"
+
+
+def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: FaultCounter) -> Iterator[bytes]:
+    """The text of each JSON object, one a line, each with a line end. One line is in memory at a time.
+
+    A byte-order mark before a line is taken off and counted, and so are lines that are not UTF-8 under ``replace`` and
+    ``skip``. Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``,
+    and under ``replace`` where most lines have some.
+    """
+    lines, invalid_before = 0, faults.bad_lines
+    for number, line in enumerate(_lines(blocks), start=1):
+        line = without_mark(line, faults)
+        if not line.strip():
+            continue
+        lines += 1
+        text = decoded(line, f"{name}:{number}", faults)
+        if text is None:
+            continue
+        hint = (f"; {odd}" if (odd := by_its_beginning(line, name)) else _HINT) if lines == 1 else ""
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{name}:{number}: no JSON object: {str(error).splitlines()[0]:.120}{hint}") from None
+        if hint and not isinstance(found, dict):
+            raise DataError(f"{name}:{number}: no JSON object but {type(found).__name__}{hint}")
+        text = found.get(column) if isinstance(found, dict) else None
+        if not isinstance(text, str):
+            had = f"it has {', '.join(map(str, found))}" if isinstance(found, dict) else "it is no object"
+            raise DataError(f"{name}:{number}: no text in the column {column!r}, {had}; name the column with --column")
+        yield _as_lines(text)
+    if faults.policy == "replace":
+        refuse_mostly_invalid(name, faults.bad_lines - invalid_before, lines)
+
+
+def decoded(line: bytes, where: str, faults: FaultCounter) -> str | None:
+    """The text of a line or a file; None where ``skip`` leaves it out. Raises DataError: invalid UTF-8 under ``strict``."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        if faults.policy == "strict":
+            raise DataError(
+                f"{where}: not UTF-8 at byte {error.start} of it; convert the file to UTF-8{faults.choices}"
+            ) from None
+        return line.decode(errors="replace") if faults.keeps("invalid_utf8") else None
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    begun: list[bytes] = []
+    for block in blocks:
+        first, *others = block.split(b"\n")
+        begun.append(first)
+        for line in others:
+            yield b"".join(begun)
+            begun = [line]
+    yield b"".join(begun)
+
+
+def texts_of_parquet(path: Path, name: str, column: str | None) -> Iterator[bytes]:
+    """The texts of a column, or without one all columns as JSON lines, a thousand rows at a time. Raises DataError: no Parquet
+    file, or no such column of texts. Raises ConfigError: pyarrow is not installed."""
+    pyarrow, parquet = (
+        needed(each, f"{name}: reading .parquet", "sememekit[remote]") for each in ("pyarrow", "pyarrow.parquet")
+    )
+    try:
+        with parquet.ParquetFile(path) as file:
+            columns = file.schema_arrow.names
+            if column is None:
+                for batch in file.iter_batches(batch_size=_ROWS, use_threads=False):
+                    yield from (json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n" for row in batch.to_pylist())
+                return
+            if column not in columns:
+                raise DataError(f"{name}: no column {column!r}, it has {', '.join(columns)}; name the column with --column")
+            for batch in file.iter_batches(batch_size=_ROWS, columns=[column], use_threads=False):
+                for text in batch.column(0).to_pylist():
+                    if not isinstance(text, str | None):
+                        raise DataError(f"{name}: the column {column!r} holds no texts; name another with --column")
+                    if text:
+                        yield _as_lines(text)
+    except (pyarrow.ArrowException, OSError) as error:  # it raises OSError for a damaged end
+        raise DataError(f"{name}: no Parquet file, or a damaged one: {str(error).splitlines()[0]:.120}") from None
+
+
+def _as_lines(text: str) -> bytes:
+    return text.rstrip("\n").encode(errors="surrogatepass") + b"\n"

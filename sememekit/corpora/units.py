@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.text.maximum_matching import line_sums
+
 
 class Unit(NamedTuple):
     """A sentence: its words, and the characters and UTF-8 bytes of its text without white space; or one that is left out."""
@@ -52,24 +54,17 @@ def _open_array(path: Path, length: int) -> npt.NDArray[np.uint32]:
     return np.memmap(path, dtype="<u4", mode="r", shape=(length,))
 
 
-_LINE_END: Final = 10
-
-
 def line_sizes(lines: Sequence[str]) -> npt.NDArray[np.int64]:
     """(lines, 2) characters and UTF-8 bytes without white space, of lines without a line end in them."""
-    codes = np.frombuffer("\n".join((*lines, "")).encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    ends = np.flatnonzero(codes == _LINE_END)
-    sizes = _SIZES[np.minimum(codes, len(_SIZES) - 1)]
-    both = [np.cumsum(each, dtype=np.int64)[ends] for each in (sizes > 0, sizes)]
-    return np.stack([np.diff(each, prepend=0) for each in both], axis=1)
+    return line_sums(lines, _SIZES)
 
 
 def _utf8_sizes() -> npt.NDArray[np.uint8]:
-    """(65537,) the bytes of each character below U+10000, 0 for white space, and of any other, last."""
+    """(2, 65537) for ``line_sums``: 1 and the bytes of each character, 0 for white space."""
     codes = np.arange((1 << 16) + 1)
     sizes = 1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
     sizes[[code for code in range(1 << 16) if chr(code).isspace()]] = 0
-    return sizes.astype(np.uint8)
+    return np.stack([sizes > 0, sizes]).astype(np.uint8)
 
 
 _SIZES: Final = _utf8_sizes()

@@ -40,12 +40,6 @@ class Originals:
     def __getitem__(self, example: int) -> Original:
         if not 0 <= example < len(self):
             raise IndexError(example)
-        return self._read(example)
-
-    def __iter__(self) -> Iterator[Original]:
-        return map(self._read, range(len(self)))
-
-    def _read(self, example: int) -> Original:
         start, end = self._lines[example : example + 2].tolist()
         if not 0 <= start <= end <= len(self._texts):
             raise DataError(
@@ -57,6 +51,9 @@ class Originals:
             return Original(tuple(record["source"].split(" ")), tuple(record["references"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{self._path}:{example + 1}: torn ({error}); {remedy(self._path.parent)}") from None
+
+    def __iter__(self) -> Iterator[Original]:
+        return map(self.__getitem__, range(len(self)))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -80,16 +81,13 @@ class PreparedData:
                 f"{folder}: {VOCABULARY} has the fingerprint {vocabulary.fingerprint}, but {SIGNATURE} names "
                 f"{signature.vocabulary}; the parts are of different runs; {remedy(folder)}"
             )
-        for split, summary in signature.splits.items():
-            path = folder / f"{split}.bin"
-            expected = summary.tokens * token_type(len(vocabulary)).itemsize
+        width = token_type(len(vocabulary)).itemsize
+        ids = [(folder / f"{split}.bin", summary.tokens * width) for split, summary in signature.splits.items()]
+        for path, expected in chain(ids, example_files(folder, signature)):
             size = path.stat().st_size if path.is_file() else None
             if size != expected:
                 found = "is missing" if size is None else f"has {size} bytes"
                 raise DataError(f"{path}: {found}, {SIGNATURE} asks for {expected}; the folder is torn; {remedy(folder)}")
-        for path, expected in example_files(folder, signature):
-            if not path.is_file() or path.stat().st_size != expected:
-                raise DataError(f"{path}: is missing or has not the {expected} bytes of {SIGNATURE}; {remedy(folder)}")
         kept_words(folder, signature)
         stated = signature.segmenter.rpartition(" ")[2]  # the description of a segmenter with a model ends with a SHA-256
         own = MODELS.get(str(signature.options.get("segmenter")))

@@ -32,23 +32,17 @@ def recorded_name(signature: Signature, where: Path) -> str:
 
 
 def segmenter_for(
-    name: str,
-    *,
-    lexicon: str | Sequence[str] | None = None,
-    lexicon_words: Iterable[str] | None = None,
-    hmm: bool = False,
-    model: Path | str | None = None,
+    name: str, *, lexicon: str | Sequence[str] | None = None, hmm: bool = False, model: Path | str | None = None
 ) -> Segmenter:
     """A segmenter by name, one of ``sememekit.text.segmenters.SEGMENTERS`` or ``package.module:Class``, with the words of a
     lexicon.
 
     ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
-    ``lexicon_words`` replaces it; ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError
+    ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError
     for another name, or when something that it needs is missing. Raises DataError for a lexicon or a model that cannot be read.
     """
-    words = frozenset(lexicon_words) if lexicon_words is not None else None
-    if words is None and (name == "fmm" or (name == "jieba" and lexicon not in (None, "none", ["none"]))):
-        words = words_of_lexicons(lexicon or "open")
+    knows = name == "fmm" or (name == "jieba" and lexicon not in (None, "none", ["none"]))
+    words = words_of_lexicons(lexicon or "open") if knows else None
     return open_segmenter(name, words=words, hmm=hmm, model=Path(model) if model is not None else None)
 
 

@@ -81,13 +81,8 @@ class ExamplesSummary(Record):
 
 
 class ChunksSummary(Record):
-    """The chunk vocabulary of a folder.
-
-    Attributes:
-        ngrams, length: number of n-grams, and L, words of one at most.
-        rarest: count of the last n-gram that was taken; 0 where there is none.
-        fingerprint: of the file ``chunks.tsv``.
-    """
+    """The chunk vocabulary of a folder: the number of n-grams, L, the count of the rarest n-gram (0 without n-grams), and the
+    fingerprint of ``chunks.tsv``."""
 
     ngrams: int
     length: int
@@ -108,8 +103,7 @@ class Signature(Record):
         faults: the policy for invalid bytes, and the faults that occurred.
         end_of_sentence: whether each sentence ends with ``<eos>``, or with ``options["end_mark"]`` where that is there.
         vocabulary, vocabulary_size: fingerprint of the vocabulary, and V.
-        vocabulary_splits: the splits that the words were counted on; none for a vocabulary of other data; None where the
-            version that prepared the folder did not say.
+        vocabulary_splits: the splits that the words were counted on; none for a vocabulary of other data.
         size_of: what ``characters`` and ``bytes`` were counted on: ``source`` is the text of the source before normalisation
             and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
         examples, chunks: None for a running text, and for a folder without chunks.
@@ -128,7 +122,7 @@ class Signature(Record):
     end_of_sentence: bool
     vocabulary: str
     vocabulary_size: int
-    vocabulary_splits: tuple[str, ...] | None = None
+    vocabulary_splits: tuple[str, ...]
     size_of: str
     splits: dict[str, SplitSummary]
     examples: ExamplesSummary | None = None
@@ -176,9 +170,7 @@ def read_signature(folder: Path) -> Signature:
 
 def write_signature(path: Path, signature: Signature) -> None:
     """Write the signature as JSON, and its SHA-256 beside it; the same signature gives the same bytes."""
-    # A folder without these has the same bytes as from earlier versions.
-    left_out = {name for name in ("chunks", "vocabulary_splits") if getattr(signature, name) is None}
-    table = signature.model_dump(mode="json", exclude=left_out)
+    table = signature.model_dump(mode="json", exclude={"chunks"} if signature.chunks is None else set())
     for name in ("long_sentences", "end_marks"):
         if not table["faults"][name]:
             del table["faults"][name]

@@ -14,5 +14,3 @@ DECODERS = {
     "tree_hsm": "sememekit.decoders.tree_hsm:TreeHSM",
 }
 """name -> "module:Class"; ``--decoder package.module:Class`` takes a decoder of your own."""
-
-__all__ = ["DECODERS"]

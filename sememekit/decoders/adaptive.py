@@ -90,7 +90,6 @@ def band_bounds(cutoffs: tuple[int, ...] | None, size: int, name: str) -> list[i
 
     Args:
         cutoffs: where all bands but the first begin; None for 5 % and 25 % of the vocabulary.
-        name: of the decoder, for the message.
 
     Raises ConfigError: cutoffs that do not rise, or lie outside of the vocabulary."""
     if cutoffs is None:

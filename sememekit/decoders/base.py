@@ -2,8 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +18,7 @@ from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(NamedTuple):
     """What an output layer may be built from. Five fields, and a sixth needs a written reason.
 
     The reason of the fifth: clusters that one model has learned are data to the next one. They are read once, when a run
@@ -41,8 +39,7 @@ class Resources:
     clusters: NDArray[np.int64] | None = None
 
 
-@dataclass(frozen=True)
-class SenseAttribution:
+class SenseAttribution(NamedTuple):
     """Sense attribution and sememe gates behind the probabilities in one context.
 
     Attributes:
@@ -54,8 +51,7 @@ class SenseAttribution:
     sememe_gates: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class SenseProbabilities:
+class SenseProbabilities(NamedTuple):
     """The distribution over all senses that the word probabilities are sums of, for N contexts.
 
     Attributes:
@@ -122,11 +118,8 @@ class Decoder(nn.Module, ABC):
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """Negative log-likelihood in nats of each target, unreduced: equal to the gathered ``log_probs``, maybe cheaper.
 
-        Args:
-            hidden: (..., H) contexts.
-            target: (...) word ids.
-
-        Returns (...) nats."""
+        ``hidden``: (..., H) contexts; ``target``: (...) word ids. Returns (...) nats.
+        """
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
         """A function of contexts (N, H) and words (N, K) that gives their log-probabilities (N, K), K words for each context.
@@ -274,8 +267,7 @@ class Clustered(Decoder):
         return grouped_topk(rows, self.words.weight, self.bias, among, self.groups, min(count, self._num_words))
 
 
-@dataclass(frozen=True)
-class ClusterChange:
+class ClusterChange(NamedTuple):
     """What assigning words to clusters anew has changed.
 
     Attributes:
@@ -331,9 +323,6 @@ def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bo
     """Output word vectors: the input embedding when tied, otherwise a new (V, H) one, uniform in +-0.1.
 
     Args:
-        resources: what the decoder is built from.
-        decoder: its name, for messages.
-        tied: share the input embedding.
         any_size: the decoder makes contexts of the embedding's size, whatever that is.
 
     Raises ConfigError: tied, and the task has no embedding, or one of another size than the contexts."""

@@ -44,7 +44,6 @@ class EdgeBlocks(NamedTuple):
     """All edges in blocks.
 
     Attributes:
-        blocks: one after the other.
         sense_at: (S,) the sense at each place of the order of the blocks.
         place_of: (S,) the place of each sense.
         sememe_of_edge: (edges,) in the order of the blocks.

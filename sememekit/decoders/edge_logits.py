@@ -37,10 +37,7 @@ class EdgeInputs(NamedTuple):
     """What the logits of senses are made of, for N tokens.
 
     Attributes:
-        structure: the graph.
-        contexts_NH: the contexts.
         bases_RHE: the matrices Q.
-        words_VE: word vectors.
         gates_KN: sememe gates q.
         mixing_RK: weights alpha of the bases.
         bias_S: of each sense, or None.

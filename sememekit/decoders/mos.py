@@ -2,7 +2,6 @@
 each position, and how much each counts.
 """
 
-from dataclasses import replace
 from typing import final
 
 import torch
@@ -41,7 +40,6 @@ class MixtureContexts(nn.Module):
     """Weights pi = softmax(W_pi g) and contexts h_k = tanh(W_k g + b_k), Sec. 2.4 of Yang et al. 2018.
 
     Args:
-        settings: of the mixture.
         width: H, size of g.
         size: E, size of each h_k.
     """
@@ -59,17 +57,24 @@ class MixtureContexts(nn.Module):
         return self.prior(hidden).log_softmax(dim=-1), contexts.unflatten(-1, (self.num_components, self.size))
 
 
-def mixture_parts(
-    settings: MixtureSettings, resources: Resources, name: str
-) -> tuple[nn.Embedding, MixtureContexts, nn.Parameter | None]:
-    """Word vectors, contexts as wide as these, and word biases if there are to be any, for the decoder ``name``."""
-    words = word_vectors(resources, name, tied=settings.tied, any_size=True)
-    mixture = MixtureContexts(settings, resources.width, words.embedding_dim)
-    return words, mixture, nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
+class _Mixture(SampledDecoder):
+    """Word vectors, contexts as wide as these, and word biases if there are to be any."""
+
+    words: nn.Embedding
+
+    class Settings(MixtureSettings, SamplingSettings):
+        """Settings of a mixture that can be trained with sampled words."""
+
+    def __init__(self, settings: Settings, resources: Resources) -> None:
+        super().__init__(settings, resources)
+        self.words = word_vectors(resources, type(self).__name__.lower(), tied=settings.tied, any_size=True)
+        self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
+        self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
+        self.bias_start = settings.bias_start
 
 
 @final
-class MoS(SampledDecoder):
+class MoS(_Mixture):
     """Probability of a word: the weighted sum of K softmaxes over the vocabulary, which lifts the rank of log p.
 
     p(w | g) = sum_k pi_k softmax_w(h_k . x + b), Sec. 2.4 of Yang et al. 2018, with pi, h_k of ``MixtureContexts``. Exact, in
@@ -83,17 +88,13 @@ class MoS(SampledDecoder):
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
-    words: nn.Embedding
-
-    class Settings(MixtureSettings, SamplingSettings):
+    class Settings(_Mixture.Settings):
         log_shift: float = Field(default=0.0, ge=0.0)
         """Added to a probability before the logarithm in training, as in the public code (1e-8); evaluation is exact."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
         self.log_shift, self.tables = settings.log_shift, settings.num_components
-        self.words, self.mixture, self.bias = mixture_parts(settings, resources, "mos")
-        self.bias_start = settings.bias_start
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         log_weights, contexts = self.mixture(hidden)
@@ -116,7 +117,7 @@ class MoS(SampledDecoder):
         scores = linear_scores(
             contexts.reshape(-1, contexts.shape[-1]), self.words.weight, self.bias, draw.words, sparse=self.words.sparse
         )
-        entropies = estimated_nll(scores, replace(draw, target=draw.target.repeat_interleave(self.tables)))
+        entropies = estimated_nll(scores, draw._replace(target=draw.target.repeat_interleave(self.tables)))
         return -self._shifted((log_weights - entropies.view(log_weights.shape)).logsumexp(dim=-1)).view(-1)
 
     def _shifted(self, log_probs: Tensor) -> Tensor:
@@ -124,23 +125,13 @@ class MoS(SampledDecoder):
 
 
 @final
-class MoC(NormalisedScores):
+class MoC(_Mixture, NormalisedScores):
     """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Eq. (2) of Yang et al. 2018.
 
     As many parameters as the mixture of softmaxes, but the rank of the log-probabilities stays bounded by E.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
-
-    words: nn.Embedding
-
-    class Settings(MixtureSettings, SamplingSettings):
-        """Settings of the mixture of contexts."""
-
-    def __init__(self, settings: Settings, resources: Resources) -> None:
-        super().__init__(settings, resources)
-        self.words, self.mixture, self.bias = mixture_parts(settings, resources, "moc")
-        self.bias_start = settings.bias_start
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         log_weights, contexts = self.mixture(hidden)

@@ -1,6 +1,5 @@
 """A mixture of sememe-driven layers: Yang et al. 2018 with the layer of Gu et al. 2018 in place of each softmax."""
 
-from dataclasses import replace
 from typing import final
 
 import numpy as np
@@ -47,7 +46,7 @@ class MoSSDLM(Sensed):
         mixture = MixtureSettings(num_components=settings.num_components, context_dropout=settings.mixture_dropout)
         self.mixture = MixtureContexts(mixture, resources.width, size)
         self.tables = settings.num_components
-        self.senses = SDLM(settings, replace(resources, width=size))
+        self.senses = SDLM(settings, resources._replace(width=size))
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         self.senses.begin_training(counts)

@@ -7,9 +7,8 @@ replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i),
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from math import log
-from typing import ClassVar, Final, Literal, final
+from typing import ClassVar, Final, Literal, NamedTuple, final
 
 import numpy as np
 import torch
@@ -42,8 +41,7 @@ class SamplingSettings(config.Settings):
     """Draw until training ends, or until the schedule first cuts the learning rate; training is exact from then on."""
 
 
-@dataclass(frozen=True)
-class Draw:
+class Draw(NamedTuple):
     """The words whose scores a training batch needs.
 
     Attributes:
@@ -71,7 +69,6 @@ class WordSampler(FixedTables):
 
     Args:
         vocabulary: the words and their counts; a count of 0 is taken as 1, so that every word can be drawn.
-        settings: of the output layer.
     """
 
     log_proposal: Tensor

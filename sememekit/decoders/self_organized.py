@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
@@ -220,19 +219,17 @@ class SelfOrganized(ClusterLearner, FixedTables):
         if every:
             self._share_occurrences()
         due = every > 0 and step % every == 0
-        if not due:
-            return asdict(self._unmoved()) if step == 1 else None
+        if not due and step != 1:
+            return None
+        if not due:  # the clusters that training begins with
+            empty = int((self.groups.sizes == 0).sum())
+            return ClusterChange(0.0, 0.0, self.orphaned_at_start, empty, self.groups.largest)._asdict()
         of_clusters, within, tokens = self.losses.tolist()
         perplexities = {
             "cluster_perplexity": Tally(of_clusters, int(tokens)).perplexity,
             "in_cluster_perplexity": Tally(within, int(tokens)).perplexity,
         }
-        return {**asdict(self.reassign()), **perplexities}
-
-    def _unmoved(self) -> ClusterChange:
-        """The clusters that training begins with."""
-        empty = int((self.groups.sizes == 0).sum())
-        return ClusterChange(0.0, 0.0, self.orphaned_at_start, empty, self.groups.largest)
+        return {**self.reassign()._asdict(), **perplexities}
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """h_c and h_w, (..., E) each."""

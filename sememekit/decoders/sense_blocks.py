@@ -94,7 +94,6 @@ class SenseBlocks(NamedTuple):
     """All senses in blocks.
 
     Attributes:
-        blocks: one after the other.
         word_at: (V,) the word at each place of the order of the blocks.
         word_place: (V,) the place of each word.
         sense_at: (S,) the sense at each place.

@@ -30,9 +30,7 @@ class SenseInputs(NamedTuple):
     """What the logits of senses are made of, for N tokens.
 
     Attributes:
-        structure: the graph.
         contexts_RNE: the contexts in every basis.
-        words_VE: word vectors.
         gates_KN: sememe gates q.
         mixing_RK: weights alpha of the bases.
         bias_S: of each sense, or None.

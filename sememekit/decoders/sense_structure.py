@@ -13,7 +13,7 @@ from sememekit.decoders.edge_blocks import EdgeBlocks, make_edge_blocks
 from sememekit.decoders.sense_blocks import SenseArrays, SenseBlocks, make_blocks, ranges
 from sememekit.layers import FixedTables
 from sememekit.sememes import SememeGraph
-from sememekit.sememes.structure import EdgeKind
+from sememekit.sememes.definitions import EdgeKind
 
 SLOWER = 3.0
 """Learned numbers of edge classes are divided by it; see ``EdgeWeights``."""
@@ -24,7 +24,6 @@ class EdgePairs(NamedTuple):
     """The pairs of a sememe and a class of edges that a graph has, J of them, by sememe and then by class.
 
     Attributes:
-        names: of the C classes.
         sememe: (J,) the sememe of each pair.
         edge_class: (J,) its class.
     """
@@ -46,7 +45,6 @@ class EdgeWeights(FixedTables):
     are one, the layer scores to the bit as without them.
 
     Attributes:
-        names: of the C classes.
         logs_CR: v, three times the logarithms of the weights, of the C - 1 classes after the first.
     """
 

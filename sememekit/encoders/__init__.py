@@ -12,5 +12,3 @@ ENCODERS = {
     "transformer": "sememekit.encoders.transformer:Transformer",
 }
 """name -> "module:Class"; ``--encoder package.module:Class`` takes an encoder of your own."""
-
-__all__ = ["ENCODERS"]

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -32,8 +32,7 @@ class Encoded:
     layers: tuple[Tensor, ...]
 
 
-@dataclass(frozen=True)
-class EncoderResources:
+class EncoderResources(NamedTuple):
     """What an encoder is built from: E, the size of the input vectors; the words; the graph, if any; and what ``Encoder.keep``
     gave when the run began, if anything."""
 
@@ -117,9 +116,6 @@ class Encoder(nn.Module, ABC):
         encoded = self(x.unsqueeze(0), tokens.unsqueeze(0), state)
         return encoded.hidden[0], encoded.state
 
-    child_sum: ClassVar[bool] = False
-    """Whether it can step out of several states at once, with a forget gate for each (the child-sum tree LSTM)."""
-
     def draw_masks(self, batch_size: int) -> State:
         """Dropout masks (B, ...) that stay the same for whole texts, for the methods below; by default none."""
         return ()
@@ -144,35 +140,29 @@ class Encoder(nn.Module, ABC):
         hidden, state = self.step(input_part.reshape(-1, input_part.shape[-1]), tokens.reshape(-1), flat)
         return hidden.view(*lead, -1), tuple(part.view(*lead, part.shape[-1]) for part in state)
 
-    def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
-        """``state_part`` of K states (K, B, ...) together, with weights (K, B), where the encoder has ``child_sum``."""
-        raise self._lacks("child_sum_part")
-
-    def child_sum_combine(self, input_part: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
-        """``combine`` for what ``child_sum_part`` gave."""
-        raise self._lacks("child_sum_combine")
-
-    def _lacks(self, member: str) -> ConfigError:
-        name = type(self).__name__
-        return ConfigError(
-            f"encoder {name} cannot step out of several states at once: {name}.{member} is not written; write it as "
-            "LatticeLSTM does, or choose another way of merging (--set task.state=marginal)"
-        )
-
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
         """(B, H) the hidden state after the last real step; with two directions, that of the end of each."""
         return last_real_step(encoded.hidden, lengths)
 
 
-def padding_mask(lengths: Tensor, like: Tensor) -> Tensor:
-    """(T, B, 1) true where a step of ``like`` (T, B, ...) is padding."""
-    steps = torch.arange(like.shape[0], device=like.device)
-    return (steps[:, None] >= lengths.to(like.device)[None, :]).unsqueeze(-1)
+class ChildSum(Encoder):
+    """An encoder that can step out of several states at once, with a forget gate for each (the child-sum tree LSTM)."""
+
+    @abstractmethod
+    def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
+        """``state_part`` of K states (K, B, ...) together, with weights (K, B)."""
+
+    @abstractmethod
+    def child_sum_combine(self, input_part: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
+        """``combine`` for what ``child_sum_part`` gave."""
 
 
 def zero_padding(sequence: Tensor, lengths: Tensor | None) -> Tensor:
     """``sequence`` (T, B, H) with zeros beyond the lengths, without gradient."""
-    return sequence if lengths is None else sequence.masked_fill(padding_mask(lengths, sequence), 0.0)
+    if lengths is None:
+        return sequence
+    steps = torch.arange(len(sequence), device=sequence.device)
+    return sequence.masked_fill((steps[:, None] >= lengths.to(sequence.device))[..., None], 0.0)
 
 
 def last_real_step(sequence: Tensor, lengths: Tensor | None) -> Tensor:

@@ -1,6 +1,6 @@
 """An LSTM that steps along the edges of a lattice as well as along a text."""
 
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from pydantic import Field
@@ -8,12 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit import config
-from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, last_real_step, zero_padding
-from sememekit.layers import lstm_cell, lstm_scan, shared_dropout, weighted_sum
+from sememekit.encoders.base import ChildSum, Encoded, EncoderResources, State, last_real_step, zero_padding
+from sememekit.layers import four_gates, lstm_cell, lstm_scan, shared_dropout, weighted_sum
 
 
 @final
-class LatticeLSTM(Encoder):
+class LatticeLSTM(ChildSum):
     """Gates i, f, o = sigmoid, u = tanh of linear maps of input and previous output; c = f c + i u; h = o tanh(c).
 
     >>> encoder = LatticeLSTM(LatticeLSTM.Settings(hidden_size=16), EncoderResources(input_size=8, vocabulary=words))
@@ -31,8 +31,6 @@ class LatticeLSTM(Encoder):
 
     State: (h_1, c_1, h_2, c_2, ...), each (B, H).
     """
-
-    child_sum: ClassVar[bool] = True
 
     class Settings(config.Settings):
         hidden_size: int = Field(default=200, ge=1)
@@ -147,22 +145,15 @@ class LatticeLSTM(Encoder):
     def _input(self, x: Tensor, number: int) -> Tensor:
         layer = self.inputs[number]
         assert isinstance(layer, nn.Linear)
-        return self._four(layer(x), -1)
+        return four_gates(layer(x), self.settings.coupled)
 
     def _recurrent(self, number: int) -> Tensor:
         layer = self.recurrents[number]
         assert isinstance(layer, nn.Linear)
-        return self._four(layer.weight, 0)
+        return four_gates(layer.weight, self.settings.coupled, 0)
 
     def _from_output(self, hidden: Tensor, number: int, masks: State) -> Tensor:
         return functional.linear(hidden * masks[number] if masks else hidden, self._recurrent(number))
 
     def _between(self, x: Tensor, number: int, masks: State) -> Tensor:
         return x * masks[len(self.inputs) + number - 1] if masks else x
-
-    def _four(self, gates: Tensor, axis: int) -> Tensor:
-        """[u, f, i, o] where gates are coupled and [u, f, o] are given: i is f with the other sign."""
-        if not self.settings.coupled:
-            return gates
-        u, f, o = gates.chunk(3, dim=axis)
-        return torch.cat([u, f, -f, o], dim=axis)

@@ -25,15 +25,12 @@ class LSTM(RecurrentStack):
 
     states_per_layer: ClassVar[int] = 2
 
-    class Settings(RecurrentStack.Settings):
-        """Settings of the LSTM stack."""
-
     @staticmethod
-    def plain_layer(settings: Settings, size_in: int, size_out: int) -> nn.Module:
+    def plain_layer(settings: RecurrentStack.Settings, size_in: int, size_out: int) -> nn.Module:
         return nn.LSTM(size_in, size_out)
 
     @staticmethod
-    def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> CustomRecurrentLayer:
+    def sememe_layer(settings: RecurrentStack.Settings, size_in: int, sememe_size: int, size_out: int) -> CustomRecurrentLayer:
         kind = {"gate": LSTMGate, "cell": LSTMCell}[settings.injection]
         return kind(size_in, sememe_size, size_out)
 

@@ -225,7 +225,9 @@ class Pretrained(Encoder):
                 pieces = self._pieces[word]
                 if len(block) + len(pieces) > self.settings.context:
                     blocks.append(block)
-                    block = self._next_block(block, len(pieces))
+                    first = list(self._first)
+                    kept = min(self.settings.overlap, self.settings.context - len(first) - len(pieces), len(block) - len(first))
+                    block = [*first, *(block[-kept:] if kept > 0 else [])]
                 block = [*block, *pieces]
                 own.append((len(blocks), len(block) - 1))
             blocks.append(block)
@@ -234,12 +236,6 @@ class Pretrained(Encoder):
         hidden_TBH = self._read(blocks, places, tokens.device)
         hidden_TBH = zero_padding(hidden_TBH, lengths)
         return Encoded(hidden=hidden_TBH, state=(after,), layers=(hidden_TBH,))
-
-    def _next_block(self, block: Sequence[int], coming: int) -> list[int]:
-        """The block after a full one, before a word of ``coming`` pieces."""
-        first = list(self._first)
-        kept = min(self.settings.overlap, self.settings.context - len(first) - coming, len(block) - len(first))
-        return [*first, *(block[-kept:] if kept > 0 else [])]
 
     def _read(
         self, blocks: Sequence[Sequence[int]], places: Sequence[Sequence[tuple[int, int]]], device: torch.device

@@ -35,16 +35,10 @@ def _scan_with_products_in(
     dtype: torch.dtype, weights: Sequence[Tensor], x: Tensor, own: State, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
     """One layer of an LSTM of torch, whose rows are those of i, f, u, o: ``lstm_scan`` wants u, f, i, o."""
-    input_GE, recurrent_GH, *biases = (_candidate_first(part) for part in weights)
+    input_GE, recurrent_GH, *biases = (torch.cat([u, f, i, o]) for i, f, u, o in (part.chunk(4) for part in weights))
     ready_TBG = functional.linear(x.to(dtype), input_GE.to(dtype)).to(x.dtype) + sum(biases)
     scanned = lstm_scan(ready_TBG, recurrent_GH.to(dtype), *own)
     return zero_padding(scanned[0], lengths), tuple(last_real_step(part, lengths) for part in scanned)
-
-
-def _candidate_first(rows: Tensor) -> Tensor:
-    """Rows of i, f, u, o in the order u, f, i, o."""
-    i, f, u, o = rows.chunk(4)
-    return torch.cat([u, f, i, o])
 
 
 def _run_kernel(layer: Any, x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:

@@ -42,7 +42,6 @@ class TransformerBlock(nn.Module):
         """One block.
 
         Args:
-            x_BTH: inputs.
             past: keys and values (B, C, H) of the positions before, keys as they are before they are turned.
             bias: (B, 1, T, S) added to the scores of attention.
             turns: see ``rotation``, of S positions.

@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from sememekit.config import load_variant, trusted_code, trusting_code
 from sememekit.engines import ENGINES
@@ -12,6 +12,8 @@ from sememekit.errors import ConfigError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+LOOK_EVERY: Final = 0.2
+"""Seconds between two looks at work in other processes."""
 
 
 class Engine(ABC):
@@ -25,9 +27,11 @@ class Engine(ABC):
 
     Attributes:
         starts_slowly: whether each call waits for a machine; then ``map`` puts items together, a group for each worker.
+        fresh: whether each call has a process of its own.
     """
 
     starts_slowly: ClassVar[bool] = False
+    fresh: ClassVar[bool] = False
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
         """``options`` is what follows the name and a colon; ``folder`` is for files of the engine. Raises ConfigError: options
@@ -49,15 +53,28 @@ class Engine(ABC):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
+    def map(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        look: Callable[[], None] | None = None,
+        submit: Callable[..., Future[Any]] | None = None,
+    ) -> Iterator[tuple[int, Result]]:
         """(index, result) of every item, as soon as it is known. Raises what the first failed call raised; those that have not
-        begun are given up."""
+        begun are given up. ``look`` is called a few times a second meanwhile; ``submit`` begins calls.
+        """
         size = -(-len(items) // self.num_workers) if self.starts_slowly and items else 1
         groups = [list(range(first, min(first + size, len(items)))) for first in range(0, len(items), size)]
-        futures = {self.submit(call_each, work, [items[index] for index in group], trusted_code()): group for group in groups}
+        begin = submit or self.submit
+        futures = {begin(call_each, work, [items[index] for index in group], trusted_code()): group for group in groups}
+        waiting = set(futures)
         try:
-            for future in as_completed(futures):
-                yield from zip(futures[future], future.result(), strict=True)
+            while waiting:
+                done, waiting = wait(waiting, LOOK_EVERY if look is not None else None, FIRST_COMPLETED)
+                for future in done:
+                    yield from zip(futures[future], future.result(), strict=True)
+                if look is not None:
+                    look()
         finally:
             for future in futures:
                 future.cancel()

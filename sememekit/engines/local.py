@@ -1,4 +1,4 @@
-"""Processes of this machine (``concurrent.futures``)."""
+"""Processes of this machine."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -8,40 +8,61 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, Final, final
 
 from sememekit.engines.base import Engine, Item, Result
 from sememekit.errors import ConfigError, EngineError
+from sememekit.signals import held_signals
+
+_SPAWN: Final = multiprocessing.get_context("spawn")
+"""A forked child of a process with threads (torch, BLAS) can hang."""
 
 
 @final
 class Local(Engine):
-    """``--engine local``: a pool of processes on this machine; with one worker everything runs in this process.
+    """``--engine local``: processes on this machine, which end when this one does. ``submit`` starts one for each call, with
+    signals held (``release_signals``); ``map`` uses a pool, and with one worker runs in this process.
 
-    A process that is killed ends the call with ``EngineError``, for the system does not say which of the calls it was that
-    took too much memory: calls that ended before keep their results, and a new engine goes on.
+    In a pool, a process that is killed ends the work with ``EngineError``: the system does not say which of the calls took too
+    much memory. Calls that ended before keep their results, and a new engine continues.
     """
+
+    fresh: ClassVar[bool] = True
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
         super().__init__(options, num_workers, folder)
         if options:
             raise ConfigError(f"--engine local:{options}: it has no options; write --engine local")
         self._pool: ProcessPoolExecutor | None = None
+        self._processes: list[Any] = []
 
     def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        if self._pool is None:
-            # "spawn", because a forked child of a process with threads (torch, BLAS) can hang
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.num_workers, context, _begin)
-        return self._pool.submit(work, *arguments)
+        future = Future[Result]()
+        future.set_running_or_notify_cancel()
+        receiver, sender = _SPAWN.Pipe(duplex=False)
+        process = _SPAWN.Process(target=_call, args=(sender, work, arguments), daemon=True)
+        if hasattr(signal, "pthread_sigmask"):
+            with held_signals():  # the process that keeps count of what is shared, and knows no SIGHUP
+                resource_tracker.ensure_running()  # where it starts one, it unblocks signals
+        with held_signals():
+            process.start()
+        sender.close()
+        self._processes.append(process)
+        threading.Thread(target=_take_result, args=(process, receiver, future), daemon=True).start()
+        return future
 
-    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
-        if self.num_workers == 1 or (len(items) < 2 and self._pool is None):
+    def map(
+        self, work: Callable[[Item], Result], items: Sequence[Item], look: Callable[[], None] | None = None, submit: Any = None
+    ) -> Iterator[tuple[int, Result]]:
+        if self.num_workers == 1 or (len(items) < 2 and self._pool is None and look is None):
             yield from ((index, work(item)) for index, item in enumerate(items))
             return
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self.num_workers, _SPAWN, _begin)
         try:
-            yield from super().map(work, items)
+            yield from super().map(work, items, look, self._pool.submit)
         except BrokenProcessPool:
             raise EngineError(
                 "a worker was killed, perhaps for want of memory; run the same command again with fewer --workers: finished "
@@ -52,6 +73,29 @@ class Local(Engine):
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+        for process in self._processes:
+            process.kill()
+            process.join()
+
+
+def _take_result(process: Any, receiver: Any, future: Future[Any]) -> None:
+    try:
+        result, error = receiver.recv()
+    except EOFError:
+        process.join()
+        result, error = None, EngineError(f"its process ended with exit code {process.exitcode} before it was done")
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _call(sender: Any, work: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        sender.send((work(*arguments), None))
+    except Exception as error:
+        sender.send((None, error))
 
 
 def _begin() -> None:

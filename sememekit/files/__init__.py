@@ -1,5 +1,7 @@
 """Files on the disk: written atomically, replaced only by their own kind, hashed once, one writer at a time."""
 
+import warnings
+
 from sememekit.files.encodings import by_its_beginning, from_gb18030, may_be_gb18030
 from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
@@ -29,8 +31,8 @@ from sememekit.files.reading import (
     read_sealed,
     read_text,
     refuse_odd_files,
+    typed,
 )
-from sememekit.files.typed import typed
 from sememekit.files.writing import (
     fits_seal,
     naming,
@@ -46,3 +48,8 @@ from sememekit.files.writing import (
 
 class RunWarning(UserWarning):
     """A remark for the user of a folder; the command goes on."""
+
+
+def warn(message: str) -> None:
+    """Warn with a RunWarning of what called the caller."""
+    warnings.warn(message, RunWarning, stacklevel=3)

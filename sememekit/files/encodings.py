@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.files.packed import packing_of
-from sememekit.files.typed import typed
+from sememekit.files.reading import typed
 
 _BEGINNINGS: Final = (
     (b"\xff\xfe\0\0", "like UTF-32; convert it: iconv -f UTF-32 -t UTF-8"),

@@ -41,8 +41,7 @@ def has_sha256(paths: Sequence[Path], expected: str) -> bool:
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(stream, lambda: digest)
     found = digest.hexdigest()
     if settled and found == expected and _key(paths) == key:
         _hashes[key] = found
@@ -52,11 +51,8 @@ def has_sha256(paths: Sequence[Path], expected: str) -> bool:
 
 
 def _key(paths: Sequence[Path]) -> tuple[tuple[str, int, int, int, int], ...]:
-    found = []
-    for path in paths:
-        stat = path.stat()
-        found.append((str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev))
-    return tuple(found)
+    stats = [(str(path.resolve()), path.stat()) for path in paths]
+    return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev) for name, stat in stats)
 
 
 def _cache_file() -> Path:

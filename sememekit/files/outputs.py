@@ -9,34 +9,29 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.errors import ConfigError
-from sememekit.files.typed import typed
+from sememekit.files.reading import typed
 from sememekit.files.writing import remove_leftovers, sync_to_disk, write_bytes
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of output file: its name with an article, for messages, and a test of the first 4 KiB."""
+    """A kind of output file: its name with an article, for messages, and a test of the first and the last 4 KiB."""
 
     name: str
     begins: Callable[[bytes], bool]
-
-
-def _is_page(head: bytes) -> bool:
-    # Pages of earlier versions have no line that says who wrote them; their style has this name for its paper.
-    own = b'<meta name="generator" content="sememekit">' in head or b"color-scheme: light dark; --paper:" in head
-    return head[:15].lower() == b"<!doctype html>" and own
 
 
 def _is_format(name: bytes) -> Callable[[bytes], bool]:
     return lambda head: b"".join(head[:80].split()).startswith(b'{"format":"' + name + b'"')
 
 
-def _is_figure(head: bytes) -> bool:
-    return head.startswith((b"\x89PNG", b"<?xml")) and b"sememekit" in head
-
-
-FIGURE: Final = Kind("a figure that sememekit drew", _is_figure)
-PAGE: Final = Kind("a page that sememekit wrote", _is_page)
+FIGURE: Final = Kind(
+    "a figure that sememekit drew", lambda head: head.startswith((b"\x89PNG", b"<?xml", b"%PDF")) and b"sememekit" in head
+)
+PAGE: Final = Kind(
+    "a page that sememekit wrote",
+    lambda head: head[:15].lower() == b"<!doctype html>" and b'<meta name="generator" content="sememekit">' in head,
+)
 TEXTS: Final = Kind("a file of texts as 'eval --texts' writes it", lambda head: head.startswith(b'{"source": '))
 GRAPH: Final = Kind("a sememe graph", _is_format(b"sememekitsememegraph"))
 CLUSTERS: Final = Kind("a file of word clusters that sememekit wrote", _is_format(b"sememekitwordclusters"))
@@ -53,11 +48,14 @@ OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", lambda head: 
 def check_output(path: Path | str, kind: Kind) -> None:
     """Refuse an output that would replace anything but an empty file or an earlier file of its kind, or whose folder is missing
     or cannot be written. Raises ConfigError."""
-    _check_folder(Path(path))
-    _check_kind(Path(path), kind)
-
-
-def _check_kind(path: Path, kind: Kind) -> None:
+    path = Path(path)
+    folder = path.parent
+    if not folder.exists():
+        raise ConfigError(f"cannot write to {path}: the folder {folder} does not exist; type: {typed('mkdir', '-p', folder)}")
+    if not folder.is_dir():
+        raise ConfigError(f"cannot write to {path}: {folder} is no folder; give another name")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"cannot write to {path}: the folder {folder} cannot be written by you; give a name in another one")
     if not path.name:
         raise ConfigError(f"cannot write to {str(path)!r}: a folder; give the name of a file")
     if not path.exists():
@@ -67,20 +65,12 @@ def _check_kind(path: Path, kind: Kind) -> None:
         raise ConfigError(f"cannot write to {path}: it is {what}; give the name of a file")
     with path.open("rb") as stream:
         head = stream.read(4096)
+        stream.seek(max(4096, path.stat().st_size - 4096))
+        head += stream.read()  # a PDF says at its end who drew it
     if head and not kind.begins(head):
         raise ConfigError(
             f"{path} is there already and is not {kind.name}, so it is not replaced; give another name, or delete it first"
         )
-
-
-def _check_folder(path: Path) -> None:
-    folder = path.parent
-    if not folder.exists():
-        raise ConfigError(f"cannot write to {path}: the folder {folder} does not exist; type: {typed('mkdir', '-p', folder)}")
-    if not folder.is_dir():
-        raise ConfigError(f"cannot write to {path}: {folder} is no folder; give another name")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConfigError(f"cannot write to {path}: the folder {folder} cannot be written by you; give a name in another one")
 
 
 def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
@@ -89,7 +79,7 @@ def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
     Temporary files of killed processes beside it are removed. Raises ConfigError as ``check_output``. Raises OSError: it cannot
     be written; what was there stays.
     """
-    _check_kind(Path(path), kind)
+    check_output(path, kind)
     target = Path(path).resolve()
     remove_leftovers(target.parent, f".{target.name}.", ".writing")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.writing")

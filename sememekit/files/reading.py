@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,3 +89,11 @@ def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise refuse(f"{path} holds no JSON object")
     return found
+
+
+def typed(*words: str | Path) -> str:
+    """The words of a command with blanks between them, quoted where a shell needs it: ``sememekit train --out 'my run'``.
+
+    Placeholders (``FORMAT:PATH``) need no quotes and get none.
+    """
+    return shlex.join(str(word) for word in words)

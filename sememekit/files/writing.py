@@ -36,10 +36,7 @@ def sync_to_disk(path: Path) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file and wait until it is on the disk. Raises OSError with the name of the file, also where the disk is full."""
-    with naming(path), new_file(path) as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
+    _write_pieces(path, [content])
 
 
 @contextmanager
@@ -99,9 +96,8 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
     remove_leftovers(folder.parent, f".{folder.name}.writing-", "")
     temporary.mkdir()
-    hashes = {}
-    for name, content in contents.items():
-        hashes[name] = _write_pieces(temporary / name, [content] if isinstance(content, bytes) else content)
+    pieces = {name: [content] if isinstance(content, bytes) else content for name, content in contents.items()}
+    hashes = {name: _write_pieces(temporary / name, each) for name, each in pieces.items()}
     write_bytes(temporary / manifest, to_json(hashes))
     sync_to_disk(temporary)
     os.rename(temporary, folder)

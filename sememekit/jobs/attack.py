@@ -1,5 +1,7 @@
 """Attack a classifier, and compare two attacks."""
 
+import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -7,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.attack import read_attack_plan
-from sememekit.attack.comparison import compare_attacks
-from sememekit.attack.folder import AttackFolder, code_names
+from sememekit.attack.folder import AttackFolder, code_names, compare_attacks
 from sememekit.attack.report import AttackComparison, AttackReport
-from sememekit.config import merge_tables
+from sememekit.config import merge_tables, trusted_code
 from sememekit.engines.base import engine_of
 from sememekit.errors import ConfigError
 from sememekit.files import PAGE, check_output, write_output
 from sememekit.progress import Progress, silent
 from sememekit.reports.attack import comparison_page, report_page, write_sheets
-from sememekit.runs.attacks.on_engine import AttackCall, call_of, gather, run_on_engine
+from sememekit.runs.attacks.on_engine import AttackCall, gather, run_on_engine
 from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors
 from sememekit.runs.attacks.victims import is_function
 from sememekit.runs.run import Which
@@ -66,17 +67,25 @@ def attack(
     else:
         named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
         folder.refuse_code(named_here.values(), trust=trust_code)
-    call = _call(
-        folder.identity if folder is not None else {},
-        victim,
-        data,
-        table or {},
-        labels,
-        logits=logits,
-        language_model=language_model,
+    stored: Mapping[str, Any] = folder.identity if folder is not None else {}  # of a resumed attack: for what is not given
+    before = stored.get("victim", {})
+    name = victim or before.get("name")
+    path = str(data) if data is not None else stored.get("data", {}).get("path")
+    if not name or not path:
+        raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
+    plan = read_attack_plan(merge_tables(stored.get("plan", {}), table or {}), "the attack")
+    call = AttackCall(
+        victim=name,
+        data=path,
+        table=json.dumps(plan.table(), sort_keys=True),
+        labels=tuple(labels or (before.get("labels", ()) if is_function(name) else ())),
+        logits=logits or bool(before.get("logits", False)),
+        language_model=str(language_model or stored.get("language_model", {}).get("run", "")),
         which=which,
         device=device,
         trust=trust_code,
+        trusted=trusted_code(),
+        folder=os.getcwd(),
     )
     parts = call.open(progress)
     if folder is None:
@@ -104,40 +113,6 @@ def attack(
         refuse_only_errors(report, results)
         write_sheets(folder, results)
     return report
-
-
-def _call(
-    stored: Mapping[str, Any],
-    victim: str | None,
-    data: Path | None,
-    table: Mapping[str, Any],
-    labels: Sequence[str],
-    *,
-    logits: bool,
-    language_model: Path | None,
-    which: Which,
-    device: str,
-    trust: bool,
-) -> AttackCall:
-    """What is asked for; what is not given is as the identity of a resumed attack has it, which of a new one is empty."""
-    before = stored.get("victim", {})
-    name = victim or before.get("name")
-    path = str(data) if data is not None else stored.get("data", {}).get("path")
-    if not name or not path:
-        raise ConfigError("attack needs a victim and --data FILE: sememekit attack RUN --data test.tsv --out DIR")
-    plan = read_attack_plan(merge_tables(stored.get("plan", {}), table), "the attack")
-    model = str(language_model) if language_model is not None else stored.get("language_model", {}).get("run", "")
-    return call_of(
-        plan.table(),
-        victim=name,
-        data=path,
-        labels=tuple(labels or (before.get("labels", ()) if is_function(name) else ())),
-        logits=logits or bool(before.get("logits", False)),
-        language_model=model,
-        which=which,
-        device=device,
-        trust=trust,
-    )
 
 
 def compare(first: Path, second: Path, *, html: Path | None = None) -> AttackComparison:

@@ -1,7 +1,6 @@
 """Reassign the word clusters of a trained model (E-step), and train it on (M-step)."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -62,12 +61,11 @@ def cluster_update(
     decoder.freeze_clusters(steps)
     statistics: Literal["running", "exact"] = "running" if running_passes else "exact"
     objectives = {"objective_before": done.objective_before, "objective_after": done.objective_after}
-    values = {**asdict(done.change), **after.model_dump(), **objectives}
+    values = {**done.change._asdict(), **after.model_dump(), **objectives}
     record = {"kind": CLUSTER_UPDATE, "split": split, "statistics": statistics, "values": values}
     where, name = keep_clusters(loaded, task, state, record, out, target_epochs if epochs else 0)
     report = ClusterUpdateReport(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         written=str(where),
         new_checkpoint=name,
         statistics=statistics,
@@ -78,7 +76,7 @@ def cluster_update(
         num_clusters=decoder.num_clusters,
         objective_fell=done.objective_after < done.objective_before,
         **objectives,
-        **asdict(done.change),
+        **done.change._asdict(),
     )
     if not epochs:
         return report

@@ -26,52 +26,34 @@ class RecipesReport(Record):
     num_invalid: int
 
 
-def validate_recipe(name: str) -> None:
-    """Read one recipe, ``paper/row``, ``FILE.toml`` or ``FILE.toml:ROW``, as ``train`` or ``attack`` would. Raises ConfigError:
-    names the file or table, the key, what was given and what is allowed.
-    """
-    table = load_recipe(name)
-    check_table(table, name)
-    if is_attack(table):
-        read_attack_plan(table, f"recipe {name!r}")
-    else:
-        read_plan(table, f"recipe {name!r}")
-
-
 def validate_recipes(names: Sequence[str] = ()) -> RecipesReport:
     """Read the recipes named, every row of a ``.toml`` file, or all that ship; a wrong one does not end the work."""
-    checks = [_check(each) for name in names or recipe_names() for each in _names_in(name)]
+    checks = []
+    for name in names or recipe_names():
+        try:
+            rows = names_in(name)
+        except ConfigError:  # a file that cannot be read counts as one, whose check says why
+            rows = [name]
+        for row in rows:
+            try:
+                table = load_recipe(row)
+                check_table(table, row)
+                (read_attack_plan if is_attack(table) else read_plan)(table, f"recipe {row!r}")
+                checks.append(RecipeCheck(recipe=row, valid=True))
+            except ConfigError as error:
+                checks.append(RecipeCheck(recipe=row, valid=False, problem=str(error)))
     return RecipesReport(checks=checks, num_invalid=sum(not check.valid for check in checks))
-
-
-def _names_in(name: str) -> list[str]:
-    """The recipes of a name; a file that cannot be read counts as one, whose check says why."""
-    try:
-        return names_in(name)
-    except ConfigError:
-        return [name]
-
-
-def _check(name: str) -> RecipeCheck:
-    try:
-        validate_recipe(name)
-    except ConfigError as error:
-        return RecipeCheck(recipe=name, valid=False, problem=str(error))
-    return RecipeCheck(recipe=name, valid=True)
 
 
 def toml_text(table: dict[str, Any], path: str = "") -> str:
     """A table of plain values as TOML, so that what ``recipes show`` prints is a recipe again."""
     values = {key: value for key, value in table.items() if not isinstance(value, dict)}
     lines = [f"[{path}]"] if path and (values or not table) else []
-    lines += [f"{key} = {_toml_value(value)}" for key, value in values.items()]
+    # JSON and TOML agree on plain values, except that TOML wants DEL escaped
+    dumped = {key: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") for key, value in values.items()}
+    lines += [f"{key} = {value}" for key, value in dumped.items()]
     blocks = ["\n".join(lines)] if lines else []
     for key, value in table.items():
         if isinstance(value, dict):
             blocks.append(toml_text(value, f"{path}.{key}" if path else key))
     return "\n\n".join(blocks)
-
-
-def _toml_value(value: object) -> str:
-    """JSON and TOML agree on plain values, except that TOML wants DEL escaped."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -11,9 +11,8 @@ from pydantic import ConfigDict, Field
 
 from sememekit.config import Record, check_table, merge_tables
 from sememekit.engines.base import engine_of
-from sememekit.errors import CheckpointError, SememekitError
+from sememekit.errors import CheckpointError
 from sememekit.files import read_sealed, replace_file, sealed, typed
-from sememekit.jobs.on_engine import open_trainings
 from sememekit.jobs.train import TrainReport
 from sememekit.jobs.trainings import train_all
 from sememekit.progress import Progress, silent
@@ -70,24 +69,17 @@ def train_seeds(
     """Train one plan with several seeds into ``out/seed-N``; also writes ``out/seeds.json``.
 
     Args:
-        table: slot -> keys, as ``train`` takes it. With ``resume``, what it says must agree with the runs.
-        out: the folder of the runs.
-        seeds: what ``run.seed`` is, one after the other.
-        jobs: processes at a time.
-        engine: where they run, as ``--engine`` takes it.
+        table, on_remark, should_stop: as ``train`` takes them. With ``resume``, what the table says must agree with the runs.
+        jobs, engine: processes at a time, and where they run, as ``--engine`` takes it.
         resume: go on with the runs that have begun, and begin those that have not as the others were. Seeds of earlier calls
             that are finished and were trained alike stay in the report; of others a remark says that they are left out.
-        progress: told of each run as "train seed-N".
-        on_report: told the name of a run and each report of its trainer.
-        on_remark: as ``train`` tells it.
-        should_stop: as ``train`` reads it.
+        progress, on_report: as ``train_all`` tells them.
 
     Raises ConfigError: a bad table. Raises CheckpointError: a run is there already, or there is none to resume. Raises
     TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
     checkpoints."""
     engine_of(engine)  # a wrong name is told before there is a folder
-    names = {f"seed-{seed}": seed for seed in seeds}
-    begun = [name for name in names if (out / name / "plan.json").is_file()]
+    begun = [seed for seed in seeds if (out / f"seed-{seed}" / "plan.json").is_file()]
     if not resume and (there := sorted(path.parent for path in out.glob("seed-*/plan.json"))):
         raise CheckpointError(f"{there[0]} exists already; continue with --resume, choose another --out, or delete {out} first")
     kept = out / SEEDS
@@ -105,7 +97,7 @@ def train_seeds(
     plan = read_plan(whole, "the plan").table()
     for seed in seeds:
         read_plan(_with_seed(whole, seed), "the plan")  # a seed that none can have is told before there is a folder
-    tables = {name: _with_seed(table if name in begun else whole, seed) for name, seed in names.items()}
+    tables = {f"seed-{seed}": _with_seed(table if seed in begun else whole, seed) for seed in seeds}
     with ExitStack() as held:
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
         if not resume:
@@ -119,8 +111,7 @@ def train_seeds(
             on_report,
             asked_to_stop,
             at_once=jobs,
-            open_trainings=lambda: open_trainings(engine, jobs, out),
-            in_words=lambda name, error: _of_run(out / name, error),
+            engine=engine,
             on_remark=on_remark,
         )
     runs = dict(zip(seeds, (one.report for one in trained.values()), strict=True))
@@ -182,10 +173,6 @@ def of_engine(engine: str) -> str:
 
 def _with_seed(table: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return {**table, "run": {**table.get("run", {}), "seed": seed}}
-
-
-def _of_run(run: Path, error: SememekitError) -> SememekitError:
-    return type(error)(f"{run}: {error}")
 
 
 def _report(out: Path, table: Mapping[str, Any], seeds: tuple[int, ...], runs: tuple[TrainReport, ...]) -> SeedsReport:

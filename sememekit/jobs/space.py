@@ -7,13 +7,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from sememekit.config import apply_overrides, place_of_setting
 from sememekit.errors import ConfigError
-
-if TYPE_CHECKING:
-    from optuna.trial import Trial
 
 Value = float | int | bool | str
 _RANGE = re.compile(r"(log:)?([^.,]+(?:\.\d[^.,]*)?)\.\.([^,]+)")
@@ -38,14 +35,16 @@ class Space:
     is_range: bool
     log: bool = False
 
-    def suggest(self, trial: Trial) -> Value:
-        """The value that the sampler draws."""
+    def distribution(self) -> Any:
+        """What the sampler of Optuna draws from."""
+        from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
         if not self.is_range:
-            return cast(Value, trial.suggest_categorical(self.key, list(self.values)))
+            return CategoricalDistribution(self.values)
         low, high = self.values
         if isinstance(low, int) and isinstance(high, int):
-            return trial.suggest_int(self.key, low, high, log=self.log)
-        return trial.suggest_float(self.key, float(low), float(high), log=self.log)
+            return IntDistribution(low, high, log=self.log)
+        return FloatDistribution(float(low), float(high), log=self.log)
 
     def all(self) -> Sequence[Value] | None:
         """Every value, where they can be counted; None for a range with fractions."""

@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sememekit.config import Record, apply_overrides, differences
+from sememekit.config import Record, apply_overrides
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
-from sememekit.files import is_there, read_object
-from sememekit.jobs.on_engine import open_trainings
+from sememekit.files import is_there
 from sememekit.jobs.space import Space, Value, combinations_of, overrides_of
 from sememekit.jobs.train import Position
-from sememekit.jobs.trainings import Failed, Message, Trained, show_position
+from sememekit.jobs.trainings import Failed, Message, Trained, Trainings, show_position
 from sememekit.progress import Progress
 from sememekit.runs.plan import read_plan
 from sememekit.training import EpochReport, metrics
@@ -86,8 +85,7 @@ class Study:
         table: what is trained, without what is swept.
         spaces: what is swept.
         seed: of the proposals.
-        trials: how many in all; None where CPU time is the budget.
-        cpu_seconds: of all trials; None where their number is the budget.
+        trials, cpu_seconds: the budget, one of them; the other is None.
         pruning: whether a trial ends that is worse than the median of the others at its epoch.
 
     Raises ConfigError: Optuna is not installed."""
@@ -138,13 +136,12 @@ class Study:
 
     def _enqueue_own_settings(self) -> None:
         """The first trial is what the recipe says, where that lies within what is swept."""
-        plan = read_plan(self.table, "the plan").table()
-        own: dict[str, Any] = {}
+        plan, own = read_plan(self.table, "the plan").table(), dict[str, Any]()
         for space in self.spaces:
-            values = [_value_of(plan, key) for key in space.key.split(",")]
-            if not space.has(values[0]) or any(value != values[0] for value in values):
+            first, *others = (_value_of(plan, key) for key in space.key.split(","))
+            if not space.has(first) or any(value != first for value in others):
                 return
-            own[space.key] = values[0]
+            own[space.key] = first
         self.study.enqueue_trial(own)
 
     def run(
@@ -159,22 +156,17 @@ class Study:
         DataError, CheckpointError: of a trial; the others were stopped with checkpoints. Raises TrainingError: a process died.
         """
         unfinished = self._unfinished()
-        with open_trainings(engine, jobs, self.out) as trainings:
+        with Trainings(engine, jobs, self.out) as trainings:
 
             def begin_more() -> None:
                 while len(trainings.running) < jobs and (unfinished or not self.is_spent()):
                     trial = unfinished.pop(0) if unfinished else self._ask()
                     name = run_name(trial.number)
                     self.running[name] = trial
-                    trainings.begin(name, self._table_of(trial), self.out / name)
+                    trainings.begin(name, apply_overrides(self.table, overrides_of(trial.params)), self.out / name)
 
-            def death(name: str, code: int) -> TrainingError:
-                return TrainingError(
-                    f"training of {self.out / name} ended with exit code {code} before it was done (out of memory?); "
-                    "the same sweep command goes on, with --jobs 1 in less memory"
-                )
-
-            for name, message in trainings.messages(begin_more, asked_to_stop, death):
+            go_on = "the same sweep command goes on, with --jobs 1 in less memory"
+            for name, message in trainings.messages(begin_more, asked_to_stop, go_on):
                 if isinstance(message, Position):
                     show_position(progress, name, message)
                 if self._take(name, message):
@@ -201,34 +193,30 @@ class Study:
                 if self.pruning and not message.finished and trial.should_prune():
                     trial.set_user_attr("ends", "pruned")
                     return True
-            case Trained():
-                self._end(name, message)
-            case Failed(error=TrainingError() | ConfigError() as error, cpu_seconds=seconds):
-                self._count_time(trial, max(seconds, self._spent.pop(name, 0.0)))
-                trial.set_user_attr("why", str(error))
-                self._tell(trial, self.optuna.trial.TrialState.FAIL)
-                del self.running[name]
-            case Failed(error=error):
+            case Failed(error=error) if not isinstance(error, TrainingError | ConfigError):
                 raise type(error)(f"{self.out / name}: {error}")
+            case Trained() | Failed():
+                self._end(name, message)
         return False
 
-    def _end(self, name: str, trained: Trained) -> None:
-        trial = self.running.pop(name)
+    def _end(self, name: str, message: Trained | Failed) -> None:
+        """Store how a trial ended; one that a signal stopped is left for the same command to go on with."""
+        trial, states = self.running.pop(name), self.optuna.trial.TrialState
         told = self._spent.pop(name, 0.0)
-        self._count_time(trial, max(trained.cpu_seconds, told))  # of a process that was killed only its epochs told
-        states = self.optuna.trial.TrialState
-        ends = self._stored(trial).user_attrs.get("ends")
-        if trained.report.stopped and ends is None:
-            return  # by a signal: the same command goes on with it
-        trial.set_user_attr("metric", trained.report.metric)
-        self._tell(trial, states.PRUNED if trained.report.stopped else states.COMPLETE)
-
-    def _tell(self, trial: Trial, state: Any) -> None:
+        spent = self._stored(trial).user_attrs.get("cpu_seconds", 0.0) + max(message.cpu_seconds, told)
+        trial.set_user_attr("cpu_seconds", spent)  # of a process that was killed only its epochs told
+        if isinstance(message, Failed):
+            trial.set_user_attr("why", str(message.error))
+            self.study.tell(trial, state=states.FAIL)
+            return
+        if message.report.stopped and self._stored(trial).user_attrs.get("ends") is None:
+            return
+        trial.set_user_attr("metric", message.report.metric)
         values = self._stored(trial).intermediate_values.values()
-        best = min(values) if values else None
-        if state == self.optuna.trial.TrialState.COMPLETE and best is None:
-            state = self.optuna.trial.TrialState.FAIL
-        self.study.tell(trial, best if state == self.optuna.trial.TrialState.COMPLETE else None, state=state)
+        if message.report.stopped or not values:
+            self.study.tell(trial, state=states.PRUNED if message.report.stopped else states.FAIL)
+        else:
+            self.study.tell(trial, min(values), state=states.COMPLETE)
 
     def _report(self, trial: Trial, epoch: Mapping[str, Any]) -> None:
         """Tell Optuna of an epoch, once: an epoch may be read from the run's file before its message arrives."""
@@ -248,10 +236,6 @@ class Study:
                 self._report(trial, record)
         told = sum(record.get("cpu_seconds", 0.0) for record in epochs)
         trial.set_user_attr("cpu_seconds", max(stored.user_attrs.get("cpu_seconds", 0.0), told))
-
-    def _count_time(self, trial: Trial, cpu_seconds: float) -> None:
-        before = self._stored(trial).user_attrs.get("cpu_seconds", 0.0)
-        trial.set_user_attr("cpu_seconds", before + cpu_seconds)
 
     def _ask(self) -> Trial:
         """The next proposal; its number alone decides the random numbers, so that an interrupted sweep proposes the same.
@@ -275,17 +259,12 @@ class Study:
         return dict(self._drawn(copy).params)
 
     def _drawn(self, study: Any) -> Trial:
-        trial: Trial = study.ask()
-        for space in self.spaces:
-            space.suggest(trial)
-        return trial
+        return study.ask({space.key: space.distribution() for space in self.spaces})
 
     def _untried(self) -> list[dict[str, Value]] | None:
         """Combinations that no trial has; None where they cannot be counted."""
-        if self.combinations is None:
-            return None
         tried = [trial.params for trial in self.study.get_trials(deepcopy=False)]
-        return [combination for combination in self.combinations if combination not in tried]
+        return self.combinations and [combination for combination in self.combinations if combination not in tried]
 
     def _waiting(self) -> int:
         return sum(trial.state == self.optuna.trial.TrialState.WAITING for trial in self.study.get_trials(deepcopy=False))
@@ -293,9 +272,6 @@ class Study:
     def is_exhausted(self) -> bool:
         """Whether every combination was tried, so that no budget allows a further trial."""
         return self._untried() == []
-
-    def _table_of(self, trial: Trial) -> dict[str, Any]:
-        return apply_overrides(self.table, overrides_of(trial.params))
 
     def _unfinished(self) -> list[Trial]:
         """Trials that an earlier call began and did not end; one that has no settings yet is given up."""
@@ -384,32 +360,3 @@ def import_optuna() -> Any:
         ) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
-
-
-def check_same(out: Path, said: Mapping[str, Any], file: str) -> None:
-    """Refuse to go on with a sweep of other settings; the budget may be another one. Raises ConfigError: what differs, with
-    both values; or the folder holds something else. Raises DataError: the folder has a study without its settings."""
-    path = out / file
-    if not path.is_file():
-        if (out / STUDY).exists():
-            raise DataError(
-                f"{path} is missing beside {STUDY}, so nobody knows what is swept there; choose another --out, or delete {out}"
-            )
-        if out.exists() and (not out.is_dir() or any(entry.name != ".lock" for entry in out.iterdir())):
-            raise ConfigError(f"{out} holds files that sweep did not write; choose another --out, or empty it")
-        return
-    stored = read_object(path, lambda why: DataError(f"{why}; choose another --out, or delete {out}"))
-    if lacking := [key for key in said if key not in stored]:
-        raise DataError(f"{path} says no {', '.join(lacking)}; it was changed; choose another --out, or delete {out}")
-    if not isinstance(stored["table"], dict) or not all(isinstance(keys, dict) for keys in stored["table"].values()):
-        raise DataError(f"{path} has no table of settings; it was changed; choose another --out, or delete {out}")
-    told = [differences(stored["table"], said["table"])]
-    for key, name in (("over", "--over"), ("seed", "--seed"), ("pruning", "pruning")):
-        if stored[key] != said[key]:
-            there, given = (" ".join(value) if isinstance(value, list) else value for value in (stored[key], said[key]))
-            told.append(f"{name} is {there} there, given {given}")
-    if any(told):
-        raise ConfigError(
-            f"{out} is a sweep with other settings: {'; '.join(filter(None, told))}; choose another --out, or type the command "
-            "as before (only the budget may change)"
-        )

@@ -5,13 +5,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from sememekit.config import Record, apply_overrides
+from sememekit.config import Record, apply_overrides, differences
 from sememekit.engines.base import engine_of
-from sememekit.errors import ConfigError
-from sememekit.files import replace_file, sole_writer, to_json
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import read_object, replace_file, sole_writer, to_json
 from sememekit.jobs.recipes import toml_text
 from sememekit.jobs.space import overrides_of, read_spaces
-from sememekit.jobs.study import Study, TrialReport, check_same, import_optuna
+from sememekit.jobs.study import STUDY, Study, TrialReport, import_optuna
 from sememekit.progress import Progress, silent
 from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
@@ -23,6 +23,7 @@ BEST: Final = "best.toml"
 
 
 REPORT: Final = "report.json"
+BUSY: Final = "{} is being written by another sweep ({}); wait until it has ended, or choose another --out"
 
 
 class SweepReport(Record):
@@ -75,18 +76,11 @@ def sweep(
     where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before
     its budget is spent. With one job, a sweep that was interrupted proposes the same as one that was not.
 
-    Args:
+    Args, beside those of ``sweep --help``:
         table: slot -> keys, as ``train`` takes it.
-        out: the folder of the sweep.
-        over: what is tried, as ``--over`` takes it.
-        trials: the budget, in trainings; or
-        cpu_minutes: in CPU time, after which no training begins and those at hand end with their epoch.
+        cpu_minutes: after which no training begins and those at hand end with their epoch.
         pruning: whether a trial ends that is worse than the median of the others at its epoch, after four trials.
-        jobs: trainings at a time.
-        engine: where they run, as ``--engine`` takes it.
-        seed: of the proposals.
-        progress: told of each trial as "train trial-0001".
-        on_trial: told each trial that ended.
+        progress, on_trial: told of each trial as "train trial-0001", and each trial that ended.
         should_stop: read between messages; signals tell it unless given.
 
     Raises ConfigError: a bad table, a key that there is not, no Optuna, or a folder with a sweep of other settings. Raises
@@ -106,11 +100,11 @@ def sweep(
             read_plan(apply_overrides(whole, overrides_of({space.key: value})), f"--over {space.key}={value}")
     budget = _trials(trials) if trials is not None else f"{cpu_minutes:g} CPU minutes"
     said = {"table": whole, "over": list(over), "seed": seed, "pruning": pruning, "budget": budget}
-    check_same(out, said, SETTINGS)
+    _check_same(out, said)
     out.mkdir(parents=True, exist_ok=True)
     seconds = None if cpu_minutes is None else 60 * cpu_minutes
     with ExitStack() as held:
-        held.enter_context(sole_writer(out / ".lock", lambda holder: _busy(out, holder)))
+        held.enter_context(sole_writer(out / ".lock", lambda holder: ConfigError(BUSY.format(out, holder))))
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
         replace_file(out / SETTINGS, to_json(said))
         study = Study(out, whole, spaces, seed=seed, trials=trials, cpu_seconds=seconds, pruning=pruning)
@@ -120,10 +114,6 @@ def sweep(
         replace_file(out / BEST, _recipe(whole, report).encode())
     replace_file(out / REPORT, report.model_dump_json(indent=1).encode() + b"\n")
     return report
-
-
-def _busy(out: Path, holder: str) -> ConfigError:
-    return ConfigError(f"{out} is being written by another sweep ({holder}); wait until it has ended, or choose another --out")
 
 
 def _report(study: Study, out: Path, budget: str, stopped: bool) -> SweepReport:
@@ -153,3 +143,32 @@ def _recipe(table: Mapping[str, Any], report: SweepReport) -> str:
 
 def _trials(number: int) -> str:
     return f"{number} trial{'' if number == 1 else 's'}"
+
+
+def _check_same(out: Path, said: Mapping[str, Any]) -> None:
+    """Refuse to go on with a sweep of other settings; the budget may be another one. Raises ConfigError: what differs, with
+    both values; or the folder holds something else. Raises DataError: the folder has a study without its settings."""
+    path = out / SETTINGS
+    if not path.is_file():
+        if (out / STUDY).exists():
+            raise DataError(
+                f"{path} is missing beside {STUDY}, so nobody knows what is swept there; choose another --out, or delete {out}"
+            )
+        if out.exists() and (not out.is_dir() or any(entry.name != ".lock" for entry in out.iterdir())):
+            raise ConfigError(f"{out} holds files that sweep did not write; choose another --out, or empty it")
+        return
+    stored = read_object(path, lambda why: DataError(f"{why}; choose another --out, or delete {out}"))
+    if lacking := [key for key in said if key not in stored]:
+        raise DataError(f"{path} says no {', '.join(lacking)}; it was changed; choose another --out, or delete {out}")
+    if not isinstance(stored["table"], dict) or not all(isinstance(keys, dict) for keys in stored["table"].values()):
+        raise DataError(f"{path} has no table of settings; it was changed; choose another --out, or delete {out}")
+    told = [differences(stored["table"], said["table"])]
+    for key, name in (("over", "--over"), ("seed", "--seed"), ("pruning", "pruning")):
+        if stored[key] != said[key]:
+            there, given = (" ".join(value) if isinstance(value, list) else value for value in (stored[key], said[key]))
+            told.append(f"{name} is {there} there, given {given}")
+    if any(told):
+        raise ConfigError(
+            f"{out} is a sweep with other settings: {'; '.join(filter(None, told))}; choose another --out, or type the command "
+            "as before (only the budget may change)"
+        )

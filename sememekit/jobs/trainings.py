@@ -1,44 +1,54 @@
-"""Training several models at once, each in a process of its own."""
+"""Train several models at once, each in a process of an engine, which sends messages home through files.
+
+    FOLDER/NAME/TIME.message    a pickled message about the training NAME, removed when it is read
+    FOLDER/NAME/stop            asks the process to stop with a checkpoint
+
+FOLDER is temporary for processes of this machine, and otherwise ``OUT/.jobs``, which every machine sees. Messages of an earlier
+call are removed before a training begins. Who can write to FOLDER while a command runs can run code, as its owner can.
+"""
 
 import math
-import multiprocessing
 import os
+import pickle
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
 from pathlib import Path
-from queue import Empty
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from sememekit.config import trusted_code, trusting_code
-from sememekit.errors import SememekitError, TrainingError
+from sememekit.engines.base import LOOK_EVERY, open_engine
+from sememekit.errors import EngineError, SememekitError, TrainingError
 from sememekit.jobs.train import Position, TrainReport, train
 from sememekit.progress import Progress
-from sememekit.signals import held_signals, release_signals, stop_signals
+from sememekit.signals import release_signals, stop_signals
 from sememekit.training import Report
 
+JOBS: Final = ".jobs"
 PATIENCE: Final = 30.0
 """Seconds that a model being trained has for its checkpoint after it was asked to stop."""
 
+_STOP: Final = "stop"
 _TELL_EVERY: Final = 0.5
 """Seconds between two messages of where a training is."""
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A model that was trained in a process of its own.
+class Trained(NamedTuple):
+    """A model that was trained in another process.
 
     Attributes:
         report: of its training.
-        cpu_seconds: user and system time of the process, from its start to the report; of this call alone where it went on.
+        cpu_seconds: user and system time of the process, from its start to the report, or of the call where an engine gives a
+            process several; of this call alone where the training was continued.
     """
 
     report: TrainReport
     cpu_seconds: float
 
 
-@dataclass(frozen=True)
-class Failed:
+class Failed(NamedTuple):
     """A training that ended in an error, with the CPU seconds that it took, as ``Trained`` counts them."""
 
     error: SememekitError
@@ -50,90 +60,89 @@ Message = Report | Position | str | Trained | Failed
 
 
 class Trainings:
-    """Trainings in processes of their own, which end when this one does.
+    """Trainings in processes of an engine.
 
-        with Trainings() as trainings:
+        with Trainings("local", 2, Path("runs")) as trainings:
             trainings.begin("one", table, Path("runs/one"))
             name, message = trainings.receive()
 
-    The processes are begun with signals held, and take any number of them for one: however often and at whatever moment a
-    terminal, ``timeout`` or Slurm tells them, they end with a checkpoint.
+    Processes of this machine end when this one does. They take any number of signals for one: however often and at whatever
+    moment a terminal, ``timeout`` or Slurm tells them, they end with a checkpoint. A training whose process was lost continues
+    from its last checkpoint where the engine gives it to another one; otherwise the same command does that.
     """
 
     stopping: bool = False
     """A signal came."""
 
-    def __init__(self) -> None:
-        self._context = multiprocessing.get_context("spawn")  # a fork would copy the threads of torch
-        with held_signals():
-            self._queue = self._context.Queue()  # begins the process that keeps count of what is shared, which knows no SIGHUP
-        self._workers: dict[str, Any] = {}
+    def __init__(self, engine: str, num_workers: int, out: Path) -> None:
+        """Raises ConfigError as ``open_engine``."""
+        self._engine, self._out = open_engine(engine, num_workers, out), out
+        self._folder = Path(tempfile.mkdtemp()) if self._engine.fresh else (out / JOBS).absolute()
+        self._futures: dict[str, Future[Trained | Failed]] = {}
+        self._waiting: list[tuple[str, Message | EngineError]] = []
         self._ended: set[str] = set()
-        self._over: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop what is still trained, and wait for the checkpoints. What does not end is killed: a process can wait for ever to
-        tell something, where another one was killed while it did so; its last checkpoint is whole."""
+        """Stop what is still trained, and wait for the checkpoints. A process that does not end is killed: its last checkpoint
+        is whole."""
         self.stop()
-        end = time.monotonic() + PATIENCE
-        for worker in self._workers.values():
-            worker.join(max(0.0, end - time.monotonic()))
-        for worker in self._workers.values():
-            if worker.is_alive():
-                worker.kill()
-                worker.join()
+        wait(self._futures.values(), PATIENCE)
+        self._engine.close()
+        if self._engine.fresh:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None:
         """Train, or go on training where the run has begun."""
-        arguments = (name, table, run, self._queue, trusted_code())
-        worker = self._context.Process(target=train_one, args=arguments, daemon=True)
-        with held_signals():
-            worker.start()
-            self._workers[name] = worker
+        folder = self._folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         self._ended.discard(name)
+        arguments = (table, run, folder, trusted_code(), os.getcwd(), self._engine.fresh)
+        self._futures[name] = self._engine.submit(train_there, *arguments)
 
     @property
     def running(self) -> list[str]:
         """The names of those that have not ended."""
-        return [name for name in self._workers if name not in self._ended]
+        return [name for name in self._futures if name not in self._ended]
 
-    def receive(self) -> tuple[str, Message] | None:
-        """The next message of any of them; None where there is none for a moment."""
-        try:
-            name, message = self._queue.get(timeout=0.2)
-        except Empty:
+    def receive(self) -> tuple[str, Message | EngineError] | None:
+        """The next message of any of them, its last an EngineError where its process was lost; None where there is none for a
+        moment. Raises what the training raised, where that is a bug."""
+        for name in self.running if not self._waiting else ():
+            done = self._futures[name].done()  # asked before its files are read, so that none is left behind
+            for path in sorted((self._folder / name).glob("*.message")):
+                self._waiting.append((name, pickle.loads(path.read_bytes())))
+                path.unlink()
+            if done:
+                error = self._futures[name].exception()
+                self._waiting.append((name, error if isinstance(error, EngineError) else self._futures[name].result()))
+        if not self._waiting:
+            time.sleep(LOOK_EVERY)
             return None
-        if isinstance(message, Trained | Failed):
+        name, message = self._waiting.pop(0)
+        if isinstance(message, Trained | Failed | EngineError):
             self._ended.add(name)
         return name, message
 
-    def dead(self) -> dict[str, int]:
-        """The names of those that ended without a last message, with their exit codes; each is told of once."""
-        over = {name: self._workers[name].exitcode for name in self.running if self._workers[name].exitcode is not None}
-        found = {name: code for name, code in over.items() if name in self._over}  # its last message may come after a look
-        self._over = set(over)
-        self._ended |= set(found)
-        return found
-
     def stop(self, *names: str) -> None:
         """Ask these, or all, to stop with a checkpoint."""
-        for name in names or self._workers:
-            worker = self._workers[name]
-            if worker.is_alive():
-                worker.terminate()
+        for name in names or self._futures:
+            (self._folder / name / _STOP).touch()
 
     def messages(
-        self, begin_more: Callable[[], None], asked_to_stop: Callable[[], bool], death: Callable[[str, int], TrainingError]
+        self, begin_more: Callable[[], None], asked_to_stop: Callable[[], bool], go_on: str
     ) -> Iterator[tuple[str, Message]]:
         """Yield the messages of all processes, until none runs.
 
         Args:
             begin_more: begins further ones where there is room; not called any more after a signal.
             asked_to_stop: whether a signal came, which stops all.
-            death: the error for the one NAME that ended without a last message and before a signal, with its exit code."""
+            go_on: the end of the error where a process is lost before a signal: what to type.
+
+        Raises TrainingError: a process was lost."""
         while True:
             if asked_to_stop() and not self.stopping:
                 self.stopping = True
@@ -142,10 +151,13 @@ class Trainings:
                 begin_more()
             if not self.running:
                 return
-            if (received := self.receive()) is not None:
-                yield received
-            elif (dead := self.dead()) and not self.stopping:
-                raise death(*next(iter(dead.items())))
+            if (received := self.receive()) is None:
+                continue
+            name, message = received
+            if not isinstance(message, EngineError):
+                yield name, message
+            elif not self.stopping:
+                raise TrainingError(f"training of {self._out / name}: {message} (out of memory?); {go_on}")
 
 
 def train_all(
@@ -157,8 +169,7 @@ def train_all(
     asked_to_stop: Callable[[], bool],
     *,
     at_once: int = 0,
-    open_trainings: Callable[[], Trainings] | None = None,
-    in_words: Callable[[str, SememekitError], SememekitError] = lambda name, error: error,
+    engine: str = "local",
     on_remark: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Trained]:
     """Train every model in a process of its own; a signal stops them all with checkpoints.
@@ -171,33 +182,26 @@ def train_all(
         on_report: told each report.
         asked_to_stop: whether a signal came.
         at_once: how many are trained at a time; 0: as many as there are cores, two at least.
-        open_trainings: makes what they are trained by; processes of this machine unless given.
-        in_words: the error to raise for one of the run NAME.
+        engine: where they are trained, as ``--engine`` takes it.
         on_remark: told what is to be known before a training begins, once.
 
-    Raises SememekitError: what went wrong in one of them; the others were stopped."""
-    waiting, done, remarks = dict(tables), dict[str, Trained](), set[str]()
-    with (open_trainings or Trainings)() as trainings:
+    Raises SememekitError: what went wrong in one of them, with its folder; the others were stopped."""
+    waiting, done, remarks, at_once = dict(tables), dict[str, Trained](), set[str](), at_once or _at_once()
+    with Trainings(engine, at_once, out) as trainings:
 
         def begin_more() -> None:
-            while waiting and len(trainings.running) < (at_once or _at_once()):
+            while waiting and len(trainings.running) < at_once:
                 name = next(iter(waiting))
                 trainings.begin(name, waiting.pop(name), out / name)
 
-        def death(name: str, code: int) -> TrainingError:
-            return TrainingError(
-                f"training of {out / name} ended with exit code {code} before it was done (out of memory?); go on with: "
-                f"{command}"
-            )
-
-        for name, message in trainings.messages(begin_more, asked_to_stop, death):
+        for name, message in trainings.messages(begin_more, asked_to_stop, f"go on with: {command}"):
             match message:
                 case Trained():
                     done[name] = message
                     if not message.report.stopped:
                         progress(f"train {name}", 1, 1)
                 case Failed(error=error):
-                    raise in_words(name, error)
+                    raise type(error)(f"{out / name}: {error}")
                 case Position():
                     show_position(progress, name, message)
                 case str():
@@ -221,27 +225,18 @@ def _at_once() -> int:
     return max(2, cores)
 
 
-def train_one(
-    name: str,
-    table: Mapping[str, Any],
-    run: Path,
-    queue: Any,
-    trust: Collection[str] | None,
-    *,
-    told_to_stop: Callable[[], bool] = lambda: False,
-    since: float = 0.0,
-) -> None:
-    """In a process of its own: train or go on training, and send every report home. Without a parent, stop.
-
-    ``told_to_stop`` is asked beside signals; ``since`` is the CPU time of the process that is not counted.
-    """
-    parent = multiprocessing.parent_process()
-    told = -math.inf
+def train_there(
+    table: Mapping[str, Any], run: Path, messages: Path, trust: Collection[str] | None, folder: str, fresh: bool
+) -> Trained | Failed:
+    """In another process: train or go on training, with paths as from ``folder``, and leave every report in ``messages``.
+    ``fresh`` says that the process does nothing else, so that all its CPU time counts."""
+    os.chdir(folder)
+    told, since, stop = -math.inf, 0.0 if fresh else time.process_time(), messages / _STOP
 
     def send(message: Message) -> None:
-        if parent is not None and not parent.is_alive():
-            raise SystemExit(1)
-        queue.put((name, message))
+        path = messages / f"{time.time_ns():020d}.part"
+        path.write_bytes(pickle.dumps(message))
+        path.replace(path.with_suffix(".message"))
 
     def tell(place: Position) -> None:
         nonlocal told
@@ -251,19 +246,18 @@ def train_one(
 
     with stop_signals(patient=True, lasting=True) as asked_to_stop, trusting_code(True if trust is None else trust):
         release_signals()
+
+        def stopping() -> bool:
+            return asked_to_stop() or stop.exists()
+
+        if stopping():
+            return _stopped_before_it_began(run)
         try:
             begun = (run / "plan.json").is_file()
-
-            def stopping() -> bool:
-                return asked_to_stop() or told_to_stop()
-
-            if stopping():
-                queue.put((name, _stopped_before_it_began(run)))
-                return
             report = train(table, run, resume=begun, on_report=send, on_remark=send, on_step=tell, should_stop=stopping)
-            queue.put((name, Trained(report, time.process_time() - since)))
         except SememekitError as error:
-            queue.put((name, Failed(error, time.process_time() - since)))
+            return Failed(error, time.process_time() - since)
+        return Trained(report, time.process_time() - since)
 
 
 def _stopped_before_it_began(run: Path) -> Trained:

@@ -9,7 +9,8 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import count, islice
@@ -40,7 +41,7 @@ def run_trials(
 ) -> None:
     """Run every trial whose result is not there, ``jobs`` of them at a time.
 
-    Two that share a run are never run at once. The commands of the trials are processes; threads of this one wait for them.
+    Trials that share a run follow each other. The commands of the trials are processes; threads of this one wait for them.
 
     Args:
         trials: the first ones begin, and each of the others when one is done.
@@ -51,9 +52,11 @@ def run_trials(
 
     Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
     """
-    pending = [trial for trial in trials if not trial.result.is_file()]
-    busy, failed = set[Path](), list[BaseException]()
-    turn = threading.Condition()
+    groups: dict[Path, list[Trial]] = {}
+    for trial in trials:
+        if not trial.result.is_file():
+            groups.setdefault(trial.run, []).append(trial)
+    failed, turn = list[BaseException](), threading.Lock()
     environment = {"OMP_NUM_THREADS": "1", **os.environ} if jobs > 1 else dict(os.environ)
 
     def stopping() -> bool:
@@ -63,38 +66,22 @@ def run_trials(
         with turn:
             say(trial, line)
 
-    def take() -> Trial | None:
-        with turn:
-            while pending and not stopping():
-                free = next((trial for trial in pending if trial.run not in busy), None)
-                if free is not None:
-                    pending.remove(free)
-                    busy.add(free.run)
-                    return free
-                turn.wait(0.2)
-        return None
-
-    def work() -> None:
-        while (trial := take()) is not None:
-            try:
+    def work(group: Sequence[Trial]) -> None:
+        try:
+            for trial in group:
+                if stopping():
+                    raise Stopped
                 say_alone(trial, "")
                 run_trial(trial, partial(say_alone, trial), stopping, environment, engine)
-            except BaseException as error:
-                failed.append(error)
-            with turn:
-                busy.discard(trial.run)
-                turn.notify_all()
+        except BaseException as error:
+            failed.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(min(jobs, len(pending)))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive():  # signals reach a main thread that waits in short turns
-            thread.join(0.2)
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(work, group) for group in groups.values()]
+        while wait(futures, 0.2).not_done:
+            pass  # signals reach a main thread that waits in short turns
     if failed:
         raise next((error for error in failed if not isinstance(error, Stopped)), failed[0])
-    if pending:
-        raise Stopped
 
 
 def run_trial(
@@ -104,14 +91,7 @@ def run_trial(
     environment: Mapping[str, str],
     engine: Engine | None = None,
 ) -> None:
-    """Every step of a trial that is not done, then its result as a file.
-
-    Args:
-        trial: what to run.
-        say: told each command before it begins.
-        asked_to_stop: whether a signal came; the step at hand is told, and ends with a checkpoint.
-        environment: of the commands.
-        engine: as ``run_trials`` has it.
+    """Every step of a trial that is not done, then its result as a file; arguments as ``run_trials`` has them.
 
     Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and the last line
     that it said. Raises EngineError: the process of a command was lost; the same command goes on. Raises Stopped: a signal
@@ -133,14 +113,8 @@ def run_trial(
 def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
     """Train the first epoch of both models in turns, here and alone, and keep the CPU time of an update as a file.
 
-    Another call that times anything of the same folder is waited for: two at once would disturb each other's figures.
-
-    Args:
-        timing: what to time.
-        say: told each command before it begins.
-        asked_to_stop: whether a signal came; nothing is kept then.
-
-    Raises DataError, TrainingError, Stopped: as ``run_trial``."""
+    Another call that times anything of the same folder is waited for: two at once would disturb each other's figures. After a
+    signal nothing is kept. Raises DataError, TrainingError, Stopped: as ``run_trial``."""
 
     def run(step: Step, spent: list[float]) -> str:
         return call(step, asked_to_stop, os.environ, spent, None)
@@ -177,7 +151,17 @@ def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool
     if step.kind != "train" and step.made.exists():
         return
     with _alone(step.made, say, asked_to_stop):
-        _make(step, say, run)
+        if step.kind == "train":
+            _train(step, say, run)
+        elif not step.made.exists():
+            say(step.shell().splitlines()[-1])
+            if step.kind == "copy":
+                _copy(step)
+            elif step.kind == "evaluate":
+                shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
+                replace_file(step.made, run(step, []).encode())
+            else:
+                run(step, [])
 
 
 @contextmanager
@@ -201,20 +185,6 @@ def _alone(made: Path, say: Callable[[str], None], asked_to_stop: Callable[[], b
 
 class _MadeElsewhereError(Exception):
     """Who holds the lock of what a step makes."""
-
-
-def _make(step: Step, say: Callable[[str], None], run: _Run) -> None:
-    if step.kind == "train":
-        _train(step, say, run)
-    elif not step.made.exists():
-        say(step.shell().splitlines()[-1])
-        if step.kind == "copy":
-            _copy(step)
-        elif step.kind == "evaluate":
-            shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
-            replace_file(step.made, run(step, []).encode())
-        else:
-            run(step, [])
 
 
 def _times_beside(run: Path) -> Path:
@@ -253,11 +223,6 @@ def _times_of(path: Path) -> tuple[float, bool]:
     )
 
 
-def _taken(text: Iterable[bytes], lines: int) -> Iterable[bytes]:
-    """The first lines of a text, the last for a negative number, all for 0."""
-    return deque(text, maxlen=-lines) if lines < 0 else islice(text, lines or None)
-
-
 def _copy(step: Step) -> None:
     """Copy the texts into a folder that appears when it is complete."""
     torn = step.made.with_name(step.made.name + ".copying")
@@ -269,7 +234,8 @@ def _copy(step: Step) -> None:
                 (lzma.open if unpacked(source, target) else open)(source, "rb") as text,
                 (torn / Path(target).name).open("wb") as kept,
             ):
-                kept.writelines(_taken(text, int(lines)))
+                number = int(lines)
+                kept.writelines(deque(text, maxlen=-number) if number < 0 else islice(text, number or None))
         except FileNotFoundError:
             raise DataError(f"{source} is missing; put it there, or name the folder that has it with --root") from None
         except (OSError, EOFError, lzma.LZMAError) as error:
@@ -294,7 +260,8 @@ def _result(trial: Trial, times: Path) -> RunResult:
         tiny=trial.tiny,
         commands=trial.shown,
         plan=_shown(read_object(trial.run / "plan.json", DataError), places),
-        signature=_comparable(measured),
+        # without what differs between arms by design: adaptation, and how paths are summed
+        signature=of_text(str(measured.get("signature", "")), adapted=False),
         measured=_shown(measured, places),
         curve=tuple(_curve(epochs, spent)),
         finished=epochs[-1].get("finished") or "all epochs are done",
@@ -317,43 +284,22 @@ def _shown(value: Any, places: Mapping[Path, Path]) -> Any:
     return [_shown(one, places) for one in value] if isinstance(value, list) else value
 
 
-def _comparable(measured: dict[str, Any]) -> str:
-    """The signature of what was measured, without what differs between arms by design: adaptation, and how paths are summed."""
-    return of_text(str(measured.get("signature", "")), adapted=False)
-
-
 def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
     """The CPU time of all trainings divided among the epochs as their wall time is."""
     wall, points, passed = sum(epoch["seconds"] for epoch in epochs), [], 0.0
     for epoch in epochs:
         passed += epoch["seconds"]
-        valid = epoch["valid"][epoch.get("metric") or next(iter(epoch["valid"]))]
-        points.append(
-            Point(
-                epoch=epoch["epoch"],
-                step=epoch["step"],
-                cpu_seconds=cpu_seconds * passed / wall,
-                valid=float(valid),
-                rate=epoch.get("rate"),
-            )
-        )
+        valid = float(epoch["valid"][epoch.get("metric") or next(iter(epoch["valid"]))])
+        spent, rate = cpu_seconds * passed / wall, epoch.get("rate")
+        points.append(Point(epoch=epoch["epoch"], step=epoch["step"], cpu_seconds=spent, valid=valid, rate=rate))
     return points
 
 
 def _commit() -> str:
     """The commit of the source tree that this package lies in; its version where it is no working tree of git."""
-    tree = Path(__file__).resolve().parents[3]
-    if not (tree / ".git").exists():
-        return f"sememekit {__version__}"
-    environment = {**os.environ, "LC_ALL": "C"}
-    try:
-        said = subprocess.run(
-            ["git", "-C", str(tree), "describe", "--always", "--dirty"],
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=False,
-        )
-    except OSError:
-        return f"sememekit {__version__}"
-    return said.stdout.strip() or f"sememekit {__version__}"
+    tree, version = Path(__file__).resolve().parents[2], f"sememekit {__version__}"
+    command = ["git", "-C", str(tree), "describe", "--always", "--dirty"]
+    if not (tree / ".git").exists() or shutil.which("git") is None:
+        return version
+    said = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+    return said.stdout.strip() or version

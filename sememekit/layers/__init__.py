@@ -5,7 +5,7 @@ from sememekit.layers.dropout import WeightDropped, shared_dropout
 from sememekit.layers.grouped_topk import grouped_topk
 from sememekit.layers.incidence import FixedTables, Incidence, segment_logsumexp
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
-from sememekit.layers.lstm_scan import lstm_cell, lstm_scan
+from sememekit.layers.lstm_scan import four_gates, lstm_cell, lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
 from sememekit.layers.shards import WordShard, WordVectors, note_rows, rows_of_ranks, uniform_embedding, whole_size
 from sememekit.layers.shared import (
@@ -19,33 +19,3 @@ from sememekit.layers.shared import (
     product_dtype,
     training_counters,
 )
-
-__all__ = [
-    "BY_LOG_PROB",
-    "ChosenLogits",
-    "FixedTables",
-    "Incidence",
-    "Linear",
-    "WeightDropped",
-    "WordShard",
-    "WordVectors",
-    "add_product",
-    "at_least_single",
-    "differentiable_once",
-    "evaluating",
-    "grouped_topk",
-    "linear_cross_entropy",
-    "lstm_cell",
-    "lstm_scan",
-    "note_rows",
-    "product_and_bias",
-    "product_dtype",
-    "rows_of",
-    "rows_of_ranks",
-    "segment_logsumexp",
-    "shared_dropout",
-    "training_counters",
-    "uniform_embedding",
-    "weighted_sum",
-    "whole_size",
-]

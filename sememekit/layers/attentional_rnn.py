@@ -1,6 +1,5 @@
 """Attention, and a recurrent network that attends to a text while it writes another one."""
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 import torch
@@ -15,7 +14,6 @@ class Memory(NamedTuple):
 
     Attributes:
         keys_BSA: projected once; A is H for the score "general".
-        values_BSM: the outputs of the encoder.
         padding_BS: 0 where a position is real and minus infinity where it is padding.
     """
 
@@ -38,9 +36,6 @@ class Attention(nn.Module):
     W h_i does not depend on the query and is computed once for a text (``prepare``).
 
     Args:
-        query_size: H.
-        memory_size: M.
-        score: which of the two.
         size: A, the size of the hidden layer of ``additive``; H unless given.
     """
 
@@ -79,8 +74,7 @@ Feeding = Literal["none", "context", "output"]
 State = tuple[Tensor, ...]
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """What the network says at each step.
 
     Attributes:
@@ -113,13 +107,6 @@ class AttentionalRNN(nn.Module):
     State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first.
 
     Args:
-        input_size: E.
-        memory_size: M.
-        hidden_size: H, of each layer.
-        output_size: G.
-        cell: "lstm" or "gru" (torch's form).
-        feeding, score: as above and in ``Attention``.
-        dropout: rate between layers.
         output_dropout: rate on g, also where it is fed back.
     """
 

@@ -39,10 +39,6 @@ class ChosenLogits:
     def pick(self, rows_NE: Tensor, targets_NK: Tensor) -> tuple[Tensor, Tensor]:
         """Unnormalised log-probabilities, and what normalises them.
 
-        Args:
-            rows_NE: contexts.
-            targets_NK: word ids.
-
         Returns (N, K) logits, and (N,) the logarithm of the sum of exponentials over all words."""
         rows = rows_NE.to(self._shared.words.dtype)
         keep = torch.is_grad_enabled() and (self._learns or rows.requires_grad)

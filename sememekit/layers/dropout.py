@@ -69,9 +69,7 @@ def shared_dropout(x: Tensor, rate: float, training: bool, shared: Sequence[int]
     """Drop elements of ``x`` with one mask along the axes in ``shared`` (locked dropout, Gal and Ghahramani 2016).
 
     Args:
-        x: any shape.
         rate: probability that an element of the mask is zero; kept elements are scaled by 1 / (1 - rate).
-        training: no dropout when false.
         shared: axes along which the mask is the same, such as (0,) for time in a (T, B, H) tensor.
     """
     if not training or rate == 0.0:

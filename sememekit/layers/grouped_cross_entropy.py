@@ -114,12 +114,6 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
     not depend on the data, so that nothing is read back; lopsided groups, which would be mostly padding, go one by one there
     as well.
 
-    Args:
-        rows_NE: contexts.
-        items_VE: output vectors.
-        bias_V: of each item, or None.
-        target_N: items.
-
     Returns (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on."""
     if rows_NE.device.type == "cpu" or groups.lopsided:
         return _GroupByGroup.apply(
@@ -143,16 +137,8 @@ class _GroupByGroup(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        rows_NE: Tensor,
-        items_VE: Tensor,
-        bias_V: Tensor | None,
-        target_N: Tensor,
-        groups: Groups,
-        lowered: torch.dtype,
-        with_gradient: bool,
-    ) -> Tensor:
+    def forward(ctx: Any, rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, *how: Any) -> Tensor:
+        groups, lowered, with_gradient = how
         order_N, place_N = groups.sort_by_group(target_N)
         counts = torch.bincount(groups.group_of[target_N], minlength=groups.num_groups).tolist()
         pick = _Picker(groups.members, groups.in_order)

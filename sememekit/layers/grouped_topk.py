@@ -26,11 +26,7 @@ def grouped_topk(
     groups: from a few groups each to all of them. A few rows that are unsure go through all items at once in the end.
 
     Args:
-        rows_NE: contexts.
-        items_VE: output vectors.
-        bias_V: of each item, or None.
         among_NG: log-probabilities of the groups, -inf for empty ones.
-        count: at most V.
 
     Returns log-probabilities (N, count) by falling value, and items (N, count)."""
     if _at_once_is_quicker(len(rows_NE), items_VE, groups):

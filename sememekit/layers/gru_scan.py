@@ -26,9 +26,7 @@ def gru_scan(
 
     Args:
         ready_gates_TBG, ready_candidate_TBH: what does not depend on the step before, biases included.
-        to_gates_GH: U.
         to_candidate_HR: W: of r h, or of r (h + h_s), or of [r h; r h_s].
-        hidden_BH: h before the first step.
         second: (T, B, H) h_s, or None.
         output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
 
@@ -55,16 +53,8 @@ class _GRUScan(torch.autograd.Function):
     """Gradients of both matrices are taken after the loop, in one product each. The loops never wait for a device."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        ready_gates_TBG: Tensor,
-        ready_candidate_TBH: Tensor,
-        to_gates_GH: Tensor,
-        to_candidate_HR: Tensor,
-        hidden_BH: Tensor,
-        second: Tensor | None,
-        output: Tensor | None,
-    ) -> Tensor:
+    def forward(ctx: Any, ready_gates_TBG: Tensor, ready_candidate_TBH: Tensor, *more: Any) -> Tensor:
+        to_gates_GH, to_candidate_HR, hidden_BH, second, output = more
         steps, batch, size = ready_candidate_TBH.shape
         apart = to_candidate_HR.shape[1] > size
         hidden_TBH = ready_gates_TBG.new_empty(steps + 1, batch, size)

@@ -21,11 +21,6 @@ def linear_cross_entropy(
     stays in the cache, which pays for much of that.
 
     Args:
-        rows_NE: contexts.
-        words_VE: output vectors.
-        bias_V: of each word, or None.
-        target_N: ids.
-        block: rows worked on at once.
         kept_bytes: of log-probabilities that are kept for the backward pass; 0 computes all again.
 
     Returns (N,) nats, unreduced."""
@@ -37,16 +32,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
     """``linear_cross_entropy`` with its gradient; products in ``lowered``, all else in the dtype of the words."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        rows_NE: Tensor,
-        words_VE: Tensor,
-        bias_V: Tensor | None,
-        target_N: Tensor,
-        block: int,
-        kept_bytes: int,
-        lowered: torch.dtype,
-    ) -> Tensor:
+    def forward(ctx: Any, rows_NE: Tensor, words_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, *how: Any) -> Tensor:
+        block, kept_bytes, lowered = how
         num_words = len(words_VE)
         log_normaliser_N, nats_N = words_VE.new_empty(len(rows_NE)), words_VE.new_empty(len(rows_NE))
         low_rows_NE, low_words_VE = rows_NE.to(lowered), words_VE.to(lowered)

@@ -27,7 +27,6 @@ def lstm_scan(
     Args:
         ready_TBG: all that does not depend on the previous output, biases included.
         recurrent_GH: U; in bfloat16 its products are, whose sums go on in the dtype of ``ready_TBG``, as do the states.
-        hidden_BH, cell_BH: h and c before the first step.
         added: (T, B, H) a second source of the cell state, or None.
         output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
         mask: (B, H) that the previous output is multiplied by on its way to the gates, the same at every step, or None.
@@ -65,15 +64,9 @@ class _LSTMScan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        ready_TBG: Tensor,
-        recurrent_GH: Tensor,
-        hidden_BH: Tensor,
-        cell_BH: Tensor,
-        added: Tensor | None,
-        output: Tensor | None,
-        mask: Tensor | None,
+        ctx: Any, ready_TBG: Tensor, recurrent_GH: Tensor, hidden_BH: Tensor, cell_BH: Tensor, *more: Tensor | None
     ) -> tuple[Tensor, Tensor]:
+        added, output, mask = more
         steps, batch, _ = ready_TBG.shape
         size = hidden_BH.shape[1]
         hidden_TBH = ready_TBG.new_empty(steps + 1, batch, size)
@@ -163,12 +156,19 @@ def lstm_cell(ready_G: Tensor, recurrent_G: Tensor, cell_H: Tensor) -> tuple[Ten
     """c' = f c + i u, h = o tanh(c'), with [u, f, i, o] = [tanh, then sigmoid] of ``ready_G`` + ``recurrent_G``; G is 4 H.
 
     Args:
-        ready_G: (..., G) what the input adds.
         recurrent_G: (..., G) what the state adds; may have axes of size 1 where ``ready_G`` has more (many edges leave a node).
         cell_H: (..., H) c, of the axes of ``recurrent_G``.
 
     Returns h and c', (..., H) each, of the axes of ``ready_G``."""
     return _Cell.apply(ready_G, recurrent_G, cell_H)
+
+
+def four_gates(gates: Tensor, coupled: bool, axis: int = -1) -> Tensor:
+    """[u, f, i, o] where input gates are coupled and [u, f, o] are given: 1 - sigmoid(z) = sigmoid(-z)."""
+    if not coupled:
+        return gates
+    u, f, o = gates.chunk(3, dim=axis)
+    return torch.cat([u, f, -f, o], dim=axis)
 
 
 class _Cell(torch.autograd.Function):

@@ -38,10 +38,8 @@ def mogrifier_scan(
     Inside, sigmoids stand without their 2: the maps that read a vector have the powers of two that it lacks, which is exact.
 
     Args:
-        x_TBE: inputs.
         input_GE, recurrent_GH, bias_G: W, U, b; G is 4 H, in the order u, f, i, o.
         rounds: Q^1, R^2, Q^3, .. and their biases; odd ones from H to E, even ones from E to H.
-        hidden_BH, cell_BH: h and c before the first step.
         mask: (B, H), the same at every step, or None.
 
     Returns (T, B, H) outputs and (T, B, H) cell states of every step."""

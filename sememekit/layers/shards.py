@@ -42,9 +42,7 @@ class WordShard:
     """The words of one of several ranks, and what it needs of the others.
 
     Attributes:
-        ranks: of which this process is one.
         bounds: (size + 1,) where the words of each rank begin, and V.
-        words: the ids of this rank.
     """
 
     def __init__(self, ranks: Ranks, num_words: int) -> None:
@@ -73,8 +71,6 @@ class WordShard:
         """(T, B, E) the vectors of any words, out of the rows of all ranks.
 
         Args:
-            rows_vE: of this rank.
-            tokens_TB: word ids.
             together: whether each rank has columns of its own; otherwise all have the same.
             sparse: whether the gradient of the rows is sparse.
         """
@@ -105,12 +101,7 @@ class WordShard:
 
 @final
 class Columns:
-    """Columns of all ranks side by side.
-
-    Args:
-        ranks: who has them.
-        sizes: how many each has.
-    """
+    """Columns of all ranks side by side."""
 
     def __init__(self, ranks: Ranks, sizes: Sequence[int]) -> None:
         self.ranks, self.sizes = ranks, sizes

@@ -67,10 +67,6 @@ def differentiable_once(what: str, instead: str = NO_WAY) -> Callable[[Callable[
     derivative is then wrong in silence. Gradients are recorded in a backward pass if and only if somebody asks for
     ``create_graph=True``. What a compiler traces is left alone.
 
-    Args:
-        what: has no second derivative, for the message.
-        instead: what to do about it.
-
     Raises RuntimeError: when ``backward`` is called with ``create_graph=True``."""
 
     def decorate(backward: Callable[P, R]) -> Callable[P, R]:

@@ -3,11 +3,4 @@
 from sememekit.measure.perplexity import PROTOCOL_VERSION, Perplexity, Tally, perplexity_of, unigram_tally
 from sememekit.measure.rank import PairwiseDivergence
 
-__all__ = [
-    "PROTOCOL_VERSION",
-    "PairwiseDivergence",
-    "Perplexity",
-    "Tally",
-    "perplexity_of",
-    "unigram_tally",
-]
+__all__ = ["PROTOCOL_VERSION", "PairwiseDivergence", "Perplexity", "Tally", "perplexity_of", "unigram_tally"]

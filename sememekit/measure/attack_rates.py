@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from sememekit.config import Record
-from sememekit.measure.intervals import Interval, interval, rate, rate_difference, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import Interval, rate, rate_difference, ratio_difference_interval, ratio_interval
 
 Outcome = Literal["success", "failed", "no_candidates", "skipped", "error"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "no_candidates", "skipped", "error")
@@ -54,7 +54,6 @@ class AttackRates(Record):
     """Rates of one attack; see the module for the five outcomes.
 
     Attributes:
-        examples, outcomes: in all, and by outcome.
         attackable: success and failed together, the examples with something to try: the divisor of the success rate.
         attacked: these and those of no_candidates.
         untried: correctly classified and never tried to the end: no_candidates, those that the constraints or the search left
@@ -66,7 +65,6 @@ class AttackRates(Record):
         success_rate, success_of_attacked: successes of those attackable, and of those attacked.
         success_at: success_rate with successes of at most so many queries; None above the query budget.
         mean_queries, median_queries: of those attackable, failed or not.
-        mean_queries_of_successes: of successes alone.
         words_changed: mean share of words changed, over successes.
     """
 
@@ -114,7 +112,7 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) ->
         success_rate=rate(success, attackable),
         success_of_attacked=rate(success, attacked),
         success_at=at,
-        mean_queries=interval(ratio_interval(queries * attackable, attackable)),
+        mean_queries=ratio_interval(queries * attackable, attackable),
         median_queries=float(np.median(queries[attackable > 0])) if attackable.any() else None,
         mean_queries_of_successes=float(won.mean()) if len(won) else None,
         words_changed=float(np.mean(shares)) if shares else None,
@@ -173,8 +171,8 @@ def paired_differences(
 
 def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Difference:
     if name.startswith("mean "):
-        sides = [interval(ratio_interval(*side)) for side in (one, two)]
-        found = interval(ratio_difference_interval(one, two))
+        sides = [ratio_interval(*side) for side in (one, two)]
+        found = ratio_difference_interval(one, two)
     else:
         sides, found = [rate(*side) for side in (one, two)], rate_difference(one, two)
     zero_out = None if found.low is None or found.high is None else found.low > 0 or found.high < 0
@@ -279,7 +277,6 @@ class Validity(Record):
         ratings: rows of all raters on them.
         meaning, label, fluent, valid: of these, texts that keep the meaning, keep the label, are fluent, and all three.
         originals: of these, originals that raters give their true label: how well raters and data agree.
-        valid_success: success rate times validity.
         valid_success_at: the same with successes of at most so many queries; None above the query budget.
     """
 

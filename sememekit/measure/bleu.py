@@ -11,8 +11,7 @@ recall is the best of the H values and precision their mean, so recall is never 
 so references were several there.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final, Literal
 
@@ -22,8 +21,8 @@ from pydantic import Field
 
 from sememekit.config import Settings
 from sememekit.errors import DataError
-from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
-from sememekit.measure.rouge import NEVER_WORD, UNKNOWN, digest_of, spread_of
+from sememekit.measure.intervals import RESAMPLES
+from sememekit.measure.rouge import NEVER_WORD, UNKNOWN, TextScores, digest_of, spread_of
 from sememekit.text.english import English
 
 ORDERS: Final = (1, 2, 3, 4)
@@ -44,20 +43,6 @@ class BleuSettings(Settings):
     tokenizer: Literal["english", "white space"] = "english"
 
 
-@dataclass(frozen=True)
-class BleuReport:
-    """Means over n examples with 95 % bootstrap intervals: precision and recall of BLEU-1 to BLEU-4, 0 to 1.
-
-    ``per_example`` is "precision1" ... "recall4" -> (n,). Scores with equal ``signature`` can be compared.
-    """
-
-    precision: tuple[Estimate, ...]
-    recall: tuple[Estimate, ...]
-    per_example: Mapping[str, npt.NDArray[np.float64]]
-    examples: int
-    signature: str
-
-
 def dialogue_bleu(
     candidates: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
@@ -65,8 +50,8 @@ def dialogue_bleu(
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> BleuReport:
-    """Score answers: n lists of hypotheses, best first, against n lists of references.
+) -> TextScores:
+    """Score answers: n lists of hypotheses, best first, against n lists of references, "precision1" ... "recall4".
 
     An order of n-grams for which a hypothesis is too short is left out of its geometric mean. A hypothesis without any right
     word scores 0, and ``<unk>`` matches nothing. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to
@@ -76,22 +61,7 @@ def dialogue_bleu(
     _check_numbers(candidates, references)
     distance = _Distance(settings)
     rows = [_example(texts[: settings.top], own, distance) for texts, own in zip(candidates, references, strict=True)]
-    table = np.array(rows).reshape(len(rows), 2 * len(ORDERS))
     names = [f"{side}{order}" for side in ("precision", "recall") for order in ORDERS]
-    columns = {name: table[:, index] for index, name in enumerate(names)}
-    ones = np.ones(len(rows))
-    estimates = [ratio_interval(columns[name], ones, resamples=resamples, seed=seed) for name in names]
-    return BleuReport(
-        precision=tuple(estimates[: len(ORDERS)]),
-        recall=tuple(estimates[len(ORDERS) :]),
-        per_example=columns,
-        examples=len(rows),
-        signature=bleu_signature(settings, references),
-    )
-
-
-def bleu_signature(settings: BleuSettings, references: Sequence[Sequence[str]]) -> str:
-    """One line of all that must agree before two scores can be compared: how answers are scored, and against what."""
     parts = {
         "metric": "sentence-bleu-1-4",
         "top": settings.top,
@@ -103,7 +73,7 @@ def bleu_signature(settings: BleuSettings, references: Sequence[Sequence[str]]) 
         "unk": "never",
         "package": f"sacrebleu-{version('sacrebleu')}",
     }
-    return "|".join(f"{name}:{value}" for name, value in parts.items())
+    return TextScores.of(names, rows, parts, resamples, seed)
 
 
 class _Distance:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from pydantic import Field
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
+from sememekit.measure.intervals import RESAMPLES, Interval, ratio_interval
 
 UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
 """A word of a scored text that matches nothing."""
@@ -60,7 +60,6 @@ class RougeSettings(Settings):
             "jieba" (its own dictionary, no guessing) or "white space". Without effect for characters.
         stemming: Porter's stems of English words of more than three letters.
         byte_cap: the first bytes of UTF-8 of a written text that count; None for all. References are never cut.
-        statistic: "f1", or "recall".
         references: several references of a text: "best" takes the one with the highest score, "summed" adds up matches and
             sizes before dividing, as ROUGE-1.5.5 does by default, "mean" takes the mean of the scores.
     """
@@ -92,18 +91,27 @@ PRESETS_OF_DATASETS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class RougeReport:
+class TextScores:
     """Means over n examples, 0 to 1, with 95 % bootstrap intervals, and ``per_example``: metric -> (n,).
 
     Scores with equal ``signature`` can be compared.
     """
 
-    rouge1: Estimate
-    rouge2: Estimate
-    rougeL: Estimate
+    values: Mapping[str, Interval]
     per_example: Mapping[str, npt.NDArray[np.float64]]
     examples: int
     signature: str
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name].value or 0.0
+
+    @classmethod
+    def of(cls, names: Sequence[str], rows: npt.ArrayLike, parts: Mapping[str, object], resamples: int, seed: int) -> Self:
+        """Of metrics by name, the rows (n, names) of the examples, and the parts of the signature."""
+        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(names))
+        columns, ones = dict(zip(names, table.T, strict=True)), np.ones(len(table))
+        values = {name: ratio_interval(column, ones, resamples=resamples, seed=seed) for name, column in columns.items()}
+        return cls(values, columns, len(table), "|".join(f"{name}:{value}" for name, value in parts.items()))
 
 
 def rouge(
@@ -113,7 +121,7 @@ def rouge(
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> RougeReport:
+) -> TextScores:
     """Score n written texts (words with blanks between, also in Chinese) against one or several references each.
 
     ``<unk>`` and ``UNK``, standing alone in a hypothesis, count as a word (or a character) that matches nothing: a model gets
@@ -131,12 +139,7 @@ def rouge(
         )
     score = _scorer(settings)
     rows = [_example(hypothesis, own, settings, score) for hypothesis, own in zip(hypotheses, references, strict=True)]
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(METRICS))
-    columns = {name: table[:, index] for index, name in enumerate(METRICS)}
-    estimates = {
-        name: ratio_interval(column, np.ones(len(column)), resamples=resamples, seed=seed) for name, column in columns.items()
-    }
-    return RougeReport(**estimates, per_example=columns, examples=len(rows), signature=rouge_signature(settings, references))
+    return TextScores.of(METRICS, rows, _signature(settings, references), resamples, seed)
 
 
 def sees(settings: RougeSettings, texts: Iterable[str]) -> bool:
@@ -151,12 +154,12 @@ def sees(settings: RougeSettings, texts: Iterable[str]) -> bool:
     return 2 * kept >= letters
 
 
-def rouge_signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> str:
-    """One line of all that must agree before two scores can be compared: how texts are scored, and against what."""
+def _signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> dict[str, object]:
+    """All that must agree before two scores can be compared: how texts are scored, and against what."""
     tokenizer: str = "characters" if settings.unit == "character" else settings.tokenizer
     if tokenizer == "jieba":
         tokenizer = f"jieba-{version('jieba')}"
-    parts = {
+    return {
         "metric": "rouge",
         "unit": settings.unit,
         "tok": tokenizer.replace(" ", "-"),
@@ -169,7 +172,6 @@ def rouge_signature(settings: RougeSettings, references: Sequence[Sequence[str]]
         "unk": "never" if settings.byte_cap is None else "never/before-cap",
         "package": f"rouge-score-{version('rouge-score')}",
     }
-    return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:

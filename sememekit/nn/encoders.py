@@ -49,6 +49,8 @@ class _Recurrent(nn.Module):
         num_layers: int = 1,
         bidirectional: bool = False,
         batch_first: bool = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
         **settings: Any,
     ) -> None:
         """Build the encoder.
@@ -61,6 +63,7 @@ class _Recurrent(nn.Module):
             num_layers: the first reads sememes.
             bidirectional: a second stack reads backwards, with the same sememes; outputs are 2 H wide.
             batch_first: inputs and outputs are (B, T, ...), as in torch; states are not.
+            device, dtype: where the encoder goes once it is built.
             settings: of the encoder behind, see the class.
 
         Raises ConfigError: a setting that is unknown or out of its range, or a sememe that is no number below
@@ -90,6 +93,7 @@ class _Recurrent(nn.Module):
         read = read_settings(kind.Settings, given, name, beside=beside, taken=("output_size",))
         built = kind(read, EncoderResources(input_size, words, graph))
         self.encoder = cast("RecurrentStack | Bidirectional", built)
+        self.to(device=device, dtype=dtype)
 
     def forward(
         self,
@@ -256,14 +260,22 @@ class AWDLSTM(nn.Module):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int = 1150, *, num_layers: int = 3, batch_first: bool = False, **settings: Any
+        self,
+        input_size: int,
+        hidden_size: int = 1150,
+        *,
+        num_layers: int = 3,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+        **settings: Any,
     ) -> None:
         """Build the layers.
 
         Args:
             input_size, hidden_size: E, and the size of each layer but the last.
-            num_layers: L.
             batch_first: inputs and outputs are (B, T, ...).
+            device, dtype: where the layers go once they are built.
             settings: ``output_size`` (E unless given), ``dropout``, ``weight_drop``.
 
         Raises ConfigError: a setting that is unknown or out of its range."""
@@ -271,8 +283,9 @@ class AWDLSTM(nn.Module):
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
         words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
         self.input_size, self.batch_first = input_size, batch_first
-        read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__, beside=("batch_first",))
+        read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__, beside=("batch_first", "device", "dtype"))
         self.encoder = awd_lstm.AWDLSTM(read, EncoderResources(input_size, words))
+        self.to(device=device, dtype=dtype)
 
     def forward(
         self, x: Tensor, state: list[LSTMState] | None = None, *, lengths: Tensor | None = None

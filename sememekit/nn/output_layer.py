@@ -4,7 +4,7 @@ weights mean something only with their senses, classes or tree, a fingerprint of
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -60,6 +60,7 @@ class OutputLayer(nn.Module):
     by_clusters: ClassVar[tuple[str, str] | None] = None
     """The same for ``clusters``."""
     rank_of_word: Tensor
+    weight: Tensor | None
     layer: Decoder
 
     def __init__(
@@ -71,7 +72,12 @@ class OutputLayer(nn.Module):
         embedding: nn.Embedding | None = None,
         clusters: Any = None,
         ignore_index: int = IGNORED,
+        weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
+        reduction: Literal["mean", "sum", "none"] = "mean",
         batch_first: bool = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
         **settings: Any,
     ) -> None:
         """Build the layer.
@@ -85,7 +91,10 @@ class OutputLayer(nn.Module):
             embedding: the input embedding (V, E) to share, where the layer can.
             clusters: (V,) classes or first clusters that are known already, where the layer has some.
             ignore_index: the target that counts for nothing.
+            weight, label_smoothing, reduction: as of ``torch.nn.CrossEntropyLoss``: a weight (V,) for each target, the share of
+                a target that all words have together, and what becomes of the losses. They act on ``loss`` alone.
             batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
+            device, dtype: where the layer goes once it is built, and a shared embedding with it.
             settings: of the layer behind, see the class.
 
         Raises ConfigError: a setting that is unknown or out of its range, or a part that does not fit or is not read."""
@@ -122,9 +131,22 @@ class OutputLayer(nn.Module):
         self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, groups))
         self._built(graph)
         self.layer.begin_training(counted[order])
+        if not 0.0 <= label_smoothing <= 1.0 or reduction not in ("mean", "sum", "none"):
+            given = f"given {label_smoothing} and {reduction!r}"
+            raise ConfigError(f"{name}: label_smoothing is 0 to 1, and reduction is 'mean', 'sum' or 'none', {given}")
+        if weight is not None and weight.shape != (len(counted),):
+            raise ConfigError(f"{name}: weight must be ({len(counted)},), one for each word, given {tuple(weight.shape)}")
+        if label_smoothing and (getattr(read, "samples", 0) or getattr(self.layer, "learns_from_nll", False)):
+            raise ConfigError(
+                f"{name}: label_smoothing needs the probabilities of all words; leave it out, or train with samples=0, or with "
+                "clusters that stay as they are (update_every=0)"
+            )
+        self.label_smoothing, self.reduction = label_smoothing, reduction
+        self.register_buffer("weight", weight, persistent=False)
+        self.to(device=device, dtype=dtype)
 
-    def forward(self, hidden: Tensor, target: Tensor) -> Output:
-        """Log-probabilities of the targets, and the mean loss.
+    def forward(self, hidden: Tensor, target: Tensor | None = None) -> Output:
+        """Log-probabilities of the targets, and their loss, the mean unless ``reduction`` says otherwise.
 
         Args:
             hidden: (..., H) contexts.
@@ -133,12 +155,30 @@ class OutputLayer(nn.Module):
         Raises TypeError: targets that are no whole numbers. Raises ValueError: shapes that do not fit; targets that are
         neither 0 to V - 1 nor ``ignore_index``, on a CPU. On a GPU the device refuses those with an assertion, and a
         compiled graph does not look at them."""
+        if target is None:
+            raise TypeError(
+                f"{type(self).__name__}: layer(hidden, target) is a loss; without targets call layer.log_prob(hidden) for the "
+                "log-probabilities of all words, or layer.predict(hidden) for the best word"
+            )
         target = self._checked(hidden, target)
-        nats = self._unreduced(hidden, target)
-        counted = (target != self.ignore_index).sum().clamp(min=1)
+        keep = target != self.ignore_index
+        words, share = target.where(keep, 0), self.label_smoothing
+        counts = keep if self.weight is None else self.weight[words] * keep
+        if share:
+            log_probs = self.log_prob(hidden)
+            nats = -log_probs.gather(-1, words.unsqueeze(-1)).squeeze(-1).where(keep, 0.0)
+            of_all = -(log_probs if self.weight is None else log_probs * self.weight).sum(dim=-1).where(keep, 0.0)
+            losses = (1.0 - share) * nats * counts + share / self.num_words * of_all
+        else:
+            nats = self._unreduced(hidden, target)
+            losses = nats if self.weight is None else nats * counts
+        if self.reduction == "none":
+            return Output(-nats, losses)
         # summed in single precision at least: a batch of half-precision nats reaches beyond 65,504
-        total = nats.sum(dtype=torch.promote_types(nats.dtype, torch.float32))
-        return Output(-nats, (total / counted).to(nats.dtype))
+        total = losses.sum(dtype=torch.promote_types(losses.dtype, torch.float32))
+        if self.reduction == "mean":
+            total = total / (counts.sum().clamp(min=1) if self.weight is None else counts.sum())
+        return Output(-nats, total.to(losses.dtype))
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -307,9 +347,6 @@ def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: in
     What a compiler traces is not checked, since a graph must not depend on the data.
 
     Args:
-        numbers: int64 of any shape.
-        first, last: the smallest and the largest that is allowed.
-        what: begins the message.
         spared: a number that is allowed besides.
         hint: ends the message.
 

@@ -62,7 +62,7 @@ class SelfOrganizedSoftmax(OutputLayer):
                 f"alone, {counts}; give (V,) counts, as of torch.bincount(ids, minlength={counts}), or update_every=0 for "
                 "clusters that stay as they are"
             )
-        self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64, device=self.layer.scores.device))
         self._steps = self._losses_without_step = 0
         self._followed: Any = None
         self._version = self.layer.groups.group_of._version

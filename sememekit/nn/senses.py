@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError
 from sememekit.sememes import Lexicon, SememeGraph, build_graph, open_lexicon
+from sememekit.sememes.lemmas import open_lemmas
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import SenseEntry, Source, WordEntry
 
@@ -118,10 +119,7 @@ class Senses:
 
     @classmethod
     def of_words(
-        cls,
-        words: Sequence[str],
-        *lexicons: Lexicon | str,
-        clean: Callable[[str], str] = str,
+        cls, words: Sequence[str], *lexicons: Lexicon | str, clean: Callable[[str], str | None] = str, lemmas: str = ""
     ) -> Senses:
         """Look words up in lexicons, as ``build_graph`` does: special tokens, numbers and marks have the sememes of rules.
 
@@ -131,17 +129,44 @@ class Senses:
         Args:
             words: V different words in the order of their ids, such as ``tokenizer.convert_ids_to_tokens(range(V))``.
             lexicons: opened ones, or ``FORMAT:PATH``; ``open`` is the one that ships with sememekit.
-            clean: makes the word to look up of a token, such as ``lambda token: token.removeprefix("▁")``.
+            clean: makes the word to look up of a token, such as ``lambda token: token.removeprefix("▁")``; None for no word.
+            lemmas: a file of ``lemma TAB form`` lines, or ``wordnet``: forms that no lexicon has get the senses of their lemma.
 
         Raises ConfigError: a string in place of the list of words."""
         if isinstance(words, str):
             raise ConfigError(f"Senses.of_words: words must be a list, given the string {words!r:.60}; give [{words!r:.60}]")
         opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
         cleaned = [clean(word) for word in words]
-        places = {word: place for place, word in enumerate(dict.fromkeys(cleaned))}
-        found = build_graph(Words(tuple(places), np.zeros(len(places), dtype=np.int64), GIVEN), opened)
-        entries = (replace(found.entry(places[key]), word=word) for word, key in zip(words, cleaned, strict=True))
+        places = {word: place for place, word in enumerate(dict.fromkeys(word for word in cleaned if word is not None))}
+        found = build_graph(
+            Words(tuple(places), np.zeros(len(places), dtype=np.int64), GIVEN), opened, open_lemmas(lemmas) if lemmas else None
+        )
+        entries = (
+            _entry(word, ()) if key is None else replace(found.entry(places[key]), word=word)
+            for word, key in zip(words, cleaned, strict=True)
+        )
         return cls(SememeGraph(entries, GIVEN, found.lexicons))
+
+    @classmethod
+    def of_tokenizer(cls, tokenizer: Any, *lexicons: Lexicon | str, lemmas: str = "") -> Senses:
+        """Look the vocabulary of a BPE, WordPiece or SentencePiece tokenizer up, and print how much of it has senses.
+
+        Args:
+            tokenizer: of ``transformers``, of ``tokenizers``, or a ``SentencePieceProcessor``.
+            lexicons, lemmas: as of ``of_words``. A word is looked up as it is written, then in lower case.
+
+        Marks such as ``Ġ``, ``▁`` and ``</w>`` are stripped. A token that only continues a word (``##ing``) has no senses: what
+        it means depends on the word. So it is with every token that does not begin or, for ``</w>``, end a word."""
+        opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
+        tokens = tokens_of(tokenizer)
+        words = dict(zip(tokens, whole_words(tokens), strict=True))
+        for token, word in words.items():
+            if word is not None and not any(word in lexicon.words for lexicon in opened):
+                words[token] = word.lower()
+        senses = cls.of_words(tokens, *opened, clean=words.__getitem__, lemmas=lemmas)
+        whole, annotated = sum(word is not None for word in words.values()), int(senses.graph.annotated.sum())
+        print(f"{annotated:,} of {whole:,} whole words have senses ({annotated / max(whole, 1):.0%}); {len(tokens):,} tokens")
+        return senses
 
     def with_sememes(self, count: int) -> Senses:
         """With the sememes 0 to ``count`` - 1, of which those that no word has get a word each, behind the others.
@@ -233,6 +258,42 @@ def _listed(given: Any, what: str, wanted: str) -> list[Any]:
         f"Senses: {what} must be {wanted}, given {given!r}; nest lists as [[['human', 'thing'], ['tool']], [['human']], []]: "
         "for each word its senses, for each sense its sememes; Senses.of_words looks words up in a lexicon"
     )
+
+
+_BYTES: Final = {chr(byte): byte for byte in (*range(33, 127), *range(161, 173), *range(174, 256))}
+_BYTE_OF: Final = _BYTES | {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(_BYTES.values())))}
+"""The letter that stands for each byte in byte-level BPE -> the byte."""
+
+
+def tokens_of(tokenizer: Any) -> list[str]:
+    """The tokens of a tokenizer in the order of their ids. Raises ConfigError: an object of another kind."""
+    methods = {"convert_ids_to_tokens": "__len__", "id_to_token": "get_vocab_size", "id_to_piece": "get_piece_size"}
+    for name, size in methods.items():  # of transformers, tokenizers, sentencepiece
+        if hasattr(tokenizer, name):
+            token = getattr(tokenizer, name)
+            return [token(number) or f"<no token {number}>" for number in range(getattr(tokenizer, size)())]
+    raise ConfigError(
+        "Senses.of_tokenizer: give a tokenizer of transformers or tokenizers, or a SentencePieceProcessor, given "
+        f"{type(tokenizer).__name__}; Senses.of_words takes a list of words"
+    )
+
+
+def whole_words(tokens: Sequence[str]) -> list[str | None]:
+    """The word that each token stands for, without the marks of its tokenizer; None for one that only continues a word."""
+    uses = {mark: sum(mark in token for token in tokens) for mark in ("Ġ", "▁", "##", "</w>")}
+    mark = max(uses, key=lambda mark: uses[mark])
+
+    def word_of(token: str) -> str | None:
+        if not uses[mark] or (token[0], token[-1]) == ("<", ">"):  # <unk>, <|endoftext|>
+            return token
+        if mark == "##":
+            return token if token == mark or not token.startswith(mark) else None
+        word = token.replace(mark, "") if mark in token else ""
+        if mark == "Ġ":
+            word = bytes(_BYTE_OF[letter] for letter in word if letter in _BYTE_OF).decode(errors="replace")
+        return word or None
+
+    return [word_of(token) for token in tokens]
 
 
 def _entry(word: str, senses: Iterable[Sequence[str]]) -> WordEntry:

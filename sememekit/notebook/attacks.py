@@ -131,7 +131,6 @@ def attack_classifier(
         out: a new folder for the results, as the command writes it; none is kept unless given. There is no file whose hash
             could stand for the data: ``data`` of the signature is the hash of texts and labels, other than that of the command
             on a file with the same ones. ``attack --compare`` pairs both by their texts.
-        progress: called with (stage, done, total).
 
     Raises:
         ConfigError: no names for the columns, or a part that is unknown or does not fit.
@@ -178,11 +177,8 @@ def attack_classifier(
 def _named(
     victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str, *, logits: bool, trust_code: bool
 ) -> NamedVictim:
-    """A victim of any kind, with the names of its labels.
-
-    Raises:
-        ConfigError: something that cannot be asked, or whose columns have no names.
-    """
+    """A victim of any kind, with the names of its labels. Raises ConfigError: something that cannot be asked, or whose columns
+    have no names."""
     given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
     if isinstance(victim, Run | Path | str):
         name = str(victim.path if isinstance(victim, Run) else victim)
@@ -233,11 +229,8 @@ def _fields(texts: Any) -> list[tuple[str, ...]]:
 
 
 def _label_names(labels: Sequence[Any], known: Sequence[str]) -> list[str]:
-    """The name of each label: all are names, or all are numbers of columns.
-
-    Raises:
-        DataError: a label that is neither, or names and numbers together.
-    """
+    """The name of each label: all are names, or all are numbers of columns. Raises DataError: a label that is neither, or names
+    and numbers together."""
     if all(str(label) in known for label in labels):
         return [str(label) for label in labels]
     numbers = [isinstance(label, int | np.integer) and 0 <= label < len(known) for label in labels]

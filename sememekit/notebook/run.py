@@ -23,7 +23,7 @@ from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
-from sememekit.runs.run import KIND_NAMES, Which
+from sememekit.runs.run import KIND_NAMES
 from sememekit.runs.run import Run as OpenRun
 from sememekit.tasks.base import Kind, Task
 
@@ -59,11 +59,8 @@ class Run(OpenRun):
         TAB target``, of models of headlines or dialogue.
 
         Each line is read by itself, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the
-        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line.
-
-        Raises:
-            DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand.
-        """
+        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line. Raises
+        DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand."""
         if "lattices" in self.kinds:
             total = self._reader("perplexity").tally(_lines("perplexity", text))
         else:
@@ -77,18 +74,12 @@ class Run(OpenRun):
         return total.perplexity
 
     def score(
-        self,
-        text: Lines,
-        *,
-        overlay: Path | str | None = None,
-        carry: bool = False,
-        segment: bool | None = None,
+        self, text: Lines, *, overlay: Path | str | None = None, carry: bool = False, segment: bool | None = None
     ) -> Table:
         """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
         for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
 
         Args:
-            text: a sentence a line.
             overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
             segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
@@ -163,7 +154,7 @@ class Run(OpenRun):
         """
         kind: Kind = "labels" if "labels" in self.kinds else "words"
         function = ANALYZERS[kind]
-        second = other if other is None or isinstance(other, OpenRun) else Path(other)
+        second = None if other is None else OpenRun.open(other, which=self._which, device=self.settings.device)
         report = function(self, second, **self._checked("analyze", kind, options, function))
         return Shown(report, analysis.LABELS if kind == "labels" else analysis.WORDS)
 
@@ -172,7 +163,6 @@ class Run(OpenRun):
         predict words. The title says how often the method was right, where ``eval --senses`` measured it.
 
         Args:
-            text: a sentence a line.
             options: ``words`` (only these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``.
         """
         from sememekit.analysis.senses.tagging import header_of, tag
@@ -219,18 +209,10 @@ class Run(OpenRun):
             return Generated(report.text, report)
         return self._written(prompt, **self._checked("generate", kind, options, Run._written))
 
-    def _written(
-        self,
-        prompt: str,
-        *,
-        which: Which,
-        device: str,
-        overrides: Sequence[str] = (),
-        apart: bool = False,
-    ) -> Generated:
+    def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> Generated:
         from sememekit.runs.writing import load_writer, search_of, write_texts
 
-        writer = load_writer(self, which=which, device=device, apart=apart)
+        writer = load_writer(self, apart=apart)
         search = search_of(writer.task, overrides)
         written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
         return Generated(written.best.text, written)
@@ -247,7 +229,7 @@ class Run(OpenRun):
         given = list(texts) if isinstance(texts, Iterable) else [texts]
         wanted = "a list with a string for each example, or with a tuple of strings"
         _check_texts("predict", wanted, *(part for one in given for part in (one if isinstance(one, list | tuple) else [one])))
-        classifier = load_classifier(self, which=self._which, device=self.settings.device)
+        classifier = load_classifier(self)
         classifier.check(given, "predict")
         rows = [
             (text if isinstance(text, str) else " / ".join(text), classifier.labels[int(values.argmax())], *values.tolist())
@@ -256,11 +238,7 @@ class Run(OpenRun):
         return Table(("text", "label", *classifier.labels), rows)
 
     def _kind(self, method: str, *allowed: Kind) -> Kind:
-        """The first kind of this run that a method is of.
-
-        Raises:
-            ConfigError: it has none.
-        """
+        """The first kind of this run that a method is of. Raises ConfigError: it has none."""
         found = next((kind for kind in KIND_NAMES if kind in allowed and kind in self.kinds), None)
         if found is None:
             wanted = " or ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in allowed)
@@ -270,13 +248,8 @@ class Run(OpenRun):
         return found
 
     def _checked(self, method: str, kind: Kind, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
-        """The options as the functions take them, with the weights and the device of this run unless given.
-
-        Raises:
-            ConfigError: as ``config.checked_arguments``.
-        """
-        given = checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
-        return {"which": self._which, "device": self.settings.device, **given}
+        """The options as the functions take them. Raises ConfigError: as ``config.checked_arguments``."""
+        return checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
 
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
@@ -284,13 +257,12 @@ class Run(OpenRun):
         """Rows of ``score`` for a method."""
         lines = _lines(method, text)
         given = {"name": "the text, line", **options, "segment": segment}
-        given |= {"which": self._which, "device": self.settings.device}
         if overlay is None:
             return list(score(self, lines, **given))
         return list(score_overlay(self, lines, Path(overlay), **given))
 
     def _reader(self, method: str) -> LatticeReader:
-        return open_reader(self, f"run.{method}", which=self._which, device=self.settings.device)
+        return open_reader(self, f"run.{method}")
 
 
 EXPLAINERS: Final[Mapping[Kind, Sequence[Callable[..., Any]]]] = {

@@ -20,7 +20,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.attack import AttackResources, Document, build_candidates, build_search, read_attack_plan
+from sememekit.attack import AttackResources, Document, read_attack_plan
 from sememekit.attack.documents import Word, match_case
 from sememekit.attack.searches import Search
 from sememekit.attack.space import Space
@@ -52,7 +52,7 @@ def word_swap(
     if sources:
         table["sources"] = [sources] if isinstance(sources, str) else list(sources)
     plan = read_attack_plan({"candidates": table, "attack": {"constraints": "none"}}, "word_swap")
-    part = build_candidates(plan, AttackResources(None, (), ("text",)))
+    part = plan.candidates.build(AttackResources(None, (), ("text",)))
     found: dict[str, tuple[str, ...]] = {}
 
     def look_up(words: Iterable[str]) -> None:
@@ -92,7 +92,6 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
 
     Args:
         name: genetic, pso, greedy, beam, random, exhaustive, or ``package.module:Class``.
-        settings: of the search.
         seed: of its random numbers; each example has its own, by its text.
 
     Raises:
@@ -103,7 +102,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
     swaps_words = _textattack("textattack.shared.validators").transformation_consists_of_word_swaps
     table = merge_tables({"search": {"name": name}}, {"search": dict(settings or {})})
     plan = read_attack_plan({**table, "candidates": {"name": "table", "path": "."}}, "search_method")
-    search = build_search(plan)
+    search = plan.search.build()
 
     class SememekitSearch(method):  # type: ignore[misc, valid-type]
         """Lets one of our searches choose which texts are asked about."""

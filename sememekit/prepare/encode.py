@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.corpora.base import Corpus
 from sememekit.corpora.division import StratifiedDivision, shuffled_division
 from sememekit.corpora.sources import SPLITS
 from sememekit.corpora.units import ShardResult
@@ -44,13 +46,8 @@ class Encoded(NamedTuple):
 
 
 class EncodeTask(NamedTuple):
-    """The ids of one shard, for a process of an engine.
-
-    Attributes:
-        split: its split; None for one that is divided.
-        first: number of its first sentence among those that are divided.
-        vocabulary: the file of the vocabulary, and its fingerprint.
-    """
+    """The ids of one shard, for a process of an engine; a shard without a split is divided, and ``first`` is the number of its
+    first sentence among those that are."""
 
     shard: ShardResult
     split: str | None
@@ -146,11 +143,13 @@ class SplitWriter:
         part.path.unlink()
         part.types.unlink()
 
-    def abandon(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
         self._file.close()
 
-    def close(self) -> SplitSummary:
-        self.abandon()
+    def summary(self) -> SplitSummary:
         tokens = int(self._counts.sum())
         unknown = 0 if self._unknown is None else int(self._counts[self._unknown])
         sentences, characters, size = self._sizes.tolist()
@@ -166,99 +165,81 @@ class SplitWriter:
         )
 
 
-@final
-class IdWriter:
-    """Writes the splits of one prepared-data folder; as a context manager it always closes their files."""
+Parts = Sequence[tuple[str | None, ShardResult]]
+"""Shards with their splits; None for those that are divided together."""
 
-    def __init__(self, engine: Engine, folder: Path, vocabulary: Vocabulary, progress: Progress) -> None:
-        self._engine = engine
-        self._folder = folder
-        self._vocabulary = vocabulary
-        self._progress = progress
-        self._writers: dict[str, SplitWriter] = {}
 
-    def __enter__(self) -> IdWriter:
-        return self
+def write_splits(
+    engine: Engine, folder: Path, vocabulary: Vocabulary, parts: Parts, corpus: Corpus, seed: int, progress: Progress
+) -> dict[str, SplitSummary]:
+    """Write every shard to its split in a prepared-data folder. Raises DataError when a split would hold no words."""
+    undivided = [shard for split, shard in parts if split is None]
+    if undivided:
+        _require(sum(shard.sentences for shard in undivided), corpus.proportions)
+    whole = [(split, shard) for split, shard in parts if split is not None or not corpus.shuffle]
+    firsts = [0, *accumulate(0 if split else shard.sentences for split, shard in whole)]
+    work, path = folder.parent, folder.parent / VOCABULARY
+    vocabulary.save(path)
+    tasks = [
+        EncodeTask(shard, split, first, corpus.proportions, seed, path, vocabulary.fingerprint, work / f"shard-{number}")
+        for number, ((split, shard), first) in enumerate(zip(whole, firsts, strict=False))
+    ]
+    progress("encode", 0, len(parts))
+    writers: dict[str, SplitWriter] = {}
+    with ExitStack() as stack:
 
-    def __exit__(self, *failure: object) -> None:
-        for writer in self._writers.values():
-            writer.abandon()
-
-    def encode(
-        self, parts: Sequence[tuple[str | None, ShardResult]], *, proportions: Sequence[int], shuffle: bool, seed: int
-    ) -> dict[str, SplitSummary]:
-        """Write every shard to its split; shards without a split are divided together. Raises DataError when a split would hold
-        no words."""
-        undivided = [shard for split, shard in parts if split is None]
-        if undivided:
-            self._require(sum(shard.sentences for shard in undivided), proportions)
-        whole = [(split, shard) for split, shard in parts if split is not None or not shuffle]
-        self._progress("encode", 0, len(parts))
-        for done, encoded in enumerate(self._encoded(whole, proportions, seed), start=1):
+        def take(encoded: dict[str, Encoded]) -> None:
             for split, part in encoded.items():
-                self._writer(split).take(part)
-            self._progress("encode", done, len(parts))
-        if undivided and shuffle:
-            self._shuffle(undivided, proportions, seed)
-        self._progress("encode", len(parts), len(parts))
-        summaries: dict[str, SplitSummary] = {split: self._writers[split].close() for split in SPLITS if split in self._writers}
-        for split, summary in summaries.items():
-            if summary.tokens == 0:
-                raise DataError(
-                    f"the split {split!r} has no words: nothing but white space, or nothing that --errors leaves of it"
-                )
-        return summaries
+                if split not in writers:
+                    writers[split] = stack.enter_context(SplitWriter(folder / f"{split}.bin", vocabulary))
+                writers[split].take(part)
 
-    def _encoded(
-        self, parts: Sequence[tuple[str | None, ShardResult]], proportions: Sequence[int], seed: int
-    ) -> Iterator[dict[str, Encoded]]:
-        """The parts of every shard, in order; those of later shards wait on the disk."""
-        work = self._folder.parent
-        path = work / VOCABULARY
-        self._vocabulary.save(path)
-        firsts = [0, *accumulate(0 if split else shard.sentences for split, shard in parts)]
-        tasks = [
-            EncodeTask(
-                shard, split, first, tuple(proportions), seed, path, self._vocabulary.fingerprint, work / f"shard-{number}"
-            )
-            for number, ((split, shard), first) in enumerate(zip(parts, firsts, strict=False))
-        ]
-        return self._engine.in_order(EncodeTask.run, tasks)
+        for done, encoded in enumerate(engine.in_order(EncodeTask.run, tasks), start=1):
+            take(encoded)
+            progress("encode", done, len(parts))
+        if undivided and corpus.shuffle:
+            take(_shuffled(work / "shuffle.bin", vocabulary, undivided, corpus.proportions, seed))
+    progress("encode", len(parts), len(parts))
+    summaries: dict[str, SplitSummary] = {split: writers[split].summary() for split in SPLITS if split in writers}
+    for split, summary in summaries.items():
+        if summary.tokens == 0:
+            raise DataError(f"the split {split!r} has no words: nothing but white space, or nothing that --errors leaves of it")
+    return summaries
 
-    def _require(self, sentences: int, proportions: Sequence[int]) -> None:
-        needed = StratifiedDivision(proportions, 0).smallest if max(proportions) < 1000 else len(proportions) * 10
-        if sentences == 0:
-            raise DataError("the text has no words: nothing but white space, or nothing that --errors leaves of it")
-        if sentences < needed:
-            raise DataError(
-                f"the text has {sentences} sentence{'s' if sentences > 1 else ''}, since each line is one and LF alone ends a "
-                f"line, and {needed} are needed to divide it {':'.join(map(str, proportions))}; give a longer text, one with a "
-                "sentence a line, or a folder with train.txt, valid.txt and test.txt"
-            )
 
-    def _writer(self, split: str) -> SplitWriter:
-        if split not in self._writers:
-            self._writers[split] = SplitWriter(self._folder / f"{split}.bin", self._vocabulary)
-        return self._writers[split]
+def _require(sentences: int, proportions: Sequence[int]) -> None:
+    needed = StratifiedDivision(proportions, 0).smallest if max(proportions) < 1000 else len(proportions) * 10
+    if sentences == 0:
+        raise DataError("the text has no words: nothing but white space, or nothing that --errors leaves of it")
+    if sentences < needed:
+        raise DataError(
+            f"the text has {sentences} sentence{'s' if sentences > 1 else ''}, since each line is one and LF alone ends a "
+            f"line, and {needed} are needed to divide it {':'.join(map(str, proportions))}; give a longer text, one with a "
+            "sentence a line, or a folder with train.txt, valid.txt and test.txt"
+        )
 
-    def _shuffle(self, shards: Sequence[ShardResult], proportions: Sequence[int], seed: int) -> None:
-        """Gather sentences in shuffled order; the ids stay on the disk, the index of sentences is in memory."""
-        path = self._folder.parent / "shuffle.bin"
-        unit_list = []
-        with path.open("wb") as file:
-            for shard in shards:
-                mapping, ids = _mapping(shard, self._vocabulary), shard.ids()
-                for first in range(0, len(ids), _WORDS):
-                    file.write(mapping[ids[first : first + _WORDS]].data)
-                unit_list.append(np.array(shard.units()))
-        units = np.concatenate(unit_list)
-        ends = np.cumsum(units[:, 0], dtype=np.int64)
-        starts = ends - units[:, 0]
-        ids = np.memmap(path, dtype=np.uint32, mode="r")
-        for split, order in zip(SPLITS, shuffled_division(len(units), proportions, seed), strict=True):
-            writer = _PartWriter(path, split, self._vocabulary)
-            for first in range(0, len(order), _SENTENCES):
-                block = order[first : first + _SENTENCES]
-                writer.write(np.concatenate([ids[starts[index] : ends[index]] for index in block]), units[block])
-            self._writer(split).take(writer.close())
-        path.unlink()
+
+def _shuffled(
+    path: Path, vocabulary: Vocabulary, shards: Sequence[ShardResult], proportions: Sequence[int], seed: int
+) -> dict[str, Encoded]:
+    """Gather sentences in shuffled order; the ids stay on the disk, in ``path``, the index of sentences is in memory."""
+    unit_list = []
+    with path.open("wb") as file:
+        for shard in shards:
+            mapping, ids = _mapping(shard, vocabulary), shard.ids()
+            for first in range(0, len(ids), _WORDS):
+                file.write(mapping[ids[first : first + _WORDS]].data)
+            unit_list.append(np.array(shard.units()))
+    units = np.concatenate(unit_list)
+    ends = np.cumsum(units[:, 0], dtype=np.int64)
+    starts = ends - units[:, 0]
+    ids = np.memmap(path, dtype=np.uint32, mode="r")
+    found = {}
+    for split, order in zip(SPLITS, shuffled_division(len(units), proportions, seed), strict=True):
+        writer = _PartWriter(path, split, vocabulary)
+        for first in range(0, len(order), _SENTENCES):
+            block = order[first : first + _SENTENCES]
+            writer.write(np.concatenate([ids[starts[index] : ends[index]] for index in block]), units[block])
+        found[split] = writer.close()
+    path.unlink()
+    return found

@@ -27,8 +27,7 @@ def merge_vocabulary(
     engine: Engine,
     shards: Sequence[ShardResult],
     *,
-    known: frozenset[str] | None,
-    stands_alone: Callable[[str], bool],
+    is_known: Callable[[str], bool] | None,
     min_count: int,
     max_vocabulary: int | None,
     specials: tuple[str, ...],
@@ -37,7 +36,7 @@ def merge_vocabulary(
     """Add up the counts of all shards and choose the words to keep; give back the vocabulary, and the share of the tokens that
     the lexicon knows before ``<unk>`` replacement.
 
-    A word is kept when the lexicon knows it (or there is none, or it stands alone), it occurs ``min_count`` times, and it is
+    A word is kept when it ``is_known`` (where that is asked), it occurs ``min_count`` times, and it is
     among the ``max_vocabulary`` most frequent. The count of every other word goes to ``<unk>``. Specials are always kept.
     Raises ConfigError for an impossible minimum count or size.
     """
@@ -48,28 +47,28 @@ def merge_vocabulary(
             f"--max-vocabulary {max_vocabulary}: more than the {len(specials)} of {', '.join(specials)} is needed"
         )
     counts = dict.fromkeys(specials, 0)
-    room = None if max_vocabulary is None else max_vocabulary - len(specials)
-    kept: list[tuple[int, _Reversed]] = []  # the smallest first: the rarest word, the later in spelling among equals
     total = covered = 0
-    for word, count in _add_up(_word_counts(engine, shards, folder)):
-        if word in specials and word != UNKNOWN:
-            counts[word] += count
-            continue
-        total += count
-        covered += count if known is not None and (word in known or stands_alone(word)) else 0
-        if word in counts:
-            counts[word] += count
-            continue
-        allowed = count >= min_count and (known is None or word in known or stands_alone(word))
-        if not allowed:
-            counts[UNKNOWN] += count
-        elif room is None or len(kept) < room:
-            heapq.heappush(kept, (count, _Reversed(word)))
-        else:
-            dropped, _ = heapq.heappushpop(kept, (count, _Reversed(word)))
-            counts[UNKNOWN] += dropped
-    counts.update((word.text, count) for count, word in kept)
-    coverage = None if known is None or total == 0 else round(covered / total, 6)
+
+    def candidates() -> Iterator[tuple[str, int]]:
+        nonlocal total, covered
+        for word, count in _add_up(_word_counts(engine, shards, folder)):
+            if word in specials and word != UNKNOWN:
+                counts[word] += count
+                continue
+            known = is_known is None or is_known(word)
+            total += count
+            covered += count * known
+            if word != UNKNOWN and count >= min_count and known:
+                yield word, count
+
+    if max_vocabulary is None:
+        kept = list(candidates())
+    else:
+        kept = heapq.nsmallest(max_vocabulary - len(specials), candidates(), key=lambda each: (-each[1], each[0]))
+    counts.update(kept)
+    if UNKNOWN in counts:
+        counts[UNKNOWN] = total - sum(count for _, count in kept)
+    coverage = None if is_known is None or total == 0 else round(covered / total, 6)
     return Vocabulary.from_counts(counts), coverage
 
 
@@ -136,15 +135,6 @@ def _counts(shard: ShardResult, chosen: Callable[[int, int], npt.NDArray[np.bool
         counts += np.bincount(ids[position : position + words][mask], minlength=len(counts))
         position += words
     return counts
-
-
-class _Reversed(NamedTuple):
-    """A word that sorts in reverse."""
-
-    text: str
-
-    def __lt__(self, other: tuple[object, ...]) -> bool:
-        return self.text > str(other[0])
 
 
 def _merge_some(task: tuple[Sequence[ShardResult], Path]) -> None:

@@ -32,12 +32,11 @@ from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import naming, sole_writer, sync_to_disk
-from sememekit.prepare.encode import IdWriter
+from sememekit.prepare.encode import write_splits
 from sememekit.prepare.merge import count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
-from sememekit.prepare.reading import MARKER, read_sources
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.prepare.shards import ShardJob, run_shards, shard_key
+from sememekit.prepare.shards import MARKER, ShardJob, read_sources, run_shards, shard_key
 from sememekit.progress import Progress
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.huggingface import HuggingFacePieces
@@ -114,7 +113,10 @@ class Pipeline:
         for name in MODELS.values():
             (self._work / name).unlink(missing_ok=True)  # of an earlier, killed run
         segmenter = self._open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
-        results = self._run_shards(engine, parts, segmenter)
+        errors, end = self._faults.policy, self._end if self._end_of_sentence else None
+        job = ShardJob(self._work, self._corpus, segmenter, end, errors)
+        keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
+        results = run_shards(engine, job, [span for _, span, _ in parts], keys, self._progress)
         # All pieces of the tokenizer of a model are the vocabulary unless another one is asked for.
         limited = self._settings.min_count is not None or self._settings.max_vocabulary is not None
         pieces = segmenter.names if isinstance(segmenter, HuggingFacePieces) and not limited else ()
@@ -123,9 +125,7 @@ class Pipeline:
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         shards = [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
-        with IdWriter(engine, target, vocabulary, self._progress) as writer:
-            corpus, seed = self._corpus, self._settings.seed
-            splits = writer.encode(shards, proportions=corpus.proportions, shuffle=corpus.shuffle, seed=seed)
+        splits = write_splits(engine, target, vocabulary, shards, self._corpus, self._settings.seed, self._progress)
         examples = self._corpus.annotate(target, shards)
         ends = sum(one.sentences for one in splits.values()) if self._end_of_sentence else 0
         if sum(one.tokens - one.unknown for one in splits.values()) <= ends:
@@ -139,7 +139,7 @@ class Pipeline:
                 )
         chunks = self._count_chunks(target, vocabulary)
         for result in results:
-            self._faults.add_all(result.faults)
+            self._faults.counts.update(result.faults)
         signature = Signature(
             format=FORMAT,
             dataset=self._dataset,
@@ -167,21 +167,12 @@ class Pipeline:
 
     def _cut(self, sources: Sequence[CorpusFile], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
         """(split, span, SHA-256 of what decides the text) for every shard, in order."""
-        parts = []
-        for source, found in zip(sources, unpacked, strict=True):
-            for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes):
-                for span in cut_spans(found.path, str(source.path), start, end, self._settings.shard_bytes):
-                    parts.append((split, span, found.text_sha256 or found.sha256))
-        return parts
-
-    def _run_shards(
-        self, engine: Engine, parts: Sequence[tuple[str | None, Span, str]], segmenter: Segmenter
-    ) -> list[ShardResult]:
-        errors = self._faults.policy
-        end = self._end if self._end_of_sentence else None
-        job = ShardJob(self._work, self._corpus, segmenter, end, errors)
-        keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
-        return run_shards(engine, job, [span for _, span, _ in parts], keys, self._progress)
+        return [
+            (split, span, found.text_sha256 or found.sha256)
+            for source, found in zip(sources, unpacked, strict=True)
+            for split, start, end in self._corpus.ranges(source.split, found.path, found.text_bytes)
+            for span in cut_spans(found.path, str(source.path), start, end, self._settings.shard_bytes)
+        ]
 
     def _count_chunks(self, target: Path, vocabulary: Vocabulary) -> ChunksSummary | None:
         length = self._settings.chunk_length
@@ -227,11 +218,11 @@ class Pipeline:
         if splits == ("train",) and not self._corpus.shuffle:
             undivided = of_training(engine, undivided, self._corpus.proportions, self._settings.seed, self._work)
         counted += undivided
+        lexicon, protected = self._lexicon, self._corpus.stands_alone
         vocabulary, coverage = merge_vocabulary(
             engine,
             counted,
-            known=self._lexicon if self._corpus.lexicon_limits_words() else None,
-            stands_alone=self._corpus.stands_alone,
+            is_known=None if lexicon is None or protected is None else lambda word: word in lexicon or protected(word),
             min_count=self._min_count,
             max_vocabulary=self._max_vocabulary,
             specials=specials,

@@ -73,12 +73,7 @@ class PreprocessSettings(Settings):
 
 
 class PreprocessReport(Record):
-    """The result of ``preprocess``.
-
-    Attributes:
-        signature: of the folder; its ``splits`` has the counts of each split.
-        overlap: what each split but train has in common with train.
-    """
+    """The result of ``preprocess``: the signature of the folder, and what each split but train has in common with train."""
 
     folder: str
     signature: Signature

@@ -13,7 +13,7 @@ from pydantic import Field
 from sememekit.config import ADAPTATION_SLOTS, Record, Settings, read_overrides, read_settings
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
-from sememekit.measure.scored import Scored, tallies
+from sememekit.measure.perplexity import Scored, tallies
 from sememekit.progress import OneStage, Progress
 from sememekit.protocols.cache import CacheGrid, CachePoint, CacheSettings, cache_settings, tune_cache, with_cache
 from sememekit.protocols.dynamic import (

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal
 
 import torch
 from pydantic import Field
@@ -18,7 +18,7 @@ from torch import Tensor
 from sememekit.config import Record, Settings
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
-from sememekit.measure.scored import Scored
+from sememekit.measure.perplexity import Scored
 
 Start = Literal["history", "full-window"]
 
@@ -117,17 +117,16 @@ def _log_caches(
     segments: Iterable[Scored], windows: tuple[int, ...], thetas: tuple[float, ...], start: Start
 ) -> Iterator[tuple[Scored, dict[tuple[int, float], _LogCache]]]:
     """Each segment with log p_cache of its targets for every window and theta; similarities are computed once for all."""
-    history: _History | None = None
-    seen = 0
+    history: tuple[Tensor, Tensor] | None = None
+    seen, widest = 0, max(windows)
     for segment in segments:
         if segment.hidden is None:
             raise ConfigError("a cache needs one context for each predicted word, and this task has none; leave out --cache")
         keys = segment.hidden if segment.hidden.dtype == torch.float64 else segment.hidden.float()
-        history = history or _History(max(windows), keys, segment.targets)
-        behind = history.size
-        history.append(keys, segment.targets)
+        old_keys, old_words = history or (keys[:0], segment.targets[:0])
+        history = torch.cat([old_keys[-widest:], keys]), torch.cat([old_words[-widest:], segment.targets])
         found = {}
-        for (window, theta), values in _targets_in_cache(history, behind, len(keys), windows, thetas).items():
+        for (window, theta), values in _targets_in_cache(*history, len(keys), windows, thetas).items():
             needed = 1 if start == "history" else window + 1
             found[window, theta] = _LogCache(values, first=min(max(needed - seen, 0), len(keys)))
         yield segment, found
@@ -135,15 +134,14 @@ def _log_caches(
 
 
 def _targets_in_cache(
-    history: _History, behind: int, length: int, windows: tuple[int, ...], thetas: tuple[float, ...]
+    keys: Tensor, words: Tensor, length: int, windows: tuple[int, ...], thetas: tuple[float, ...]
 ) -> dict[tuple[int, float], Tensor]:
     """log p_cache(target) (T, B) for every window and theta, in blocks of rows of bounded memory.
 
-    ``history`` has the rows before the segment, ``behind`` of them and at most the largest window, and the T = ``length`` rows
-    of the segment.
+    ``keys`` (n, B, H) are the hidden states before the segment, as many as the largest window at most, and its own T =
+    ``length``; ``words`` (n, B) the words after them.
     """
-    keys, words = history.rows()
-    widest = max(windows)
+    widest, behind = max(windows), len(keys) - length
     results = {point: keys.new_empty(length, keys.shape[1]) for point in product(windows, thetas)}
     begin = 0
     while begin < length:
@@ -167,36 +165,3 @@ def _targets_in_cache(
                 results[window, theta][begin : begin + rows] = share.T
         begin += rows
     return results
-
-
-@final
-class _History:
-    """The last ``window`` rows and those appended last, contiguous in memory; old rows are removed in large steps."""
-
-    def __init__(self, window: int, like: Tensor, words: Tensor) -> None:
-        self._window = window
-        self._keys = like.new_empty(0, *like.shape[1:])
-        self._words = words.new_empty(0, *words.shape[1:])
-        self._begin = self._end = 0
-
-    @property
-    def size(self) -> int:
-        """Rows that the next segment may look back to."""
-        return min(self._window, self._end - self._begin)
-
-    def append(self, keys: Tensor, words: Tensor) -> None:
-        self._begin = self._end - self.size
-        if self._end + len(keys) > len(self._keys):
-            kept = slice(self._begin, self._end)
-            room = 2 * self._window + len(keys)
-            larger = self._keys.new_empty(room, *self._keys.shape[1:]), self._words.new_empty(room, *self._words.shape[1:])
-            larger[0][: self.size], larger[1][: self.size] = self._keys[kept], self._words[kept]
-            self._begin, self._end = 0, self.size
-            self._keys, self._words = larger
-        self._keys[self._end : self._end + len(keys)] = keys
-        self._words[self._end : self._end + len(keys)] = words
-        self._end += len(keys)
-
-    def rows(self) -> tuple[Tensor, Tensor]:
-        """(n, B, H) hidden states and (n, B) the words after them, in their order."""
-        return self._keys[self._begin : self._end], self._words[self._begin : self._end]

@@ -15,7 +15,7 @@ from torch import Tensor
 from sememekit.config import Record, Settings
 from sememekit.data.batching import evaluation_columns
 from sememekit.errors import ConfigError
-from sememekit.measure.scored import Scored
+from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.protocols.gradient_statistics import GradientStatistics, gradients_of, gradients_without_dropout, trainable
 from sememekit.tasks.base import WordPredictor

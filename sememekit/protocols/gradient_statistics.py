@@ -131,7 +131,7 @@ def statistics_for(
     """
     signature = {
         "format": 1,
-        "weights": weights_fingerprint(task),
+        "weights": _checksum(task.state_dict()),
         "text": text,
         "tokens": len(tokens),
         "batch": STATISTICS_BATCH,
@@ -154,12 +154,8 @@ def statistics_for(
     return statistics
 
 
-def weights_fingerprint(task: nn.Module) -> str:
-    """SHA-256 over names and values of all weights and buffers."""
-    return _checksum(task.state_dict())
-
-
 def _checksum(tensors: Mapping[str, Tensor], further: str = "") -> str:
+    """SHA-256 over names and values."""
     digest = hashlib.sha256(further.encode())
     for name, tensor in tensors.items():
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())

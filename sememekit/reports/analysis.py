@@ -123,27 +123,10 @@ def _moved(title: str, kind: str, items: Iterable[Moved], rare: int, at_least: i
     return Table((kind, "times", "mean size of the effect", "mean effect"), rows, title + rarer, numbers=(1, 2, 3))
 
 
-def remarks(analysis: LabelAnalysis) -> list[str]:
-    """What a reader must know, a sentence each."""
-    lines = [
-        f"Words and sememes were taken away one at a time in {analysis.looked_into:,} of {analysis.examples:,} examples (seed "
-        f"{analysis.seed}). An effect is the nats that the log-probability of the chosen label falls by without the word or "
-        "the sememe; above 0 it speaks for that label, whether or not the label is right."
-    ]
-    lines += [f"{run.run}: no sememes: {run.no_sememes}." for run in analysis.runs if run.no_sememes is not None]
-    found = analysis.comparison
-    if found is not None:
-        lines.append(
-            f"Both runs label {found.both:,} examples correctly, the first alone {found.first:,}, the second alone "
-            f"{found.second:,}, neither {found.neither:,}; McNemar's exact test: p = {found.p:.2g}."
-        )
-    return lines
-
-
 def label_page(analysis: LabelAnalysis) -> str:
     """Return a whole page for one analysis."""
     runs = [(run, tables(analysis, run)) for run in analysis.runs]
-    return pages.render("labels", overview=overview(analysis), remarks=remarks(analysis), runs=runs)
+    return pages.render("labels", overview=overview(analysis), remarks=pages.remarks("labels", analysis), runs=runs)
 
 
 def label_parts(analysis: LabelAnalysis) -> Iterator[str | Table]:
@@ -153,7 +136,7 @@ def label_parts(analysis: LabelAnalysis) -> Iterator[str | Table]:
         if len(analysis.runs) > 1:
             yield f"\n{run.run}\n"
         yield from tables(analysis, run)
-    yield from remarks(analysis)
+    yield from pages.remarks("labels", analysis)
 
 
 WORDS: Final = Views(analysis_page, analysis_parts, charts)

@@ -25,7 +25,6 @@ _TITLES: Final = {
     "error": "Errors",
     "skipped": "Skipped",
 }
-_CRITERIA: Final = {"meaning kept": "meaning", "label kept": "label", "fluent": "fluent", "valid, all three": "valid"}
 
 
 def shown_rate(found: Interval | None) -> str:
@@ -33,88 +32,24 @@ def shown_rate(found: Interval | None) -> str:
     return "–" if found is None else percent_interval(found.value, found.low, found.high)
 
 
-def _number(found: Interval) -> str:
+def _number(found: Interval, scale: float = 1.0, sign: str = "") -> str:
     """A mean with its interval: "52.0 (45.1 to 58.9)"."""
-    if found.value is None:
-        return "–"
-    if found.low is None or found.high is None:
-        return f"{found.value:,.1f}"
-    return f"{found.value:,.1f} ({found.low:,.1f} to {found.high:,.1f})"
+    value, low, high = ("–" if one is None else f"{scale * one:{sign},.1f}" for one in (found.value, found.low, found.high))
+    return value if found.low is None else f"{value} ({low} to {high})"
 
 
 def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
     """Name and value of every number of a report, for a terminal as for a page."""
-    rates = report.rates
-    rows = [
-        ("outcomes", ", ".join(f"{name} {number:,}" for name, number in rates.outcomes.items())),
-        ("words with candidates", _candidates(report)),
-        ("texts to try, median example", _texts(report)),
-        ("accuracy before the attack", shown_rate(rates.accuracy)),
-    ]
     survived = NOT_TURNED if report.targeted else UNDER_ATTACK
-    if rates.untried:
-        rows.append((f"{survived}, {rates.untried:,} untried as surviving", shown_rate(rates.accuracy_at_most)))
-        rows.append((f"{survived}, {rates.untried:,} untried as fooled", shown_rate(rates.accuracy_under_attack)))
-    else:
-        rows.append((survived, shown_rate(rates.accuracy_under_attack)))
-    rows.append((f"success rate, of {rates.attackable:,} with something to try", shown_rate(rates.success_rate)))
-    rows.append((f"success rate, of all {rates.attacked:,} attacked", shown_rate(rates.success_of_attacked)))
-    for level, found in rates.success_at.items():
-        rows.append((f"success rate at {level:,} queries", shown_rate(found) if found else "beyond the query budget"))
-    if rates.attackable:
-        rows.append(("mean queries", _number(rates.mean_queries)))
-        rows.append(("median queries", f"{rates.median_queries:,.1f}"))
-    if rates.mean_queries_of_successes is not None and rates.words_changed is not None:
-        rows.append(("mean queries of successes", f"{rates.mean_queries_of_successes:,.1f}"))
-        rows.append(("words changed, of successes", percent(rates.words_changed)))
-    if report.perplexity_before is not None and report.perplexity_after is not None:
-        rows.append(("perplexity of successes", f"{report.perplexity_before:,.1f} → {report.perplexity_after:,.1f}"))
-    if report.refused_by_any is not None:
-        costs = ", ".join(f"{name} {number:,}" for name, number in report.refused_by_standard.items())
-        rows.append(("successes that standard would refuse", f"{report.refused_by_any:,} ({costs})"))
-    if (rated := report.validity) is not None:
-        shown = [
-            ("successes rated", f"{rated.rated:,} of {rated.successes:,} ({rated.ratings:,} rows of raters)"),
-            ("originals that raters give their label", shown_rate(rated.originals)),
-            *((f"adversarial texts: {name}", shown_rate(getattr(rated, key))) for name, key in _CRITERIA.items()),
-            ("success rate times validity", shown_rate(rated.valid_success)),
-        ]
-        for level, value in rated.valid_success_at.items():
-            shown += [(f"success rate times validity at {level:,} queries", shown_rate(value))] if value else []
-        rows += shown
-    rows += [
-        ("queries counted", f"{report.queries:,} ({report.counting})"),
-        ("asked by this command", f"{report.texts_asked:,} texts in {report.calls:,} calls"),
-    ]
-    rows.extend((f"examples {reason}", f"{number:,}") for reason, number in report.reasons.items())
-    return rows
-
-
-def _candidates(report: AttackReport) -> str:
-    """Words, those with candidates, and what the constraints leave of them."""
-    found = report.coverage
-    if found.share_with_candidates is None or found.share_changeable is None:
-        return "no words"
-    each = f", {found.mean_substitutes:,.1f} each" if found.mean_substitutes is not None else ""
-    return (
-        f"{percent(found.share_with_candidates)} of {found.words:,}; under the constraints "
-        f"{percent(found.share_changeable)}{each}"
-    )
-
-
-def _texts(report: AttackReport) -> str:
-    """The size of the space, as far as a power of ten says it."""
-    found = report.coverage.median_texts_log10
-    if found is None:
-        return "none"
-    return f"{10**found:,.0f}" if found < 6 else f"10^{found:.1f}"
+    lines = (line.partition("\t") for line in pages.remarks("rates", report, shown_rate, _number, survived))
+    return [(name, value) for name, _, value in lines]
 
 
 def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
     """The page of one attack."""
     of_outcome = [(outcome, title, [one for one in results if one.outcome == outcome]) for outcome, title in _TITLES.items()]
     groups = [(outcome, title, found[:MOST_SHOWN], len(found)) for outcome, title, found in of_outcome if found]
-    shown = {"how": _how(report), "rows": rate_rows(report), "groups": groups, "marked": marked}
+    shown = {"rows": rate_rows(report), "groups": groups}
     return pages.render("attack", report=report, charts=[chart(one) for one in charts({"success rate": results})], **shown)
 
 
@@ -173,43 +108,14 @@ def _rising(costs: Sequence[int], of: int, first: int, last: int) -> tuple[tuple
     return tuple((points | {float(last): len(costs) / of}).items())
 
 
-def marked(result: ExampleResult) -> list[list[tuple[str, str, str]]]:
-    """Each field of an example as pieces: text that stayed, the word replaced behind it or "", and the new word or ""."""
-    changes = sorted(result.changes, key=lambda change: change.begin)
-    fields = []
-    for number, field in enumerate(result.fields):
-        pieces, end = [], 0
-        for change in changes:
-            if change.field == number:
-                pieces.append((field[end : change.begin], change.old, change.new))
-                end = change.begin + len(change.old)
-        fields.append([*pieces, (field[end:], "", "")])
-    return fields
-
-
-def _how(report: AttackReport) -> str:
-    parts = [report.preset, f"goal {report.goal}", f"search {report.search}", f"candidates {report.candidates}"]
-    parts += [f"queries counted: {report.counting}", f"data {report.data}", f"words cut by {report.segmentation}"]
-    parts += [f"budget {report.query_budget:,} queries"] if report.query_budget else []
-    parts += [f"signature {report.signature}"]
-    return "; ".join(part for part in parts if part)
-
-
 def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, str, str]]:
     """Metric, both values, difference with interval, verdict."""
     rows = []
     for row in comparison.rows:
         scale = 1.0 if row.name.startswith("mean ") else 100.0
-        values = [_number(side) if scale == 1.0 else shown_rate(side) for side in (row.first, row.second)]
-        found = row.difference
-        if found.value is None:
-            rows.append((row.name, values[0], values[1], "–", "–"))
-            continue
-        if found.low is None or found.high is None:
-            rows.append((row.name, values[0], values[1], f"{scale * found.value:+,.1f}", "–"))
-            continue
-        difference = f"{scale * found.value:+,.1f} ({scale * found.low:+,.1f} to {scale * found.high:+,.1f})"
-        rows.append((row.name, values[0], values[1], difference, "differs" if row.excludes_zero else "no difference shown"))
+        first, second = (_number(side) if scale == 1.0 else shown_rate(side) for side in (row.first, row.second))
+        verdict = "–" if row.difference.low is None else "differs" if row.excludes_zero else "no difference shown"
+        rows.append((row.name, first, second, _number(row.difference, scale, "+"), verdict))
     return rows
 
 

@@ -39,20 +39,7 @@ _FONTS: Final = (
     "WenQuanYi Micro Hei",
     "PingFang SC",
 )
-_STYLE: Final = {
-    "font.size": 13.0,
-    "text.color": _COLOURS["ink"],
-    "axes.labelcolor": _COLOURS["ink"],
-    "axes.edgecolor": _COLOURS["line"],
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": _COLOURS["line"],
-    "xtick.color": _COLOURS["line"],
-    "ytick.color": _COLOURS["line"],
-    "xtick.labelcolor": _COLOURS["faint"],
-    "ytick.labelcolor": _COLOURS["faint"],
-    "svg.fonttype": "none",
-}
+_STYLE: Final = Path(__file__).parent / "templates" / "chart.mplstyle"
 
 
 @dataclass(frozen=True)
@@ -79,10 +66,8 @@ class Curves:
 
     Attributes:
         title: what the chart shows, for those who cannot see it.
-        x, y: names of the axes.
         lines: with one finite point at least each; positive on a logarithmic axis.
         scale: of y: logarithmic, or percent from 0 for shares of 0 to 1.
-        x_scale: of x.
         show: format of a value of y.
         show_x: format of a value of x.
         steps: whether a line keeps a value until the next point.
@@ -232,26 +217,27 @@ def _picture(shown: Chart, kind: str, width_class: str) -> Markup:
 
 
 def check_figure(path: Path) -> None:
-    """Refuse, with ConfigError, a figure of another ending than .png or .svg, or in place of a file of another kind."""
-    if path.suffix.lower() not in (".png", ".svg"):
-        raise ConfigError(f"--figure {path}: its name must end in .png or .svg")
+    """Refuse, with ConfigError, a figure of another ending than .png, .svg or .pdf, or in place of a file of another kind."""
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ConfigError(f"--figure {path}: its name must end in .png, .svg or .pdf")
     check_output(path, FIGURE)
 
 
 def write_figure(charts: Sequence[Chart], path: Path) -> None:
-    """Charts below one another as a file for a paper: text stays text in an SVG, a PNG has 200 dots an inch. Raises
+    """Charts below one another as a file for a paper: text stays text but in a PNG, which has 200 dots an inch. Raises
     ConfigError: as :func:`check_figure`; no chart, or no font of this machine has a character of a PNG.
     """
     check_figure(path)
     if not charts:
         raise ConfigError(f"--figure {path}: there is nothing to draw here; leave it out")
     kind = path.suffix.lower()[1:]
-    creator: dict[str, str | None] = {"Software": "sememekit"} if kind == "png" else {"Date": None, "Creator": "sememekit"}
+    date: dict[str, str | None] = {"CreationDate" if kind == "pdf" else "Date": None}
+    creator: dict[str, str | None] = {"Software": "sememekit"} if kind == "png" else {**date, "Creator": "sememekit"}
     with _style(), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph")
         content = _save(_draw(charts)[0], kind, creator)
     missing = [found[1] for warning in caught if (found := re.search(r"Glyph (\d+)", str(warning.message)))]
-    if missing and kind == "png":
+    if missing and kind != "svg":
         raise ConfigError(
             f"--figure {path}: no font here has {chr(int(missing[0]))!r}; install one with Chinese characters (on Debian: apt "
             "install fonts-noto-cjk), or write an .svg, whose text is drawn where it is shown"
@@ -277,10 +263,7 @@ def _style(salt: str = "sememekit") -> Iterator[None]:
 
     there = set(fontManager.get_font_names())
     fonts = {"font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)]}
-    with (
-        style.context(["default", {**_STYLE, **fonts, "svg.hashsalt": salt, "text.parse_math": False}]),
-        warnings.catch_warnings(),
-    ):
+    with style.context(["default", str(_STYLE), {**fonts, "svg.hashsalt": salt}]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         yield
 

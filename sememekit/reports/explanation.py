@@ -1,14 +1,12 @@
 """The explanations of ``sememekit explain``: pages, and tables for terminals; a section for each kind of run."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sememekit.analysis.explanations import label, written_text
 from sememekit.analysis.explanations.label import HOW, LabelExplanation
-from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeEdge, LatticeExplanation, LatticeSentence
+from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeExplanation
 from sememekit.analysis.explanations.sememes import ContextSememe, is_rare
-from sememekit.analysis.explanations.words import BLANKS, ChangedSememe, ChangedWord, Explanation, OverlayExplanation
+from sememekit.analysis.explanations.words import ChangedSememe, ChangedWord, Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation
 from sememekit.figures import percent
 from sememekit.reports import pages
@@ -18,21 +16,18 @@ from sememekit.reports.table import Remark, Shown, Table, Views, share_bar
 Parts = Iterator[str | Table]
 SHOWN: Final = 12
 """Rows of what an overlay changes that are shown; --json has all."""
-_STEP, _SIDE, _ARC, _BELOW = 46, 28, 34, 78
-_TOKEN: Final = 15
-"""Pixels of a character of a token in the picture of a lattice."""
 
 
 def words_page(explanation: Explanation) -> str:
     """Return a whole page for the next words of a language model."""
     tables = compared(explanation) if isinstance(explanation, OverlayExplanation) else asked_tables(explanation)
-    return pages.render("explanation", explanation=explanation, remarks=remarks(explanation), tables=tables)
+    return pages.render("explanation", explanation=explanation, remarks=pages.remarks("words", explanation), tables=tables)
 
 
 def words_parts(explanation: Explanation) -> Parts:
     """Yield the context as it was read, what an overlay changes, the next words with senses, sememes, and the largest gates."""
     yield f"{' '.join(word.word for word in explanation.context)} …"
-    yield from map(Remark, remarks(explanation))
+    yield from map(Remark, pages.remarks("words", explanation))
     if isinstance(explanation, OverlayExplanation):
         yield from compared(explanation)
         yield f"with {explanation.overlay}:"
@@ -69,6 +64,21 @@ def words_parts(explanation: Explanation) -> Parts:
         gates = [(item.name, f"{item.gate:.2f}", share_bar(item.gate), f"{item.at_rest:.2f}", item.count) for item in items]
         columns = ("sememe", "gate", "", "empty", "running words")
         yield Table(columns, gates, title, numbers={1, 3, 4}, faint=_rare(items, explanation))
+
+
+def through_sememes(explanation: Explanation) -> list[Heatmap]:
+    """The probability that each next word has in its senses with a sememe, for the sememes that the context raises;
+    none for models without senses."""
+    names = tuple(item.name for item in explanation.expected or explanation.sememes)
+    if not names:
+        return []
+    rows = []
+    for word in explanation.words:
+        shares = [(sense.share, {item.name for item in sense.sememes}) for sense in word.senses]
+        rows.append(tuple(word.probability * sum(share for share, has in shares if name in has) for name in names))
+    context = " ".join(word.word for word in explanation.context)
+    title = f"Probability of the next words after {context} in their senses with each sememe"
+    return [Heatmap(title, names, tuple(word.word for word in explanation.words), tuple(rows))]
 
 
 def _senses(explanation: Explanation) -> Iterator[tuple[str, ...]]:
@@ -153,30 +163,10 @@ def _level(item: ContextSememe) -> str:
     return f"{item.gate:.2f}" if item.mass is None else probability(item.mass)
 
 
-def remarks(explanation: Explanation) -> list[str]:
-    """What a reader must know about how the context was read, a sentence each."""
-    lines = []
-    if explanation.segmentation != BLANKS:
-        lines.append(f"Cut into words by {explanation.segmentation}.")
-    changed = [f"{word.word} as {word.read_as}" for word in explanation.context if word.known and word.word != word.read_as]
-    if changed:
-        lines.append(f"Read {', '.join(dict.fromkeys(changed))}.")
-    if explanation.unknown:
-        unknown = next(word.read_as for word in explanation.context if not word.known)
-        lines.append(f"The model does not know {', '.join(explanation.unknown)} and read {unknown} instead.")
-    if explanation.no_senses is not None:
-        lines.append(f"No senses: {explanation.no_senses}.")
-        return lines
-    lines.append("The stroke on the bar of a sense is the even share of the senses of its word.")
-    if not all(word.is_told_apart for word in explanation.words):
-        lines.append("Grey senses: the context does not tell them apart from what they are without any context.")
-    return lines
-
-
 def text_page(explanation: WritingExplanation) -> str:
     """Return a whole page: the text, what was written for it, the attention as a chart, the sememes of each word."""
     tables = compared_texts(explanation) if isinstance(explanation, OverlayWriting) else []
-    shown = {"remarks": written_text.remarks(explanation), "charts": [chart(one) for one in attention(explanation)]}
+    shown = {"remarks": pages.remarks("text", explanation), "charts": [chart(one) for one in attention(explanation)]}
     return pages.render("written_explanation", explanation=explanation, tables=tables, **shown)
 
 
@@ -188,7 +178,7 @@ def text_parts(explanation: WritingExplanation) -> Parts:
         yield from compared_texts(explanation)
         yield f"with {explanation.overlay}:"
     yield f"→ {' '.join(word.word for word in explanation.words)}"
-    yield from map(Remark, written_text.remarks(explanation))
+    yield from map(Remark, pages.remarks("text", explanation))
     has_sememes, rows = explanation.no_senses is None, []
     for word in explanation.words:
         place = word.attention.index(max(word.attention))
@@ -241,13 +231,13 @@ def label_page(explanation: LabelExplanation) -> str:
     """Return a whole page: the labels, each text with its words, and the largest gates."""
     effects = [abs(word.effect) for text in explanation.texts for word in text.words if word.effect is not None]
     top = max((abs(item.effect) for item in explanation.sememes), default=0.0)
-    shown = {"remarks": label.remarks(explanation), "largest": max(effects, default=0.0), "top": top, "how": HOW}
+    shown = {"remarks": pages.remarks("label", explanation), "largest": max(effects, default=0.0), "top": top, "how": HOW}
     return pages.render("label_explanation", explanation=explanation, **shown)
 
 
 def label_parts(explanation: LabelExplanation) -> Parts:
     """Yield the labels, words and sememes of an example."""
-    yield from map(Remark, label.remarks(explanation))
+    yield from map(Remark, pages.remarks("label", explanation))
     labels = [(name, percent(value)) for name, value in explanation.labels.items()]
     yield Table(("label", "probability"), labels, numbers={1})
     reads = explanation.no_sememes is None
@@ -275,8 +265,7 @@ def label_parts(explanation: LabelExplanation) -> Parts:
 
 def lattice_page(explanation: LatticeExplanation) -> str:
     """Return a whole page for one text: Figures 1 and 3 of Buckman and Neubig 2018."""
-    sentences = [(sentence, picture_of(sentence)) for sentence in explanation.sentences]
-    return pages.render("lattice", explanation=explanation, sentences=sentences)
+    return pages.render("lattice", explanation=explanation)
 
 
 def lattice_parts(explanation: LatticeExplanation) -> Parts:
@@ -294,20 +283,6 @@ def lattice_parts(explanation: LatticeExplanation) -> Parts:
             rows.append((*chunk, percent(edge.probability), share_bar(edge.probability), marks))
         columns = ("tokens", "chunk", *(("embedding",) if several else ()), "posterior", "", "")
         yield Table(columns, rows, f"{sentence.nats:.2f} nats, {explanation.marginal}", numbers=())
-
-
-def picture_of(sentence: LatticeSentence) -> dict[str, Any]:
-    """Return the places of everything in the picture of a lattice: a step to a token, and an arc over the line to an edge."""
-    step = max(_STEP, max(len(token.text) for token in sentence.tokens) * _TOKEN + 14)
-    line = max(_height(edge) for edge in sentence.edges) / 2 + 30
-    arcs = [(edge, _SIDE + step * edge.begin, _SIDE + step * edge.end, line - _height(edge)) for edge in sentence.edges]
-    width = 2 * _SIDE + step * len(sentence.tokens)
-    return {"step": step, "side": _SIDE, "line": line, "width": width, "height": line + _BELOW, "arcs": arcs}
-
-
-def _height(edge: LatticeEdge) -> float:
-    """Height of the control point of an arc: longer edges go higher, further embeddings above the first."""
-    return _ARC * 2 * math.sqrt(edge.end - edge.begin) + _ARC * 1.4 * (edge.copy_number - 1)
 
 
 def embeddings_page(report: EmbeddingsReport) -> str:
@@ -335,7 +310,7 @@ VIEWS: Final[Mapping[type[Any], Views]] = {
     WritingExplanation: Views(text_page, text_parts, attention),
     LatticeExplanation: Views(lattice_page, lattice_parts),
     EmbeddingsReport: Views(embeddings_page, embeddings_parts),
-    Explanation: Views(words_page, words_parts),
+    Explanation: Views(words_page, words_parts, through_sememes),
 }
 
 

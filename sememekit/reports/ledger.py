@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from sememekit.claims.verdict import VERDICTS, ClaimResult
 from sememekit.config import Record
@@ -16,16 +16,8 @@ Row = tuple[str, ...]
 COLUMNS: Final = ("claim", "verdict", "effect (95 %)", "paper")
 """Columns of what was found: the sentence, and the relative differences measured and printed."""
 DETAILS: Final = (
-    *(
-        "name",
-        "place in the paper; metric",
-        "baseline",
-        "other",
-        "seeds",
-        "at equal CPU time",
-        "time of an update",
-        "CPU minutes",
-    ),
+    *("name", "place in the paper; metric", "baseline", "other", "seeds"),
+    *("at equal CPU time", "time of an update", "CPU minutes"),
 )
 """Columns of how it is known."""
 OWN: Final = "Claims of none of the five papers"
@@ -35,11 +27,7 @@ _LARGE: Final = 9.0
 
 
 class Ledger(Record):
-    """All claims with what is known of them.
-
-    Attributes:
-        counts: how many have each verdict.
-    """
+    """All claims with what is known of them."""
 
     claims: tuple[ClaimResult, ...]
     counts: dict[str, int]
@@ -94,67 +82,37 @@ def details(claim: ClaimResult) -> Row:
 
 def markdown(found: Ledger) -> str:
     """Return the ledger as a page of docs, rendered from results alone."""
-    return "# Claims\n\n" + _body(found, "##")
+    return "# Claims\n\n" + pages.markdown("ledger", heading="##", **_shown(found))
 
 
 def into_page(page: str, found: Ledger, where: str) -> str:
-    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was.
-
-    Raises:
-        DataError: the page, ``where`` in the message, has not each mark once, in this order.
-    """
+    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was. Raises
+    DataError: the page, ``where`` in the message, has not each mark once, in this order."""
     before, begin, rest = page.partition(f"{BEGIN}\n")
     _, end, after = rest.partition(f"{END}\n")
     if not begin or not end or BEGIN in rest or END in after:
         raise DataError(f"{where} has no place for the ledger; put these two lines into it: {BEGIN} and {END}")
-    return f"{before}{begin}\n{_body(found, '###')}\n{end}{after}"
+    return f"{before}{begin}\n{pages.markdown('ledger', heading='###', **_shown(found))}\n{end}{after}"
 
 
 BEGIN: Final = "<!-- ledger: written by 'sememekit reproduce report --into', from the results of trials -->"
 END: Final = "<!-- end of the ledger -->"
 
 
-def _body(found: Ledger, heading: str) -> str:
-    lines = [_SUMMARY, "", *table(("verdict", "claims", "meaning"), _counts(found))]
-    for paper, claims in by_paper(found.claims):
-        lines += ["", f"{heading} {paper}", "", *table(COLUMNS, [_named(claim) for claim in claims])]
-        lines += ["", *(f"- `{claim.name}`: {claim.note}" for claim in claims if claim.note)]
-        lines += ["", "<details markdown><summary>How it was measured</summary>", ""]
-        lines += [*table(DETAILS, map(details, claims)), "", "</details>"]
-    return "\n".join(lines) + "\n"
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    return pages.markdown("ledger", columns=columns, rows=[*rows]).rstrip("\n")
 
 
-def _named(claim: ClaimResult) -> Row:
-    statement, verdict, *rest = row(claim)
-    return f"{statement} `{claim.name}`", f"**{verdict}**", *rest
-
-
-def _counts(found: Ledger) -> list[Row]:
-    return [(verdict, str(found.counts[verdict]), meaning) for verdict, meaning in VERDICTS.items()]
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown."""
-    lines = [f"| {' | '.join(cell.replace('|', '/') for cell in one)} |" for one in (columns, *rows)]
-    return [lines[0], "|" + "---|" * len(columns), *lines[1:]]
-
-
-_SUMMARY: Final = """\
-Written by `sememekit reproduce report` from the results of trials; do not edit. Each row compares two models at a size that a
-CPU affords: `baseline`, then `other`, which the claim is about.
-
-- **Effect**: difference of the metric of `other` on test, relative to `baseline`. Means over seeds are geometric. The interval
-  is Student's, with pooled variance, of logarithms.
-- **At equal CPU time**: the same for the best validation values within the CPU time of the model that trained for less time.
-  It is empty where no epoch is validated by the metric.
-- **Time of an update**: CPU time of an update of `other`, divided by that of `baseline`, timed interleaved. It is empty where
-  the baseline needs no training."""
-
-
-def ledger_page(found: Ledger) -> str:
-    """Return the ledger as one HTML page."""
+def _shown(found: Ledger) -> dict[str, Any]:
+    counts = [(verdict, str(found.counts[verdict]), meaning) for verdict, meaning in VERDICTS.items()]
     papers = [
         (paper, [(claim, row(claim)) for claim in claims], [details(claim) for claim in claims])
         for paper, claims in by_paper(found.claims)
     ]
-    return pages.render("ledger", columns=COLUMNS, details=DETAILS, counts=_counts(found), papers=papers)
+    return {"columns": COLUMNS, "details": DETAILS, "counts": counts, "papers": papers}
+
+
+def ledger_page(found: Ledger) -> str:
+    """Return the ledger as one HTML page."""
+    return pages.render("ledger", **_shown(found))

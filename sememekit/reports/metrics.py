@@ -158,7 +158,9 @@ SHOWN_TOP: Final = 5
 def scores_page(report: ExplanationScores) -> str:
     """A whole page: what was measured, the tables, a chart."""
     drawn = [chart(one) for one in charts(report)]
-    return pages.render("explanation_scores", report=report, remarks=remarks(report), tables=tables(report), charts=drawn)
+    return pages.render(
+        "explanation_scores", report=report, remarks=pages.remarks("scores", report), tables=tables(report), charts=drawn
+    )
 
 
 def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
@@ -201,22 +203,6 @@ def charts(report: ExplanationScores) -> list[Curves]:
     return [Curves(title, "k, sememes shown", "information found", lines, scale="percent", show=".1%")]
 
 
-def remarks(report: ExplanationScores) -> list[str]:
-    """What was counted, a sentence each."""
-    left = report.left_out
-    return [
-        f"{report.positions:,} positions of {report.split} in {report.sentences:,} {report.unit}"
-        + (f"; sentences drawn: {report.sampled}" if report.sampled else "")
-        + f"; {report.num_sememes:,} sememes ranked.",
-        f"Left out: {left.by_rule:,} special tokens and marks with sememes by rule, {left.not_annotated:,} words without "
-        "annotation.",
-        f"Mean of the probability of a sememe: {report.mean}.",
-        "any: a sememe of the word that came is among the k; recall: how many of them are; information: the same with rare "
-        "sememes weighing more; above frequency: information minus that of the ranking by training frequency; overlap: what "
-        "two unrelated contexts have in common. In brackets: 95 % intervals.",
-    ]
-
-
 def shown_name(ranking: str) -> str:
     """A ranking as it is shown."""
     return NAMES.get(ranking, ranking)
@@ -232,4 +218,4 @@ def _with_interval(rate: Interval | None) -> str:
     return "–" if rate is None else percent_interval(rate.value, rate.low, rate.high, unit=False)
 
 
-VIEWS: Final = Views(scores_page, lambda report: (*tables(report), *remarks(report)), charts)
+VIEWS: Final = Views(scores_page, lambda report: (*tables(report), *pages.remarks("scores", report)), charts)

@@ -3,9 +3,10 @@
 Templates stand in ``templates/``; they escape whatever is not markup already.
 """
 
+import json
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,28 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 def render(template: str, **values: Any) -> str:
     """A whole page from a template and what it shows."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _environment().get_template(f"{template}.html.j2").render(**values))
+
+
+def remarks(kind: str, report: object, *more: object) -> list[str]:
+    """What a reader must know of a report of a kind, a sentence each: the macros of ``templates/remarks.txt.j2``."""
+    macros = _environment().overlay(autoescape=False).get_template("remarks.txt.j2").module
+    return [line for line in str(getattr(macros, kind)(report, *more)).split("\n") if line.strip()]
+
+
+def markdown(template: str, **values: Any) -> str:
+    """A page of Markdown from a template and what it shows; text of others goes through ``plain`` or into cells."""
+    environment = _environment().overlay(autoescape=False)
+    environment.filters |= {"plain": plain, "cell": _cell, "json": partial(json.dumps, ensure_ascii=False), "repr": repr}
+    return environment.get_template(f"{template}.md.j2").render(**values).rstrip("\n") + "\n"
+
+
+def plain(text: str) -> str:
+    """A text of somebody else as one line of Markdown that is only text: no heading, link, table, code or HTML."""
+    return re.sub(r"([\\`\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")
 
 
 def write_page(path: Path, page: str) -> None:
@@ -70,6 +93,7 @@ def _environment() -> Environment:
     )
     environment.filters["word"] = word
     environment.filters["lang"] = lang
+    environment.filters["prefixed"] = lambda text, before: f"{before}{text}"
     environment.filters["show"] = formatted
     environment.filters["labelled"] = _labelled
     return environment

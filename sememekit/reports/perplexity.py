@@ -39,6 +39,16 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
     yield f"signature: {report.signature}"
 
 
+def words_table(report: Any, names: Sequence[str] = ()) -> Table:
+    """Return the perplexities of kinds of words as one table for a paper, each grouping below its heading. Raises ConfigError:
+    there is one perplexity alone."""
+    found = [one for one in parts(report, names) if isinstance(one, Table) and one.columns[0] == "words"]
+    if not found:
+        raise ConfigError("--csv and --latex: one perplexity is no table; add --by KIND, or give several runs")
+    rows = [row for one in found for row in ((one.title,), *one.rows)]
+    return Table(found[0].columns, rows if len(found) > 1 else found[0].rows, numbers=found[0].numbers)
+
+
 def _seeds(report: SeedsReport) -> Parts:
     reports = [PerplexityReport.model_validate(one) for one in report.reports]
     adapted = [one.adaptation.static_perplexity for one in reports if one.adaptation is not None]
@@ -114,7 +124,8 @@ def _adaptation(report: AdaptationReport) -> Parts:
 _UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}
 """Units that the draws behind an interval take."""
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
-LATEX: Final = Kind("a LaTeX table that compare wrote", lambda head: head.startswith(b"% sememekit compare"))
+LATEX: Final = Kind("a LaTeX table that sememekit wrote", lambda head: head.startswith(b"% sememekit "))
+WORDS_CSV: Final = Kind("a table that evaluate-ppl wrote", lambda head: head.startswith(b"words,"))
 
 MOST_LINES: Final = 4
 """Sides that a chart can tell apart."""
@@ -240,11 +251,8 @@ def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences"
 
 
 def curves(report: RunsComparison) -> list[Curves]:
-    """Validation by updates and by time, a line for each side: the mean over its seeds, as far as all of them went.
-
-    Raises:
-        ConfigError: more sides than a chart can tell apart.
-    """
+    """Validation by updates and by time, a line for each side: the mean over its seeds, as far as all of them went. Raises
+    ConfigError: more sides than a chart can tell apart."""
     if len(report.sides) > MOST_LINES:
         raise ConfigError(
             f"--figure: a chart has {MOST_LINES} lines at most, and there are {len(report.sides)} models; leave some out"

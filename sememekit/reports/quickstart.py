@@ -14,7 +14,6 @@ from sememekit.config import Record
 from sememekit.figures import percent
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.explanation import picture_of, remarks
 from sememekit.reports.metrics import shown_name, tables
 
 NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
@@ -227,7 +226,7 @@ def report_page(report: QuickstartReport) -> str:
         "rows": rows(report.models),
         "how_it_was_made": how_it_was_made(report),
         "charts": [chart(one) for one in charts(report)],
-        "explained": [(explanation, remarks(explanation), guess) for explanation, guess in both],
+        "explained": [(explanation, pages.remarks("words", explanation), guess) for explanation, guess in both],
         "said_of_explanations": report.scores and truth_of_explanations(report.scores),
         "scores": report.scores and tables(report.scores)[0],
         "lattice": report.lattice and _lattice(report.lattice),
@@ -236,13 +235,8 @@ def report_page(report: QuickstartReport) -> str:
 
 
 def _lattice(found: LatticeFound) -> dict[str, Any]:
-    first = found.sentences[0]
-    return {
-        "found": found,
-        "first": first,
-        "picture": picture_of(first),
-        "said": words_of_lattice(found)[len(found.sentences) :],
-    }
+    said = words_of_lattice(found)[len(found.sentences) :]
+    return {"found": found, "first": found.sentences[0], "said": said}
 
 
 def charts(report: QuickstartReport) -> list[Curves]:

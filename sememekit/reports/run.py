@@ -75,22 +75,18 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
     clustered = "cluster_perplexity" in epochs[-1]["valid"]
     if best_step is None:
         best_step = max((epoch["step"] for epoch in epochs if epoch["best"]), default=0)
-    best = measured_at(records, best_step)
-    columns, rows = _table(epochs, best)
     return pages.render(
         "run",
         name=name,
-        summary=_summary(plan, epochs, best, best_step),
+        plan=plan,
+        epochs=epochs,
+        best=measured_at(records, best_step),
+        best_step=best_step,
         learning=[chart(one) for one in _learning(epochs, plan)],
         clusters=[(title, chart(one)) for title, one in _clusters(epochs, changes)] if clustered else None,
-        orphaned=max(
-            (int(record["values"].get("orphaned_words", 0)) for record in changes),
-            default=0,
-        ),
-        by_hand=_by_hand(changes) if clustered else [],
-        columns=columns,
-        epochs=rows,
-        settings="\n".join(f"{slot}.{key} = {value}" for slot, keys in plan.items() for key, value in keys.items()),
+        orphaned=max((int(record["values"].get("orphaned_words", 0)) for record in changes), default=0),
+        by_hand=[record for record in changes if clustered and record["kind"] == CLUSTER_UPDATE],
+        figure=_figure,
     )
 
 
@@ -105,44 +101,11 @@ def _of_kind(records: Sequence[Entry], *kinds: str) -> list[Entry]:
     return [record for record in records if record["kind"] in kinds]
 
 
-def _summary(plan: Mapping[str, Any], epochs: Sequence[Entry], best: Entry | None, best_step: int) -> str:
-    # A run that predicts labels has no decoder.
-    names = ", ".join(
-        f"{slot} {plan[slot]['name']}".replace("_", " ") for slot in ("task", "encoder", "decoder") if slot in plan
-    )
-    last = epochs[-1]
-    ended = f"It ended: {last['finished']}." if last["finished"] else "It has not ended."
-    if not best_step:
-        where = "no epoch was better"
-    elif best is None:
-        where = f"the best weights are those after {best_step:,} steps, whose epoch is not in metrics.jsonl"
-    elif best["kind"] == CLUSTER_UPDATE:
-        where = f"the best weights have the clusters that cluster-update gave them after {best['step']:,} steps"
-    else:
-        where = f"best on validation after epoch {best['epoch']}: {_values(best['valid'])}"
-    added = f"; {last['augmented']:,} training examples added by --augment" if last.get("augmented") else ""
-    return f"{names.removeprefix('task ')}{added}; {len(epochs)} epochs, {last['step']:,} steps; {where}. {ended}"
-
-
-def _values(valid: Mapping[str, float]) -> str:
-    return ", ".join(
-        f"{name.replace('_', ' ')} {_figure(name, value)}" for name, value in valid.items() if name not in _NOT_SHOWN
-    )
-
-
-_NOT_SHOWN = {"nats", "tokens", "examples"}
-
-
-def _number(value: float) -> str:
-    """Two figures behind the point, or four where the number is a share."""
-    if abs(value) >= 1e9:
-        return f"{value:.4g}"
-    return f"{value:,.2f}" if abs(value) > 1 else f"{value:.4f}"
-
-
 def _figure(name: str, value: float) -> str:
-    """A figure of validation: ROUGE in per cent, as everywhere."""
-    return percent(value, 2) if name.startswith("rouge") else _number(value)
+    """A figure of validation: ROUGE in per cent; two figures behind the point, or four where it is a share."""
+    if name.startswith("rouge"):
+        return percent(value, 2)
+    return f"{value:.4g}" if abs(value) >= 1e9 else f"{value:,.2f}" if abs(value) > 1 else f"{value:.4f}"
 
 
 _DIVERGED = 1e100
@@ -209,36 +172,3 @@ def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> list[tuple[s
         *(("On the training text, between one assignment and the next", one) for one in _curves(trained, "In training", y)),
         *(("Words that change their cluster, at each assignment", one) for one in shares),
     ]
-
-
-def _by_hand(changes: Sequence[Entry]) -> list[tuple[str, ...]]:
-    found = [(record["step"], record["values"]) for record in changes if record["kind"] == CLUSTER_UPDATE]
-    return [
-        (
-            f"{step:,}",
-            percent(values["moved_words"]),
-            percent(values["moved_frequency"]),
-            _values({key: values[key] for _, key in _PARTS}),
-        )
-        for step, values in found
-    ]
-
-
-def _table(epochs: Sequence[Entry], best: Entry | None) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    names = [name for name in epochs[-1]["valid"] if name not in _NOT_SHOWN]
-    rows = [
-        (
-            str(epoch["epoch"]),
-            f"{epoch['step']:,}",
-            f"{epoch['train_nats']:.3f}{' (estimated)' if epoch.get('estimated') else ''}",
-            *(_figure(name, epoch["valid"][name]) if name in epoch["valid"] else "–" for name in names),
-            f"{epoch['rate']:g}",
-            f"{epoch['tokens_per_second']:,.0f}",
-            "best" if epoch is best else "",
-        )
-        for epoch in epochs
-    ]
-    shown = tuple(f"validation {name.replace('_', ' ')}" for name in names)
-    unit = "examples" if "accuracy" in epochs[-1]["valid"] else "tokens"
-    columns = ("epoch", "step", "training loss, nats", *shown, "rate", f"{unit} a second", "")
-    return columns, rows

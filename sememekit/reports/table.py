@@ -183,7 +183,6 @@ class Shown(Generic[ReportType]):
 
     Attributes:
         report: the typed report; its attributes are found here as well.
-        views: what is shown of it.
     """
 
     def __init__(self, report: ReportType, views: Views) -> None:

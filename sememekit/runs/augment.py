@@ -29,7 +29,6 @@ def augmented(
             and labels, read by the rules by which the data were prepared.
         share: of the training examples: so many are added at most, drawn at random where there are more (the sememe RNN paper
             adds a tenth of the training set).
-        on_remark: called with how many were added.
 
     Raises DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is of
     the validation or test split and not of the training split: a model that has seen it cannot be evaluated there."""

@@ -5,7 +5,7 @@ import platform
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,6 +33,24 @@ ENCODER = "encoder.json"
 """What ``Encoder.keep`` gave, in the folder of a run."""
 
 
+class ModelParts(NamedTuple):
+    """What a model is built from beside its plan, in the order of ``build_task``.
+
+    Attributes:
+        clusters: (V,) the cluster of each word, or None.
+        labels: for tasks that predict labels, as ``labels_of`` gives them.
+        chunks: words and n-grams, for tasks that read lattices, or None.
+        kept: what the encoder asked the run to keep (``Encoder.keep``), or None.
+    """
+
+    vocabulary: Vocabulary
+    graph: SememeGraph | None
+    clusters: NDArray[np.int64] | None
+    labels: tuple[str, ...]
+    chunks: ChunkVocabulary | None
+    kept: bytes | None
+
+
 def labels_of(signature: Signature) -> tuple[str, ...]:
     """The labels of the data that have this signature; none for a stream of words."""
     return (signature.examples.labels if signature.examples is not None else None) or ()
@@ -47,13 +65,7 @@ def build_task(
     chunks: ChunkVocabulary | None = None,
     kept: bytes | None = None,
 ) -> Task:
-    """The model of a plan, freshly initialised under the plan's seed, on the CPU.
-
-    Args:
-        clusters: (V,) the cluster of each word, or None.
-        labels: for tasks that predict labels, as ``labels_of`` gives them.
-        chunks: words and n-grams, for tasks that read lattices, or None.
-        kept: what the encoder asked the run to keep (``Encoder.keep``), or None.
+    """The model of a plan, freshly initialised under the plan's seed, on the CPU, from its ``ModelParts``.
 
     Raises ConfigError: when the parts do not fit, or when one needs a graph and there is none. Raises GraphError: when the
     graph is not of this vocabulary."""
@@ -177,6 +189,12 @@ def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
     if other is not None and other.is_file():
         return other.read_bytes()
     return variant("encoder", plan.encoder.name).keep(plan.encoder.settings, data)
+
+
+def parts_of(plan: Plan, data: PreparedData, graph: SememeGraph | None) -> ModelParts:
+    """What a fresh run is built from: its data with the graph and the files that a plan names."""
+    clusters = clusters_of(plan, data.vocabulary)
+    return ModelParts(data.vocabulary, graph, clusters, labels_of(data.signature), data.chunks(), kept_of(plan, data))
 
 
 def data_of(plan: Plan) -> PreparedData:

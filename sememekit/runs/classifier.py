@@ -1,9 +1,9 @@
 """A trained model that gives texts labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.examples.labelled import set_of
 from sememekit.errors import DataError
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.runs.uncut import CUT_FIRST, cuts, refuse_uncut, refuse_unknown, uncut
 from sememekit.tasks.base import LabelPredictor, require
 from sememekit.text.segmenters import Segmenter
@@ -20,16 +20,13 @@ Text = str | Sequence[str]
 """A text as it is written, or its words."""
 
 
-@dataclass(frozen=True)
-class Classifier:
+class Classifier(NamedTuple):
     """A trained model that gives texts labels.
 
     >>> classifier = load_classifier(Path("runs/nli"))
     >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
 
     Attributes:
-        texts: names of the N texts of an example.
-        labels: names of the C labels.
         kind: the set of examples that the data were read as.
     """
 
@@ -79,11 +76,11 @@ class Classifier:
             return self.task.probabilities(ids)
 
 
-def load_classifier(run: Path | Run, *, which: Which = "best", device: str = "auto", command: str = "predict") -> Classifier:
+def load_classifier(run: Path | Run, *, command: str = "predict") -> Classifier:
     """Load a trained model that predicts labels, for ``command``, which an error names.
 
     Raises ConfigError: the model predicts no labels. Raises DataError: the segmenter of its data cannot be had again."""
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task = require(loaded.task, LabelPredictor, command)
     if loaded.signature.examples is None:
         raise DataError(f"{run}/data.json lists no texts and labels; the run folder is damaged, copy it again")

@@ -1,7 +1,6 @@
 """The parts of ``cluster-update``: the E-step, a state of training for the M-step, a snapshot with new clusters."""
 
 import math
-import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,12 +12,10 @@ from torch import Tensor
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterChange, ClusterLearner
-from sememekit.files import sync_to_disk
-from sememekit.measure.scored import tallies
+from sememekit.measure.perplexity import tallies
 from sememekit.progress import OneStage, Progress
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.writing import Predictor, predictions
-from sememekit.training import RunFolder
 from sememekit.training.snapshots import step_of
 from sememekit.training.trainer import epoch_seed
 
@@ -207,9 +204,8 @@ def keep_clusters(
 ) -> tuple[Path, str]:
     """Write the changed model with a state of training, in its run or as a run of its own; the folder and the snapshot.
 
-    A run of its own is built in a hidden folder beside ``out`` and appears by one rename, so that no part of it is ever there.
-    Its schedule ends after ``epochs``, unless that is 0: where the M-step is killed before its first step, ``train --resume``
-    must go on to the same end.
+    The schedule of a run of its own ends after ``epochs``, unless that is 0: where the M-step is killed before its first step,
+    ``train --resume`` must go on to the same end.
     """
     source, step = loaded.folder, step_of(loaded.snapshot)
     if out is None:
@@ -217,20 +213,10 @@ def keep_clusters(
             name = source.revise(loaded.snapshot, task, state)
             source.append_metrics({**record, "step": step})
         return source.path, name
-    hidden = out.with_name(f".{out.name}.partial")
-    if hidden.exists():
-        shutil.rmtree(hidden)
-    files = source.kept()
     plan = source.plan
     if epochs:
         plan = {**plan, "schedule": {**plan["schedule"], "epochs": epochs}}
-    copy = RunFolder.create(hidden, plan, source.versions, files)
-    for line in source.metrics():
-        if line["step"] <= step:
-            copy.append_metrics(line)
-    copy.append_metrics({**record, "step": step})
-    name = copy.save(step, task, state, best=True)
-    sync_to_disk(hidden)
-    hidden.replace(out)
-    sync_to_disk(out.parent)
+    name = source.write_beside(
+        out, plan, source.versions, source.kept(), loaded.snapshot, task, state, [{**record, "step": step}]
+    )
     return out, name

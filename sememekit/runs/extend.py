@@ -1,6 +1,5 @@
 """New words for a trained run, without training: their numbers come from their sememes and characters (``extend``)."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,7 @@ from torch import Tensor
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Clustered, Decoder
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.files import read_object, sync_to_disk, to_json, typed
+from sememekit.files import read_object, to_json, typed
 from sememekit.progress import Progress, silent
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, plan_of_run
@@ -22,12 +21,9 @@ from sememekit.runs.training import saved_parts
 from sememekit.runs.word_fit import WordFit
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
 from sememekit.sememes.new_words import larger_graph, read_new_words
-from sememekit.tasks.base import Task
 from sememekit.tasks.writing import Predictor, predictions, predictor
 from sememekit.text.vocabulary import Vocabulary
-from sememekit.training import RunFolder
 from sememekit.training.manifest import EXTENDED
-from sememekit.training.snapshots import step_of
 
 OF_UNKNOWN: Final = 0.5
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean of the predicted ones. Layers with senses
@@ -42,9 +38,7 @@ class ExtendReport(OfRun):
     """Report of ``extend``: the words that were added to a run, and how.
 
     Attributes:
-        written: the new run folder.
         vocabulary: the fingerprint of its words, and ``of_vocabulary`` that of ``run``.
-        words: the words that were added, by spelling.
         unannotated: those of them without sememes, whose numbers come from their characters.
         refused: cause -> words of the file that were not added.
         dropped_sememes: sememes that the graph does not know, of words that have others.
@@ -92,9 +86,7 @@ def extend(
     of the training text, a new word has its share of what ``<unk>`` had, and ``<unk>`` the rest.
 
     Args:
-        run: its folder.
         words: a file of ``read_new_words``.
-        out: the new run folder; it appears by one rename.
         sources: lexicons of the words that the file gives no sememes; for a run without graph also those of its words, the open
             lexicon unless given.
         side: of a two-sided lexicon.
@@ -143,8 +135,7 @@ def extend(
     target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
     calibrated = _calibrate(predictor(made, "extend").decoder, growth, added, contexts, target)
     report = ExtendReport(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         written=str(out),
         vocabulary=larger.fingerprint,
         of_vocabulary=vocabulary.fingerprint,
@@ -160,7 +151,9 @@ def extend(
         features=growth.fit.num_features,
         predicted=predicted,
     )
-    _write(loaded, made, plan, _files(loaded, larger, kept_graph, clusters, report), out)
+    files = _files(loaded, larger, kept_graph, clusters, report)
+    versions = {key: value for key, value in loaded.folder.versions.items() if key != "run"}
+    loaded.folder.write_beside(out, plan.table(), versions, files, loaded.snapshot, made, {})
     return report
 
 
@@ -313,19 +306,3 @@ def _files(
         changed[TRAIN_COUNTS] = counts_text(counts)
     changed[SIGNATURE] = (signature.model_dump_json(indent=1) + "\n").encode()
     return {**loaded.folder.kept(), **changed, EXTENDED: to_json(report.model_dump(mode="json"))}
-
-
-def _write(loaded: Run, made: Task, plan: Plan, files: Mapping[str, bytes], out: Path) -> None:
-    """Write the run into a hidden folder beside ``out``, which appears by one rename; what a killed process left goes first."""
-    source, hidden = loaded.folder, out.with_name(f".{out.name}.partial")
-    if hidden.exists():
-        shutil.rmtree(hidden)
-    versions = {key: value for key, value in source.versions.items() if key != "run"}
-    copy, step = RunFolder.create(hidden, plan.table(), versions, files), step_of(loaded.snapshot)
-    for line in source.metrics():
-        if line["step"] <= step:
-            copy.append_metrics(line)
-    copy.save(step, made, {}, best=True)
-    sync_to_disk(hidden)
-    hidden.replace(out)
-    sync_to_disk(out.parent)

@@ -1,17 +1,19 @@
 """Sampling text from a language model."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from sememekit.config import Record, Seed
+from sememekit.config import Record, Seed, read_settings
 from sememekit.errors import ConfigError
 from sememekit.files import RunWarning
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, warn_uncut
+from sememekit.search import BeamSettings, beam_search
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.scripts import HAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
@@ -41,10 +43,11 @@ def generate(
     num_tokens: int = 30,
     temperature: float = 1.0,
     top_k: int = 0,
+    top_p: float = 1.0,
+    stop: Sequence[str] = (),
+    beam: int = 0,
     unknown: bool = False,
     seed: Seed = 1,
-    device: str = "auto",
-    which: Which = "best",
 ) -> GenerateReport:
     """Sample words from a trained model, one after the other; arguments as ``sememekit generate --help``.
 
@@ -53,18 +56,40 @@ def generate(
     word for numbers); words that the model does not know are told by a RunWarning. Words are drawn on the CPU, so that the same
     seed gives the same words.
 
+    With ``beam`` nothing is drawn: the text is the best that a beam search of this size finds, by log-probability a word, up to
+    ``<eos>`` where the model has one. The words ``stop`` end a text and belong to it.
+
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
-    _check(num_tokens, temperature, top_k)
-    loaded = Run.open(run, which=which, device=device)
+    common: dict[str, Any] = {"num_tokens": num_tokens, "stop": stop, "unknown": unknown, "seed": seed}
+    if beam:
+        return _searched(Run.open(run), prompt, beam, **common)
+    *_, report = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
+    assert isinstance(report, GenerateReport)
+    return report
+
+
+def stream_words(
+    run: Path | Run,
+    prompt: str,
+    *,
+    num_tokens: int,
+    temperature: float,
+    top_k: int,
+    unknown: bool,
+    seed: int,
+    top_p: float = 1.0,
+    stop: Sequence[str] = (),
+) -> Iterator[str | GenerateReport]:
+    """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
+    _check(num_tokens, temperature, top_k, top_p)
+    loaded = Run.open(run)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
-    form = loaded.form()
-    words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
-    refuse_unknown(loaded, map(form.word, prompt.split()), "the prompt")
-    _warn_unknown([word for word, index in zip(prompt.split(), words, strict=True) if index == vocabulary.unknown_id])
+    words = _prompt(loaded, prompt)
+    ends = {vocabulary.id(word) for word in stop if word in vocabulary}
     generator = torch.Generator().manual_seed(seed)
     banned = vocabulary.unknown_id if not unknown else None
-    draw = _drawer(temperature, top_k, banned, generator)
+    draw = _drawer(temperature, top_k, top_p, banned, generator)
     added: list[int] = []
     nats = 0.0
     read = [vocabulary.end_id, *words] if loaded.signature.end_of_sentence else words
@@ -73,23 +98,60 @@ def generate(
         log_probs = (counts / counts.sum()).log()
         read = added = [draw(log_probs)]
         nats = -float(log_probs[added[0]])
-    with torch.no_grad():
-        state = task.encoder.start(1)
-        ids = torch.tensor(read, device=task.device)[:, None]
-        while len(added) < num_tokens:
+        yield vocabulary.token(added[0])
+    state = task.encoder.start(1)
+    ids = torch.tensor(read, device=task.device)[:, None]
+    while len(added) < num_tokens and not (added and added[-1] in ends):
+        with torch.no_grad():  # it belongs to the thread, so it ends before the word is given away
             hidden, state = task.contexts(ids, state)
             log_probs = task.decoder.log_probs(hidden[-1])[0].double().cpu()
-            word = draw(log_probs)
-            nats -= float(log_probs[word])
-            added = [*added, word]
-            ids = torch.tensor([[word]], device=task.device)
-    return GenerateReport(
-        prompt=tuple(vocabulary.decode(words)),
-        tokens=tuple(vocabulary.decode(added)),
-        text=_text(vocabulary, [*words, *added]),
-        nats=nats,
-        seed=seed,
-    )
+        word = draw(log_probs)
+        nats -= float(log_probs[word])
+        added = [*added, word]
+        ids = torch.tensor([[word]], device=task.device)
+        yield vocabulary.token(word)
+    yield _report(vocabulary, words, added, nats, seed)
+
+
+@torch.no_grad()
+def _searched(
+    loaded: Run, prompt: str, beam: int, num_tokens: int, stop: Sequence[str], unknown: bool, seed: int
+) -> GenerateReport:
+    """The best text of a beam search, for ``generate``."""
+    task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
+    words = _prompt(loaded, prompt)
+    end = vocabulary.id(stop[0]) if stop else vocabulary.end_id
+    read = [vocabulary.end_id, *words] if loaded.signature.end_of_sentence and vocabulary.end_id is not None else words
+    if not read or len(stop) > 1:
+        raise ConfigError("generate --beam needs a prompt, and one --stop at most")
+    state = task.encoder.start(1)
+    if len(read) > 1:
+        state = task.contexts(torch.tensor(read[:-1], device=task.device)[:, None], state)[1]
+
+    def step(words_BK: Tensor, state: Any, memory: Any, count: int) -> tuple[Tensor, Tensor, Any, Tensor]:
+        hidden, state = task.contexts(words_BK.flatten()[None], state)
+        values, ids = task.decoder.log_probs(hidden[0]).topk(min(count, len(vocabulary)), dim=1)
+        return values, ids, state, torch.zeros(len(values), dtype=torch.long, device=values.device)
+
+    settings = read_settings(BeamSettings, {"beam_size": beam, "max_length": num_tokens}, "generate --beam")
+    banned = [vocabulary.unknown_id] if vocabulary.unknown_id is not None and not unknown else []
+    end = len(vocabulary) if end is None else end
+    [[best]] = beam_search(step, state, (), begin=read[-1], end=end, settings=settings, banned=banned)
+    return _report(vocabulary, words, [*best.words, *([end] if best.ended else [])], best.nats, seed)
+
+
+def _prompt(loaded: Run, prompt: str) -> list[int]:
+    """The words of a prompt as the model reads them."""
+    form, vocabulary = loaded.form(), loaded.vocabulary
+    words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
+    refuse_unknown(loaded, map(form.word, prompt.split()), "the prompt")
+    _warn_unknown([word for word, index in zip(prompt.split(), words, strict=True) if index == vocabulary.unknown_id])
+    return words
+
+
+def _report(vocabulary: Vocabulary, words: list[int], added: list[int], nats: float, seed: int) -> GenerateReport:
+    prompt, tokens = tuple(vocabulary.decode(words)), tuple(vocabulary.decode(added))
+    return GenerateReport(prompt=prompt, tokens=tokens, text=_text(vocabulary, [*words, *added]), nats=nats, seed=seed)
 
 
 def _warn_unknown(unknown: list[str]) -> None:
@@ -100,7 +162,7 @@ def _warn_unknown(unknown: list[str]) -> None:
         warnings.warn(told, RunWarning, stacklevel=3)
 
 
-def _check(num_tokens: int, temperature: float, top_k: int) -> None:
+def _check(num_tokens: int, temperature: float, top_k: int, top_p: float) -> None:
     if num_tokens < 1:
         raise ConfigError(f"num_tokens must be at least 1, given {num_tokens}")
     if not 0.0 <= temperature < float("inf"):
@@ -109,9 +171,13 @@ def _check(num_tokens: int, temperature: float, top_k: int) -> None:
         )
     if top_k < 0:
         raise ConfigError(f"top_k must be 0 (all words) or more, given {top_k}")
+    if not 0.0 < top_p <= 1.0:
+        raise ConfigError(f"top_p must be above 0 and at most 1 (all words), given {top_p}")
 
 
-def _drawer(temperature: float, top_k: int, banned: int | None, generator: torch.Generator) -> Callable[[Tensor], int]:
+def _drawer(
+    temperature: float, top_k: int, top_p: float, banned: int | None, generator: torch.Generator
+) -> Callable[[Tensor], int]:
     """A function from log-probabilities (V,) to a word id."""
 
     def draw(log_probs: Tensor) -> int:
@@ -124,6 +190,9 @@ def _drawer(temperature: float, top_k: int, banned: int | None, generator: torch
             log_probs = torch.full_like(log_probs, -torch.inf).index_copy(0, kept, log_probs[kept])
         # Subtracting the largest first keeps a small temperature from overflowing.
         probabilities = ((log_probs - log_probs.max()) / temperature).softmax(dim=0)
+        if top_p < 1.0:  # the most probable words that have this share together; the first always
+            ordered, order = probabilities.sort(descending=True, stable=True)
+            probabilities = probabilities.index_fill(0, order[ordered.cumsum(0) - ordered >= top_p], 0.0)
         return int(torch.multinomial(probabilities, 1, generator=generator))
 
     return draw

@@ -59,22 +59,18 @@ def read_given_words(folder: Path) -> GivenWords:
 
 
 def cutting_of_given(
-    given: GivenWords,
-    dataset: str,
-    corpus: Corpus,
-    settings: PreprocessSettings,
-    lexicon_words: Iterable[str] | None = None,
+    given: GivenWords, dataset: str, corpus: Corpus, settings: PreprocessSettings, lexicon_words: Iterable[str] | None = None
 ) -> Cutting:
     """A corpus cut as the text of the other data was; ``lexicon_words`` in place of ``settings.lexicon``. Raises ConfigError:
     settings that ask for something else. Raises DataError: a segmenter or a lexicon that is not that of the other data."""
     asked = settings.segmenter
     settings = _as_given(settings, given, dataset, corpus)
     examples = given.signature.examples
-    if isinstance(corpus, ExampleCorpus) and given.signature.dataset == dataset and examples and examples.labels:
+    if type(corpus) is ExampleCorpus and given.signature.dataset == dataset and examples and examples.labels:
         corpus.take_labels(examples.labels, str(given.folder))
     form = replace(_form_of(given), lower=settings.lower, numbers_to=settings.numbers_to)
     corpus = with_rules(corpus, dataset, form, settings.max_length)
-    cut_already = asked == "none" and not isinstance(corpus, ExampleCorpus)  # says who gives it
+    cut_already = asked == "none" and type(corpus) is not ExampleCorpus  # says who gives it
     name = choose_segmenter(dataset, corpus, asked) if cut_already else _name_of_segmenter(given, asked)
     named = settings.lexicon is not None or lexicon_words is not None
     kept = None if named else kept_words(given.folder, given.signature)
@@ -116,7 +112,7 @@ def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, cor
 
 def _ends(given: GivenWords, corpus: Corpus) -> bool:
     """Whether sentences end as those of the other data do: a text in the words of pairs ends where a target would end."""
-    if isinstance(corpus, ExampleCorpus):
+    if type(corpus) is ExampleCorpus:
         return False
     examples = given.signature.examples
     of_pairs = examples is not None and examples.keeps_text

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.scoring import Segment
@@ -191,9 +191,9 @@ class LatticeReader:
         return [readings[index] for index in range(len(pieces))]
 
 
-def open_reader(run: Path | Run, command: str, *, device: str = "auto", which: Which = "best") -> LatticeReader:
+def open_reader(run: Path | Run, command: str) -> LatticeReader:
     """Load a trained lattice model, for ``command``; ConfigError for another kind."""
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task = require(loaded.task, Lattice, command)
     return LatticeReader(loaded, task, loaded.segmenter())
 

@@ -18,7 +18,7 @@ from sememekit.data.segmenters import recorded_segmenter
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import read_text, typed
-from sememekit.runs.build import ENCODER, build_task, labels_of, prepare_torch
+from sememekit.runs.build import ENCODER, ModelParts, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, plan_of_run
 from sememekit.sememes import SememeGraph
@@ -74,8 +74,6 @@ class Run:
     ``task`` is first asked for, and the graph likewise.
 
     Attributes:
-        plan: as it was trained.
-        vocabulary: the V words.
         signature: how its data were made.
         settings: of the plan, with the device and the dtype that were asked for.
     """
@@ -90,22 +88,18 @@ class Run:
         trust_code: bool,
         overlay: Path | None = None,
     ) -> None:
-        self.folder = folder
-        self.plan = plan
-        self.vocabulary = vocabulary
+        self.folder, self.plan, self.vocabulary, self.settings = folder, plan, vocabulary, settings
         self.signature = folder.data_signature()
-        self.settings = settings
         self._which: Which = which
-        self._trust_code = trust_code
-        self._overlay = overlay
+        self._trust_code, self._overlay = trust_code, overlay
 
     @classmethod
     def open(
         cls,
         path: Path | str | Run,
         *,
-        which: Which = "best",
-        device: str = "auto",
+        which: Which | None = None,
+        device: str | None = None,
         dtype: str | None = None,
         trust_code: bool = False,
         overlay: Path | str | None = None,
@@ -114,17 +108,18 @@ class Run:
 
         Args:
             path: the folder; or an open run, of which plan and words are not read again: the same where nothing differs.
-            which: the best weights by validation, or the last.
-            device: ``auto``, ``cpu`` or ``cuda``.
-            dtype: of matrix products; None for that of the training.
+            which: the best weights by validation, or the last; None for those of an open run, of a folder the best.
+            device: ``auto``, ``cpu`` or ``cuda``; None for that of an open run, of a folder ``auto``.
+            dtype: of matrix products; None for that of an open run, of a folder that of the training.
             trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
             overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
 
         Raises CheckpointError: the folder is no run, is torn, or its files are not of one run. Raises ConfigError: it names
         code, which is not trusted or cannot be imported, or ``which``, ``device`` or ``dtype`` is none."""
-        if which not in get_args(Which):
+        if which is not None and which not in get_args(Which):
             raise ConfigError(f"which={which!r}: allowed are {' and '.join(get_args(Which))}")
         if isinstance(path, Run):
+            which, device, dtype = which or path._which, device or path.settings.device, dtype or path.settings.dtype
             folder, plan, vocabulary = path.folder, path.plan, path.vocabulary
             trust_code |= path._trust_code
             overlay = path._overlay if overlay is None else overlay
@@ -134,6 +129,7 @@ class Run:
                 check_table(folder.plan, f"{path}/plan.json")
                 plan = plan_of_run(folder)
             vocabulary = vocabulary_of_run(folder)
+        which, device = which or "best", device or "auto"
         given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
         changes = None if overlay is None else Path(overlay)
@@ -147,6 +143,11 @@ class Run:
 
     def __str__(self) -> str:
         return str(self.path)
+
+    @property
+    def of_run(self) -> dict[str, Any]:
+        """The fields of ``OfRun``."""
+        return {"run": str(self), "checkpoint": self.snapshot}
 
     @property
     def path(self) -> Path:
@@ -186,12 +187,22 @@ class Run:
     @cached_property
     def clusters(self) -> NDArray[np.int64] | None:
         """(V,) the word clusters that it was given, or None."""
-        return stored_clusters(self.folder, self.vocabulary)
+        file = self.folder.file(CLUSTERS)
+        return read_clusters(file, self.vocabulary) if file.exists() else None
 
     @cached_property
     def chunks(self) -> ChunkVocabulary | None:
-        """Words and n-grams of its data, or None."""
-        return stored_chunks(self.folder, self.vocabulary)
+        """Words and n-grams of its data, or None. Raises CheckpointError: they are not those of the run's data."""
+        file = self.folder.file(CHUNKS)
+        if not file.exists():
+            return None
+        chunks, signed = ChunkVocabulary.load(file, self.vocabulary), self.signature.chunks
+        if signed is not None and chunks.fingerprint != signed.fingerprint:
+            raise CheckpointError(
+                f"{file} has the fingerprint {chunks.fingerprint}, and data.json beside it names {signed.fingerprint}; one of "
+                "them was changed or taken from another run; copy the folder again from where it came from"
+            )
+        return chunks
 
     @cached_property
     def train_counts(self) -> NDArray[np.int64]:
@@ -213,6 +224,11 @@ class Run:
         file = self.folder.file(ENCODER)
         return file.read_bytes() if file.exists() else None
 
+    @property
+    def parts(self) -> ModelParts:
+        """What its model is built from beside the plan."""
+        return ModelParts(self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
+
     @cached_property
     def device(self) -> torch.device:
         """Where it computes. Sets threads and precision of this process as the run asks; ConfigError where there is no CUDA."""
@@ -221,7 +237,7 @@ class Run:
     @cached_property
     def _loaded(self) -> tuple[Task, str, str]:
         with trusting_code(self._trust_code):
-            task = build_task(self.plan, self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
+            task = build_task(self.plan, *self.parts)
             if self._overlay is not None:
                 check_reads_graph(self.plan, task, self.path)
         snapshot = self.folder.load(self._which, with_trainer=False)
@@ -302,26 +318,6 @@ class Run:
 def counts_text(counts: NDArray[np.int64]) -> bytes:
     """Write ``TRAIN_COUNTS``: a count a line, by id."""
     return "".join(f"{count}\n" for count in counts.tolist()).encode()
-
-
-def stored_clusters(folder: RunFolder, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    """(V,) the word clusters that a run keeps, or None."""
-    file = folder.file(CLUSTERS)
-    return read_clusters(file, vocabulary) if file.exists() else None
-
-
-def stored_chunks(folder: RunFolder, vocabulary: Vocabulary) -> ChunkVocabulary | None:
-    """The chunk vocabulary that a run keeps, or None; CheckpointError where it is not that of the run's data."""
-    file = folder.file(CHUNKS)
-    if not file.exists():
-        return None
-    chunks, signed = ChunkVocabulary.load(file, vocabulary), folder.data_signature().chunks
-    if signed is not None and chunks.fingerprint != signed.fingerprint:
-        raise CheckpointError(
-            f"{file} has the fingerprint {chunks.fingerprint}, and data.json beside it names {signed.fingerprint}; one of them "
-            "was changed or taken from another run; copy the folder again from where it came from"
-        )
-    return chunks
 
 
 def vocabulary_of_run(folder: RunFolder) -> Vocabulary:

@@ -76,7 +76,6 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
 
     Args:
         target: a folder that is not there yet, or ``hf://owner/name``, which is made where it is not there.
-        card: the text of README.md.
         which: the weights of the best epoch by validation, or of the last.
         public: whether a new repository is open to all.
 
@@ -246,7 +245,7 @@ def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, sou
     kept = {name: files[name] for name in KEPT if name in files}
     folder = RunFolder.create(out, plan, versions, kept)
     run = Run.open(out, device="cpu")
-    task = build_task(run.plan, run.vocabulary, run.graph, run.clusters, run.labels, run.chunks, run.kept)
+    task = build_task(run.plan, *run.parts)
     try:
         weights = safetensors.torch.load(files[_WEIGHTS])
         weights |= {alias: weights[name] for alias, name in about["aliases"].items()}

@@ -35,8 +35,6 @@ class SettingsTable(Record):
 
     Attributes:
         slot, name: such as ``decoder`` and ``sdlm``; the name is empty where the slot has no variants.
-        summary: what the class is, in one sentence.
-        settings: in the order of the class.
     """
 
     slot: str

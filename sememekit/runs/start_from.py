@@ -11,7 +11,7 @@ from sememekit.config import check_table, differences, differing, with_setting
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, SememekitError
 from sememekit.layers import training_counters
-from sememekit.runs.build import build_task, clusters_of, graph_of, kept_of, labels_of
+from sememekit.runs.build import build_task, graph_of, parts_of
 from sememekit.runs.plan import Plan, read_plan
 from sememekit.runs.run import CLUSTERS, GRAPH, load_weights, vocabulary_of_run
 from sememekit.tasks.base import Task
@@ -61,7 +61,7 @@ def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data:
     weights = folder.load("best", with_trainer=False).weights
     there, here = table_of_run(path), plan.table()
     if weights.keys() - task.state_dict().keys():  # perhaps what counts there, and nothing does here
-        counters = _counters(there, vocabulary, data)
+        counters = _counters(there, data)
         weights = {name: part for name, part in weights.items() if name not in counters}
     try:
         _take(task, weights, path)
@@ -69,7 +69,7 @@ def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data:
         found = [(slot, key) for slot, key in differing(there, here) if slot in _OF_WEIGHTS]
         if not found:
             raise
-        guilty = [setting for setting in found if not _fits(with_setting(there, here, *setting), weights, vocabulary, data)]
+        guilty = [setting for setting in found if not _fits(with_setting(there, here, *setting), weights, data)]
         told = differences(there, here, guilty or found)  # none alone: they do not go together
         raise CheckpointError(
             f"--from {path}: its weights do not fit this model: {told}; leave out the recipe, options and settings that change "
@@ -82,25 +82,24 @@ def _take(task: Task, weights: Mapping[str, Tensor], path: Path) -> None:
     load_weights(task, {**weights, **training_counters(task)}, path, "keep task, encoder and decoder as that run has them")
 
 
-def _fits(table: Mapping[str, Any], weights: Mapping[str, Tensor], vocabulary: Vocabulary, data: PreparedData) -> bool:
+def _fits(table: Mapping[str, Any], weights: Mapping[str, Tensor], data: PreparedData) -> bool:
     """Whether there is a model of a table on these data, and it takes the weights."""
     try:
-        _take(_model_of(table, vocabulary, data), weights, data.folder)
+        _take(_model_of(table, data), weights, data.folder)
     except SememekitError:
         return False
     return True
 
 
-def _counters(table: Mapping[str, Any], vocabulary: Vocabulary, data: PreparedData) -> Set[str]:
+def _counters(table: Mapping[str, Any], data: PreparedData) -> Set[str]:
     """The names of the ``training_counters`` of a table's model; none where there is no such model on these data."""
     try:
-        return training_counters(_model_of(table, vocabulary, data)).keys()
+        return training_counters(_model_of(table, data)).keys()
     except SememekitError:
         return frozenset()
 
 
-def _model_of(table: Mapping[str, Any], vocabulary: Vocabulary, data: PreparedData) -> Task:
+def _model_of(table: Mapping[str, Any], data: PreparedData) -> Task:
     """The model of a table on these data."""
     plan = read_plan({**table, "data": {"path": str(data.folder)}}, "the plan")
-    parts = graph_of(plan), clusters_of(plan, vocabulary), labels_of(data.signature), data.chunks(), kept_of(plan, data)
-    return build_task(plan, vocabulary, *parts)
+    return build_task(plan, *parts_of(plan, data, graph_of(plan)))

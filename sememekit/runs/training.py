@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,40 +18,21 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sync_to_disk, typed
 from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
+from sememekit.runs import build
 from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.augment import augmented, kept
-from sememekit.runs.build import (
-    ENCODER,
-    build_task,
-    clusters_of,
-    data_of,
-    graph_of,
-    kept_of,
-    labels_of,
-    prepare_torch,
-    slow_products,
-    versions,
-)
+from sememekit.runs.build import ModelParts
 from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
-from sememekit.runs.run import (
-    CLUSTERS,
-    GRAPH,
-    SIGNATURE,
-    TRAIN_COUNTS,
-    counts_text,
-    load_weights,
-    stored_chunks,
-    stored_clusters,
-    vocabulary_of_run,
-)
+from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, Run, counts_text, load_weights, vocabulary_of_run
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, Task, declares
 from sememekit.tasks.vectors import VectorCoverage
-from sememekit.text.chunks import CHUNKS, ChunkVocabulary
+from sememekit.text.chunks import CHUNKS
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, Trainer
 from sememekit.training.metrics import warn_of_lost_epochs
+from sememekit.training.schedule import reopen
 from sememekit.word_classes.file import read_clusters, write_clusters
 
 MAY_CHANGE = (
@@ -73,8 +53,7 @@ _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
 """Files that the run keeps a copy of: another path is fine, other content is not."""
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(NamedTuple):
     """A run that is open for training; the lock of its folder is held.
 
     Attributes:
@@ -106,28 +85,29 @@ def open_training(
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
-        resume: continue the run in ``out`` from its last checkpoint.
         on_remark: called with what somebody should read before training begins; see ``jobs.train.train``.
-        ranks: the processes that train it together.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
     resume."""
     with ExitStack() as held:
         folder = _open_folder(out, ranks, held) if resume else None
         plan = _resumed_plan(folder, table) if folder else read_plan(with_earlier_epochs(table), "the plan")
-        device = prepare_torch(plan.run, ranks)
-        sources = resumed_sources(folder, plan, table) if folder else fresh_sources(plan)
+        device = build.prepare_torch(plan.run, ranks)
+        if folder is not None:
+            data, parts = resumed_sources(folder, plan, table)
+        else:
+            graph, data = build.graph_of(plan), build.data_of(plan)
+            parts = build.parts_of(plan, data, graph)
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
-        data, labels = sources.data, labels_of(sources.data.signature)
         if plan.data.augment:
             data = augmented(data, extra, plan.data.augment_share, plan.run.seed, on_remark)
-        task = build_task(plan, sources.vocabulary, sources.graph, sources.clusters, labels, sources.chunks, sources.kept)
+        task = build.build_task(plan, *parts)
         begun = folder is not None and bool(folder.pointer())
         if not begun:
-            _start(task, plan, sources.vocabulary, data)
+            _start(task, plan, parts.vocabulary, data)
         check_own_decoders(task)
         remarks = remarks_on(plan) if folder is None else ()
-        for text in (*remarks, *slow_products(plan.run.dtype, device)):
+        for text in (*remarks, *build.slow_products(plan.run.dtype, device)):
             on_remark(text)
         vectors = task.vector_coverage(data, "train") if declares(task, LabelPredictor) and not begun else None
         if vectors is not None:
@@ -144,9 +124,7 @@ def open_training(
             divide(ranks)
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
-            files = kept_files(sources.vocabulary, sources.graph, data, sources.clusters)
-            if sources.kept is not None:
-                files[ENCODER] = sources.kept
+            files = kept_files(parts, data)
             if plan.data.augment:
                 files[AUGMENT_FILE] = kept(data, extra)
             folder = _make_folder(out, plan, files, ranks, held)
@@ -160,7 +138,7 @@ def open_training(
             ranks.wait()
             if ranks.leads:
                 folder.tidy()  # a run that is finished saves no more, and what a kill left would stay
-            trainer.reopen()
+            reopen(trainer.progress, plan.schedule, plan.run)
         elif plan.run.start_from:
             trainer.keep_initial_weights()
         if ranks.leads:
@@ -185,7 +163,7 @@ def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks
     """The folder of a fresh run, made by the first rank; ``held`` keeps its lock."""
     folder = None
     if ranks.leads:
-        folder = RunFolder.create(out, plan.table(), versions(), files)
+        folder = RunFolder.create(out, plan.table(), build.versions(), files)
         sync_to_disk(out.parent)
         held.enter_context(folder.locked())
     ranks.wait()
@@ -216,16 +194,16 @@ def saved_parts(vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDA
         return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def kept_files(
-    vocabulary: Vocabulary, graph: SememeGraph | None, data: PreparedData, clusters: NDArray[np.int64] | None = None
-) -> dict[str, bytes]:
+def kept_files(parts: ModelParts, data: PreparedData) -> dict[str, bytes]:
     """The files of a run folder that never change, as ``training.manifest.KEPT`` names them."""
-    files = saved_parts(vocabulary, graph, clusters)
+    files = saved_parts(parts.vocabulary, parts.graph, parts.clusters)
+    if parts.kept is not None:
+        files[build.ENCODER] = parts.kept
     for name in (CHUNKS, *MODELS.values(), LEXICON):
         if (data.folder / name).exists():
             files[name] = (data.folder / name).read_bytes()
     counts = data.train_counts()
-    if not np.array_equal(counts, vocabulary.counts):
+    if not np.array_equal(counts, parts.vocabulary.counts):
         files[TRAIN_COUNTS] = counts_text(counts)
     files[SIGNATURE] = (data.signature.model_dump_json(indent=1) + "\n").encode()
     return files
@@ -277,24 +255,7 @@ def _restore(trainer: Trainer, out: Path) -> None:
         ) from None
 
 
-class Sources(NamedTuple):
-    """Data, words and graph that a run is trained from; ``kept`` is the value of ``Encoder.keep``."""
-
-    data: PreparedData
-    vocabulary: Vocabulary
-    graph: SememeGraph | None
-    clusters: NDArray[np.int64] | None
-    chunks: ChunkVocabulary | None
-    kept: bytes | None
-
-
-def fresh_sources(plan: Plan) -> Sources:
-    """Open the sources that a plan names."""
-    graph, data = graph_of(plan), data_of(plan)
-    return Sources(data, data.vocabulary, graph, clusters_of(plan, data.vocabulary), data.chunks(), kept_of(plan, data))
-
-
-def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> Sources:
+def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> tuple[PreparedData, ModelParts]:
     """Open the sources of a run: the data where they lie, the rest out of ``folder``; ``table`` is given to resume it.
     Raises DataError: the data are not there. Raises CheckpointError and ConfigError: other data, graph or clusters."""
     where = Path(plan.data.path)
@@ -304,30 +265,18 @@ def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> 
         raise DataError(
             f"{folder.path} was begun with the data in {where}, which are not there{here}; say where they are: {again}"
         )
-    data, vocabulary = data_of(plan), vocabulary_of_run(folder)
-    graph, clusters = _resumed_graph(folder, table), _resumed_clusters(folder, table, vocabulary)
-    _check_data(folder, data, vocabulary)
-    kept = folder.file(ENCODER).read_bytes() if folder.file(ENCODER).exists() else None
-    return Sources(data, vocabulary, graph, clusters, stored_chunks(folder, vocabulary), kept)
-
-
-def _resumed_graph(folder: RunFolder, table: Mapping[str, Any]) -> SememeGraph | None:
-    file, given = folder.file(GRAPH), table.get("graph", {}).get("path")
-    graph = SememeGraph.load(file) if file.exists() else None
-    if given and (graph is None or SememeGraph.load(Path(given)) != graph):
+    data, run = build.data_of(plan), Run(folder, plan, vocabulary_of_run(folder), "last", plan.run, trust_code=False)
+    graph, clusters = (table.get(slot, {}).get("path") for slot in ("graph", "clusters"))
+    if graph and (run.graph is None or SememeGraph.load(Path(graph)) != run.graph):
         raise ConfigError(
-            f"--resume: the run in {folder.path} was begun with another sememe graph than {given}; leave --graph out"
+            f"--resume: the run in {folder.path} was begun with another sememe graph than {graph}; leave --graph out"
         )
-    return graph
-
-
-def _resumed_clusters(folder: RunFolder, table: Mapping[str, Any], vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    kept, given = stored_clusters(folder, vocabulary), table.get("clusters", {}).get("path")
-    if given and (kept is None or not np.array_equal(read_clusters(given, vocabulary), kept)):
+    if clusters and (run.clusters is None or not np.array_equal(read_clusters(clusters, run.vocabulary), run.clusters)):
         raise ConfigError(
-            f"--resume: the run in {folder.path} was begun with other word clusters than {given}; leave --clusters out"
+            f"--resume: the run in {folder.path} was begun with other word clusters than {clusters}; leave --clusters out"
         )
-    return kept
+    _check_data(folder, data, run.vocabulary)
+    return data, run.parts
 
 
 def _check_data(folder: RunFolder, data: PreparedData, vocabulary: Vocabulary) -> None:

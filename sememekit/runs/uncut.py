@@ -64,7 +64,6 @@ def refuse_uncut(found: Sequence[str], where: str, advice: str) -> None:
 
     Args:
         found: of each text what ``uncut`` says.
-        where: the texts lie.
     """
     raw = list(filter(None, found))
     if raw and len(raw) >= UNCUT_SHARE * len(found):

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.runs.run import Run, Which
+from sememekit.runs.run import Run
 from sememekit.runs.uncut import how_to_cut, warn_uncut
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
@@ -54,8 +53,7 @@ class WrittenText(Record):
     read_words: int
 
 
-@dataclass(frozen=True)
-class Writer:
+class Writer(NamedTuple):
     """A trained model that writes a text for a text.
 
     >>> writer = load_writer(Path("runs/headlines"))
@@ -107,21 +105,14 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
     return f"{of} {were} cut to {their} first {words:,} words (task.read_words)"
 
 
-def load_writer(
-    run: Path | Run,
-    *,
-    which: Which = "best",
-    device: str = "auto",
-    apart: bool = False,
-    command: str = "generate",
-) -> Writer:
+def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generate") -> Writer:
     """Load a trained model that writes texts, for ``command``, which an error names.
 
     Args:
         apart: texts come as words with blanks between, and nothing cuts them.
 
     Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data cannot be had again."""
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task = require(loaded.task, TextWriter, command)
     return Writer(loaded, task, None if apart else loaded.segmenter())
 

@@ -100,7 +100,7 @@ def beam_search(
         repeated = repetitions(texts_BKT.flatten(0, 1), settings.no_repeat)
         most_repeated = int(repeated[0].bincount().max()) if len(repeated[0]) else 0
         gains_NC, ids_NC, state, look_N = step(words_BK, state, memory, 2 * beam + len(forbidden) + 1 + most_repeated)
-        gains_NC[_among(ids_NC, forbidden) | _repeats(ids_NC, *repeated)] = -torch.inf
+        gains_NC[(ids_NC.unsqueeze(2) == forbidden).any(dim=2) | _repeats(ids_NC, *repeated)] = -torch.inf
         if length < settings.min_length:
             gains_NC[ids_NC == end] = -torch.inf
         rows, size = scores_BK.shape
@@ -170,11 +170,6 @@ def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
     last = texts[:, texts.shape[1] - size + 1 :]
     rows, places = (windows[..., :-1] == last.unsqueeze(1)).all(dim=-1).nonzero(as_tuple=True)
     return rows, windows[rows, places, -1]
-
-
-def _among(ids: Tensor, words: Tensor) -> Tensor:
-    """Which of ``ids`` (N, C) are among a few ``words`` (W,)."""
-    return (ids.unsqueeze(2) == words).any(dim=2)
 
 
 def _repeats(ids: Tensor, rows: Tensor, words: Tensor) -> Tensor:

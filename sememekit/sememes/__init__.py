@@ -104,8 +104,6 @@ def open_lexicons(
                 f"--{name.replace('_', '-')} {options[name]}: this is for {', '.join(having)}, not for {', '.join(specs)}; "
                 "leave it out"
             )
-    lexicons = []
-    for spec in specs:
-        known = lexicon_reader(spec)[0].Settings.model_fields
-        lexicons.append(open_lexicon(spec, **{name: value for name, value in options.items() if name in known}))
-    return lexicons
+    known = [lexicon_reader(spec)[0].Settings.model_fields for spec in specs]
+    own = [{name: value for name, value in options.items() if name in names} for names in known]
+    return [open_lexicon(spec, **given) for spec, given in zip(specs, own, strict=True)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -79,11 +80,8 @@ def spellings(word: str) -> Iterator[str]:
 
 def find_senses(word: str, lexicon: Lexicon) -> tuple[Sense, ...]:
     """The senses of the first spelling that has one with sememes."""
-    for form in spellings(word):
-        senses = tuple(sense for sense in lexicon.senses(form) if sense.sememes)
-        if senses:
-            return senses
-    return ()
+    found = (tuple(sense for sense in lexicon.senses(form) if sense.sememes) for form in spellings(word))
+    return next(filter(None, found), ())
 
 
 def _annotate(word: str, lexicons: Sequence[Lexicon], names: Sequence[str], special: SpecialTokens) -> WordEntry:
@@ -91,8 +89,7 @@ def _annotate(word: str, lexicons: Sequence[Lexicon], names: Sequence[str], spec
     if rule is not None and not (word in PRIVATE and any(find_senses(word, lexicon) for lexicon in lexicons)):
         return WordEntry(word, Source.SPECIAL, (_sense(rule),))
     for name, lexicon in zip(names, lexicons, strict=True):
-        senses = find_senses(word, lexicon)
-        if senses:
+        if senses := find_senses(word, lexicon):
             return WordEntry(word, name, merge_senses(senses))
     if is_punctuation(word):
         return WordEntry(word, Source.PUNCTUATION, (_sense((special.resolve(PUNCTUATION),)),))
@@ -100,11 +97,9 @@ def _annotate(word: str, lexicons: Sequence[Lexicon], names: Sequence[str], spec
 
 
 def _by_lemma(word: str, lemmas: Lemmas, lexicons: Sequence[Lexicon], names: Sequence[str]) -> WordEntry | None:
-    for lemma in lemmas.bases(word):
-        for name, lexicon in zip(names, lexicons, strict=True):
-            senses = find_senses(lemma, lexicon)
-            if senses:
-                return WordEntry(word, name, merge_senses(lexicon.lend(senses, word)))
+    for lemma, (name, lexicon) in product(lemmas.bases(word), zip(names, lexicons, strict=True)):
+        if senses := find_senses(lemma, lexicon):
+            return WordEntry(word, name, merge_senses(lexicon.lend(senses, word)))
     return None
 
 

@@ -17,6 +17,7 @@ WORD_LINE: Final = re.compile(r"(\S+)(?:\s+\d+(?:\.\d+)?)?(?:\s+[a-z][A-Za-z]*\d
 """A word, then possibly its count and its part of speech, as user dictionaries of jieba have them."""
 _NAMES: Final = {
     "hownet": "HowNet's records",
+    "hownet2000": "HowNet 2000 (word TAB part of speech TAB DEF)",
     "se-wrl": "a sense file of SE-WRL (word, number of senses, then the number of sememes and the sememes of each)",
     "cilin": "Cilin (a code, then words)",
     "words": "a list of words without sememes",
@@ -41,12 +42,23 @@ def seems(lines: Sequence[str]) -> str:
     some = [line.strip() for line in islice((line for line in lines if line.strip()), _LOOKED_AT)]
     if not some or "NO." in some[0][:3]:
         return "hownet" if some else ""
+    if _is_hownet2000([line.split("\t") for line in some]):
+        return "hownet2000"
     tests: dict[str, Callable[[str], object]] = {"se-wrl": sense_file_row, "cilin": _CILIN.fullmatch}
     for name, test in tests.items():
         if 2 * sum(test(line) is not None for line in some) > len(some):
             return name
     counted = [line for line in some if WORD_LINE.fullmatch(line) and len(line.split()) > 1 and line.split()[1].isdecimal()]
     return "words" if 2 * len(counted) > len(some) or only_words(lines, _SURELY) else ""
+
+
+def _is_hownet2000(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows are a word, a part of speech and a DEF. In a table the second column has the sememes of a sense, which are
+    not one word of capitals line after line, and no commas or braces stand between the sememes of the third."""
+    if not all(len(row) == 3 and re.fullmatch("[A-Z]+", row[1].strip()) for row in rows):
+        return False
+    pairs, joined = (sum(any(mark in row[2] for mark in marks) for row in rows) for marks in ("|", ",{"))
+    return joined > 0 and 2 * pairs > len(rows)
 
 
 def only_words(lines: Sequence[str], fewest: int = _FEWEST_RECORDS) -> bool:

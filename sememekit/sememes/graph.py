@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import GRAPH, write_output
+from sememekit.sememes.definitions import EdgeClasses, EdgeKind, classes_of
 from sememekit.sememes.graph_file import parse_graph, render_graph, render_structure
 from sememekit.sememes.special_tokens import UNKNOWN
-from sememekit.sememes.structure import EdgeClasses, EdgeKind, classes_of
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
 
 __all__ = ["LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]
@@ -89,7 +89,6 @@ class SememeGraph:
         self.sense_labels: tuple[str, ...] = tuple(sense.label for entry in self._entries for sense in entry.senses)
         self.word_sources: tuple[str, ...] = tuple(entry.source for entry in self._entries)
         self._number(numbering)
-        self.num_words, self.num_senses, self.num_sememes = len(self.words), len(self.sense_set), len(self.sememes)
         self.num_sets = len(self.set_offsets) - 1
         self.fingerprint: str = _sha256(self._render())
         self._numbering = numbering
@@ -97,22 +96,14 @@ class SememeGraph:
         self.structure_fingerprint: str = _sha256(structure) if structure else ""
 
     def _number(self, numbering: SememeGraph | None) -> None:
-        sememe_id = {name: number for number, name in enumerate(self.sememes)}
-        set_id: dict[tuple[int, ...], int] = {}
-        sense_set: list[int] = []
         senses_of_word = [len(entry.senses) for entry in self._entries]
-        senses_per_sememe = np.zeros(len(self.sememes), dtype=np.int64)
-        for entry in self._entries:
-            for sense in entry.senses:
-                ids = tuple(sorted(sememe_id[name] for name in sense.sememes))
-                sense_set.append(set_id.setdefault(ids, len(set_id)))
-                senses_per_sememe[list(ids)] += 1
+        bags = [sense.sememes for entry in self._entries for sense in entry.senses]
+        self.sense_set, self.set_offsets, self.set_sememes = map(_frozen, self._sets(bags))
+        self.num_words, self.num_senses, self.num_sememes = len(self.words), len(self.sense_set), len(self.sememes)
         self.sense_offsets: Integers = _frozen(_offsets(senses_of_word))
-        self.sense_set: Integers = _frozen(np.array(sense_set, dtype=np.int64))
-        self.set_offsets: Integers = _frozen(_offsets([len(ids) for ids in set_id]))
-        self.set_sememes: Integers = _frozen(np.array([number for ids in set_id for number in ids], dtype=np.int64))
         self.word_of_sense: Integers = _frozen(np.repeat(np.arange(len(self.words), dtype=np.int64), senses_of_word))
-        self.senses_per_sememe: Integers = _frozen(senses_per_sememe) if numbering is None else numbering.senses_per_sememe
+        own = np.bincount(self.edges()[1], minlength=len(self.sememes))
+        self.senses_per_sememe: Integers = _frozen(own) if numbering is None else numbering.senses_per_sememe
         self.annotated: NDArray[np.bool_] = _frozen(np.array([entry.is_annotated for entry in self._entries], dtype=np.bool_))
 
     def entries(self) -> Iterator[WordEntry]:
@@ -132,14 +123,22 @@ class SememeGraph:
             (V,) which set a word has; (P+1,) offsets; (nnz,) ids of sememes, rising within a set: the sememes of word w are
             ``members[offsets[set_of_word[w]]:offsets[set_of_word[w] + 1]]``.
         """
-        sememe_id = {name: number for number, name in enumerate(self.sememes)}
+        return self._sets(entry.sememes() if entry.is_from_lexicon else () for entry in self._entries)
+
+    def _sets(self, bags: Iterable[Iterable[str]]) -> tuple[Integers, Integers, Integers]:
+        """Which distinct set each bag of sememes is, as they first occur, offsets of the sets, and their members, rising."""
+        number = {name: place for place, name in enumerate(self.sememes)}
         sets: dict[tuple[int, ...], int] = {}
-        set_of_word = []
-        for entry in self._entries:
-            names = entry.sememes() if entry.is_from_lexicon else set()
-            set_of_word.append(sets.setdefault(tuple(sorted(sememe_id[name] for name in names)), len(sets)))
-        members = [number for ids in sets for number in ids]
-        return np.array(set_of_word, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
+        set_of_bag = [sets.setdefault(tuple(sorted(number[name] for name in bag)), len(sets)) for bag in bags]
+        members = [one for ids in sets for one in ids]
+        return np.array(set_of_bag, dtype=np.int64), _offsets([len(ids) for ids in sets]), np.array(members, dtype=np.int64)
+
+    def edges(self) -> tuple[Integers, Integers]:
+        """The sense and the sememe of each edge, (edges,) int64: sense by sense, within a sense by the number of the sememe."""
+        sizes = np.diff(self.set_offsets)[self.sense_set]
+        sense = np.repeat(np.arange(self.num_senses), sizes)
+        within = np.arange(len(sense)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return sense, self.set_sememes[self.set_offsets[self.sense_set[sense]] + within]
 
     @property
     def has_structure(self) -> bool:

@@ -28,8 +28,8 @@ from typing import Any
 
 from sememekit.errors import GraphError
 from sememekit.files import read_text, typed
+from sememekit.sememes.definitions import Place
 from sememekit.sememes.format_guess import likely_format
-from sememekit.sememes.structure import Place
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, WordEntry
 
 FORMAT = "sememekit sememe graph"
@@ -44,11 +44,9 @@ def render_graph(
     entries: Sequence[WordEntry], vocabulary_fingerprint: str, lexicons: Sequence[LexiconSource], history: Sequence[str]
 ) -> str:
     """The text of the file up to its fingerprint, which is the hash of this text."""
-    words = []
-    for entry in entries:
-        senses = [{"label": sense.label, "sememes": list(sense.sememes)} for sense in entry.senses]
-        words.append(_dump({"word": entry.word, "source": entry.source, "senses": senses}))
-    lines = ",\n".join(words)
+    senses = ([{"label": sense.label, "sememes": list(sense.sememes)} for sense in entry.senses] for entry in entries)
+    words = ({"word": entry.word, "source": entry.source, "senses": own} for entry, own in zip(entries, senses, strict=True))
+    lines = ",\n".join(map(_dump, words))
     return (
         f'{{"format": {_dump(FORMAT)}, "version": {VERSION},\n'
         f'"vocabulary": {_dump(vocabulary_fingerprint)},\n'
@@ -60,11 +58,11 @@ def render_graph(
 
 def render_structure(entries: Iterable[WordEntry]) -> str:
     """The part of the file that says where sememes stand in definitions; empty where no word has such places."""
-    words = []
-    for entry in entries:
-        if any(sense.places for sense in entry.senses):
-            senses = [[place and list(place) for place in sense.places] for sense in entry.senses]
-            words.append(_dump({"word": entry.word, "senses": senses}))
+    words = [
+        _dump({"word": entry.word, "senses": [[place and list(place) for place in sense.places] for sense in entry.senses]})
+        for entry in entries
+        if any(sense.places for sense in entry.senses)
+    ]
     return '"structure": [\n' + ",\n".join(words) + "\n]," if words else ""
 
 

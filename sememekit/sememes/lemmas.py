@@ -3,25 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from sememekit.errors import DataError
 from sememekit.files import at_home
 from sememekit.sememes.reading import read_lexicon_text
 from sememekit.sememes.wordnet import WordNetIndex, read_wordnet_index, wordnet_folder
-
-
-class Lemmas(Protocol):
-    """Base forms of inflected words, and where they come from: a name for reports, and the SHA-256 of the files."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def sha256(self) -> str: ...
-
-    def bases(self, word: str) -> tuple[str, ...]:
-        """The base forms of ``word``, the most probable first, without the word itself; empty for unknown words."""
 
 
 @dataclass(frozen=True)
@@ -33,27 +19,29 @@ class LemmaList:
     of_form: Mapping[str, str]
 
     def bases(self, word: str) -> tuple[str, ...]:
+        """The base forms of ``word`` without the word itself; empty for unknown words."""
         lemma = self.of_form.get(word, word)
         return () if lemma == word else (lemma,)
 
 
+Lemmas = WordNetIndex | LemmaList
+"""Base forms of inflected words, and where they come from: a name for reports, and the SHA-256 of the files."""
+
+
 def open_lemmas(spec: str) -> Lemmas:
-    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines. Raises DataError for files
-    that are absent or of another form."""
-    return wordnet_of(spec) or read_lemmas(at_home(spec))
+    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines; of several lines with one form
+    the last counts, as in the released code of sememe RNNs. Raises DataError for files that are absent or of another form."""
+    if (index := wordnet_of(spec)) is not None:
+        return index
+    path = at_home(spec)
+    pairs, sha256 = read_pairs(path)
+    return LemmaList(f"lemmas:{path.name}", sha256, {form: lemma for lemma, form in pairs})
 
 
 def wordnet_of(spec: str) -> WordNetIndex | None:
     """The index of ``wordnet`` or ``wordnet:FOLDER``; None for the name of a file. Raises DataError: no WordNet."""
     name, _, path = spec.partition(":")
     return read_wordnet_index(wordnet_folder(path)) if name == "wordnet" and not Path(spec).is_file() else None
-
-
-def read_lemmas(path: Path) -> LemmaList:
-    """Read ``lemma TAB form`` lines; of several lines with one form the last counts, as in the released code of sememe RNNs.
-    Errors as ``read_pairs``."""
-    pairs, sha256 = read_pairs(path)
-    return LemmaList(f"lemmas:{path.name}", sha256, {form: lemma for lemma, form in pairs})
 
 
 def read_pairs(path: Path) -> tuple[list[tuple[str, str]], str]:

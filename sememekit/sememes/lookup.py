@@ -1,4 +1,4 @@
-"""What lexicons know of a word, and what is wrong with the open lexicon: the reports of ``lookup`` and how they are found."""
+"""What lexicons or a graph know of a word, one change of it, and faults of the open lexicon: the reports of ``lookup``."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sememekit.config import Record, resources_folder
-from sememekit.errors import DataError
-from sememekit.sememes import Sense, Side, open_lexicons
+from sememekit.errors import ConfigError, DataError, GraphError
+from sememekit.files import OVERLAY, check_output
+from sememekit.sememes import Sense, Side, build_graph, open_lexicons
 from sememekit.sememes.building import spellings
 from sememekit.sememes.definitions import DefinitionNode, parse_definition
 from sememekit.sememes.formats.open_lexicon import MAX_SEMEMES, Fault, scan_open_lexicon
-from sememekit.sememes.overlay import near_spellings
+from sememekit.sememes.graph import graph_at
+from sememekit.sememes.overlay import (
+    ChangedSense,
+    apply_changes,
+    near,
+    near_spellings,
+    parse_change,
+    read_overlay,
+    write_overlay,
+)
 from sememekit.sememes.special_tokens import SpecialTokens
+from sememekit.sememes.statistics import counts_of_added
 from sememekit.sememes.word_entry import Source
+from sememekit.text.vocabulary import Vocabulary
 
 
 class DefinitionTree(Record):
@@ -135,3 +147,91 @@ def _tree(node: DefinitionNode) -> DefinitionTree:
         sememe=node.sememe if has_name else node.marks,
         children=tuple(_tree(child) for child in node.children),
     )
+
+
+class GraphSense(Record):
+    """One sense in a graph."""
+
+    sense: int
+    """Its number among the senses of the word, from 1: WORD#NUMBER in an overlay."""
+    label: str
+    """Parts of speech and glosses of the lexicon, or its sememes."""
+    sememes: tuple[str, ...]
+
+
+class AnnotationReport(Record):
+    """What a graph says of a word."""
+
+    word: str
+    graph: str
+    overlay: str | None
+    """The changes that it was read with."""
+    source: str
+    """The lexicon or the rule that the senses are of; "none" where nothing knows the word, whose one sense is ``<unk>``."""
+    senses: tuple[GraphSense, ...]
+
+
+class ChangeReport(ChangedSense):
+    """A change that was added to an overlay; ``before`` holds the earlier changes of the file."""
+
+    overlay: str
+    changes: int
+    """How many the file has now."""
+    checked_with: str
+    """A graph, or lexicons."""
+
+
+def annotation(word: str, graph: Path, overlay: Path | None = None) -> AnnotationReport:
+    """The senses of a word as a graph, a file or that of a run, numbers them, and their sememes, maybe after the changes of an
+    overlay.
+
+    Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
+    word, found = word.strip(), graph_at(graph)
+    if overlay is not None:
+        found, _, _ = apply_changes(found, read_overlay(overlay))
+    if word not in found.words:
+        raise GraphError(f"{graph}: no word {word!r} in the graph{near(word, found.words)}; to ask a lexicon leave out --graph")
+    entry = found.entry(found.words.index(word))
+    senses = enumerate(entry.senses, start=1)
+    return AnnotationReport(
+        word=word,
+        graph=str(graph),
+        overlay=None if overlay is None else str(overlay),
+        source=entry.source,
+        senses=tuple(GraphSense(sense=number, label=sense.label, sememes=sense.sememes) for number, sense in senses),
+    )
+
+
+def add_change(
+    sense: str,
+    text: str,
+    overlay: Path,
+    *,
+    graph: Path | None = None,
+    sources: Sequence[str] = ("open",),
+    side: Side = "chinese",
+) -> ChangeReport:
+    """Check a change and write it behind those that the overlay file has.
+
+    ``sense`` is ``WORD#NUMBER``, from 1, or ``WORD`` where it has one; ``text`` is ``+sememe -sememe``. Without a ``graph``, a
+    file or the folder of a run, senses are numbered as a graph of the ``sources`` has them. A RunWarning names a sememe that
+    the run hardly trained. Raises ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be
+    used, or the run never trained a sememe that is added; nothing is written."""
+    new = parse_change(sense, text, f"--change {sense}")
+    check_output(overlay, OVERLAY)
+    earlier = read_overlay(overlay) if overlay.exists() and overlay.stat().st_size else ()
+    if graph is not None:
+        base, checked = graph_at(graph), str(graph)
+    else:
+        lexicons = open_lexicons(sources, side)
+        base = build_graph(Vocabulary.from_counts({word: 1 for one in lexicons for word in one.words}), lexicons)
+        checked = ", ".join(one.name for one in lexicons)
+    try:
+        before, _, _ = apply_changes(base, earlier)
+    except (ConfigError, GraphError) as error:
+        raise type(error)(f"{error}; the changes of another graph go into another file: --overlay FILE") from None
+    _, (changed,), (spelled,) = apply_changes(before, [new])
+    if graph is not None and graph.is_dir():
+        counts_of_added(base, Vocabulary.load(graph / "vocabulary.tsv").counts, [changed], overlay, graph)
+    write_overlay(overlay, [*earlier, spelled])
+    return ChangeReport(**dict(changed), overlay=str(overlay), changes=len(earlier) + 1, checked_with=checked)

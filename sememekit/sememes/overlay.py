@@ -49,12 +49,7 @@ class Change:
 
 
 class ChangedSense(Record):
-    """A sense before and after an overlay.
-
-    Attributes:
-        word: the word; ``sense`` is the number of the sense, from 1.
-        before, after: its sememes.
-    """
+    """The sememes of a sense, numbered from 1, before and after an overlay."""
 
     word: str
     sense: int

@@ -17,18 +17,15 @@ from sememekit.sememes.building import spellings
 from sememekit.sememes.graph import graph_at
 from sememekit.sememes.lexicon import PAIR
 from sememekit.sememes.overlay import near, near_spellings
+from sememekit.text.vocabulary import parse_number
 
 DUMP_HEADER: Final = "word\tpos\tgloss\tsememes\tdef"
 """Columns of a file that ``dump_lexicons`` writes; ``table:FILE`` reads it."""
 
 
 class FoundSense(Record):
-    """A sense that was found, in the order of the lexicon.
-
-    Attributes:
-        similarity: to the sense that was asked for, from 0 to 1; None where none was.
-        shared: the sememes that both have.
-    """
+    """A sense that was found, in the order of the lexicon; its similarity to the sense that was asked for, if any, is from 0 to
+    1, and ``shared`` are the sememes that both have."""
 
     word: str
     source: str
@@ -106,7 +103,7 @@ def words_with(
     >>> words_with(["fruit"]).senses[0].sememes
     ('fruit|水果',)
     """
-    senses = list(_senses(open_lexicons(sources, side)))
+    senses = list(senses_of(open_lexicons(sources, side)))
     known = _by_side(sense for _, sense in senses)
     wanted = []
     for asked in sememes:
@@ -160,11 +157,8 @@ class WordPair(Record):
 
 
 class PairsReport(Record):
-    """The similarities of pairs of words; ``unknown`` pairs have a word without sememes.
-
-    Attributes:
-        spearman: rank correlation with the judgements, over ``judged`` pairs; None without.
-    """
+    """The similarities of pairs of words; ``unknown`` pairs have a word without sememes. ``spearman`` is the rank correlation
+    with the judgements, over ``judged`` pairs; None without."""
 
     sources: tuple[str, ...]
     pairs: tuple[WordPair, ...]
@@ -217,7 +211,7 @@ def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
     ]
     pairs: list[tuple[str, str, float | None]] = []
     for number, columns in rows:
-        gold = _number(columns[2]) if len(columns) > 2 else None
+        gold = parse_number(columns[2]) if len(columns) > 2 else None
         if len(columns) < 2 or (len(columns) > 2 and gold is None and pairs):
             raise DataError(f"{path}:{number}: expected two words, and possibly a number, found {' '.join(columns)[:60]!r}")
         if len(columns) == 2 or gold is not None:
@@ -227,19 +221,10 @@ def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
     return pairs
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     """The correlation of ranks, equal values having the mean of theirs; None where one side is constant."""
-    ranks = []
-    for values in (np.asarray(first), np.asarray(second)):
-        _, place, times = np.unique(values, return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(times) - (times - 1) / 2)[place])
+    unique = (np.unique(np.asarray(values), return_inverse=True, return_counts=True) for values in (first, second))
+    ranks = [(np.cumsum(times) - (times - 1) / 2)[place] for _, place, times in unique]
     one, other = (rank - rank.mean() for rank in ranks)
     length = float(np.sqrt((one**2).sum() * (other**2).sum()))
     return float((one * other).sum()) / length if length else None
@@ -248,7 +233,7 @@ def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 def _all_senses(sources: Sequence[str], side: Side, graph: Path | None) -> list[tuple[str, Sense]]:
     """(source, sense) of every annotated word of the lexicons, or of a graph."""
     if graph is None:
-        return list(_senses(open_lexicons(sources, side)))
+        return list(senses_of(open_lexicons(sources, side)))
     entries = [entry for entry in graph_at(graph).entries() if entry.is_annotated]
     return [(entry.source, Sense(entry.word, one.sememes, gloss=one.label)) for entry in entries for one in entry.senses]
 
@@ -314,7 +299,7 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
     lines = [DUMP_HEADER]
     words: set[str] = set()
     renamed: set[str] = set()
-    for _, sense in _senses(open_lexicons(sources, side)):
+    for _, sense in senses_of(open_lexicons(sources, side)):
         words.add(sense.word)
         renamed |= {sememe for sememe in sense.sememes if len(sememe.split()) > 1}
         sememes = " ".join("_".join(sememe.split()) for sememe in sense.sememes)
@@ -326,7 +311,7 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
     return DumpReport(file=str(path), sources=tuple(sources), words=len(words), senses=len(lines) - 1, renamed=len(renamed))
 
 
-def _senses(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
+def senses_of(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
     """(lexicon, sense) of every word, out of the first lexicon that has it with sememes; equal senses once."""
     done: set[str] = set()
     for lexicon in lexicons:

@@ -8,7 +8,6 @@ sememes are Chinese words. A lexicon may write its sememes otherwise (``cardinal
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from sememekit.sememes.lexicon import Lexicon
 from sememekit.text.vocabulary import END, UNKNOWN
@@ -20,22 +19,15 @@ PRIVATE = (UNKNOWN, END, "<s>", "</s>", "<bos>", "<pad>")
 The last four are not in the released table."""
 
 
-@dataclass(frozen=True)
-class RuleSememe:
-    """A sememe of a rule, and the other Chinese names under which a lexicon may hold it, best first."""
-
-    english: str
-    chinese: str
-    others: tuple[str, ...] = ()
-
-
-CARDINAL = RuleSememe("cardinal", "基数", ("基", "数词", "数目", "数字", "数"))
-PUNCTUATION = RuleSememe("punctuation", "标点", ("标点符号", "符号"))
-TIME = RuleSememe("time", "时间")
-YEAR = RuleSememe("year", "年", ("年份",))
-MONTH = RuleSememe("month", "月", ("月份",))
-HOUR = RuleSememe("hour", "时", ("小时", "钟点", "时间单位"))
-SPECIFIC = RuleSememe("specific", "特定")
+RuleSememe = tuple[str, ...]
+"""A sememe of a rule: its English and its Chinese name, then other Chinese names that a lexicon may have for it, best first."""
+CARDINAL = ("cardinal", "基数", "基", "数词", "数目", "数字", "数")
+PUNCTUATION = ("punctuation", "标点", "标点符号", "符号")
+TIME = ("time", "时间")
+YEAR = ("year", "年", "年份")
+MONTH = ("month", "月", "月份")
+HOUR = ("hour", "时", "小时", "钟点", "时间单位")
+SPECIFIC = ("specific", "特定")
 
 MARKS = ("（", "『", "……", "●", "《", "—", "———", "』", "》", "△", "、", "）", "℃", "▲")
 """The 14 punctuation marks that the released code adds because its HowNet lacks them."""
@@ -70,7 +62,7 @@ class SpecialTokens:
     """
 
     def __init__(self, lexicons: Sequence[Lexicon]) -> None:
-        wanted = {name for rule in RULES.values() for sememe in rule for name in (sememe.chinese, *sememe.others)}
+        wanted = {name for rule in RULES.values() for sememe in rule for name in sememe[1:]}
         self._own_names: dict[str, str] = {}
         for lexicon in lexicons:
             found: dict[str, Counter[str]] = {}
@@ -90,10 +82,8 @@ class SpecialTokens:
         return None
 
     def resolve(self, sememe: RuleSememe) -> str:
-        for chinese in (sememe.chinese, *sememe.others):
-            if chinese in self._own_names:
-                return self._own_names[chinese]
-        return f"{sememe.english}|{sememe.chinese}" if self._pairs else sememe.chinese
+        own = "|".join(sememe[:2]) if self._pairs else sememe[1]
+        return next((self._own_names[chinese] for chinese in sememe[1:] if chinese in self._own_names), own)
 
 
 def _sememes(lexicon: Lexicon) -> Iterator[str]:

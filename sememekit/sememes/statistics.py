@@ -1,6 +1,5 @@
 """Coverage of a graph, and averages over its senses and sememes."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
-from sememekit.files import RunWarning
+from sememekit.files import warn
+from sememekit.sememes.definitions import EdgeKind
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lexicon import Lexicon, LexiconReport
 from sememekit.sememes.overlay import ChangedSense, near
-from sememekit.sememes.structure import EdgeKind
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
 
@@ -188,11 +187,9 @@ def counts_of_added(
             )
         if count < FEW:
             times = "once" if count == 1 else f"{count} times"
-            warnings.warn(
+            warn(
                 f"words with the sememe {name} occur only {times} in the text that the vocabulary of {where} was counted in: "
-                "its gate was trained on few examples, so its figures are uncertain",
-                RunWarning,
-                stacklevel=3,
+                "its gate was trained on few examples, so its figures are uncertain"
             )
     return found
 
@@ -206,8 +203,6 @@ def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> NDArray[np
 
 def word_sememes(graph: SememeGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Every pair of a word and a sememe of any of its senses, once: words (n,), rising, and sememes (n,), rising in a word."""
-    sizes = np.diff(graph.set_offsets)[graph.sense_set]
-    sense = np.repeat(np.arange(graph.num_senses), sizes)
-    edge = np.arange(len(sense)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + graph.set_offsets[graph.sense_set][sense]
-    keys = np.unique(graph.word_of_sense[sense] * graph.num_sememes + graph.set_sememes[edge])
+    sense, sememe = graph.edges()
+    keys = np.unique(graph.word_of_sense[sense] * graph.num_sememes + sememe)
     return keys // graph.num_sememes, keys % graph.num_sememes

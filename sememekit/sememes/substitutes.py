@@ -56,7 +56,7 @@ class Substitutes:
                 continue
             fitting = tuple(sense for sense in self._senses[lemma] if sense.part_of_speech in ("", *ENDINGS[ending]))
             for other in self._equal(fitting, lemma):
-                found.update(dict.fromkeys(self._inflections.inflect(other, ending)))
+                found |= dict.fromkeys(self._inflections.forms.get((other, ending), ()))
         found.pop(word, None)
         return tuple(found)
 
@@ -77,6 +77,7 @@ class Inflections:
 
     Attributes:
         source, sha256: the name of the file or of WordNet, and its hash.
+        forms: (lemma, regular ending) -> forms.
     """
 
     def __init__(
@@ -90,11 +91,11 @@ class Inflections:
         self.source, self.sha256 = source, sha256
         self._bases = bases
         self._lemmas: dict[str, list[str]] = {}
-        self._forms: dict[tuple[str, str], list[str]] = {}
+        self.forms: dict[tuple[str, str], list[str]] = {}
         for lemma, form in pairs:
             self._lemmas.setdefault(form, []).append(lemma)
             if ending := self.ending(lemma, form):
-                self._forms.setdefault((lemma, ending), []).append(form)
+                self.forms.setdefault((lemma, ending), []).append(form)
 
     @classmethod
     def open(cls, spec: str, words: Iterable[str] = ()) -> Inflections:
@@ -114,6 +115,3 @@ class Inflections:
     def ending(lemma: str, form: str) -> str:
         """The ending of ``ENDINGS`` that makes the form of its lemma; empty for an irregular form."""
         return next((ending for ending in ENDINGS if form.endswith(ending) and form != lemma and form[:1] == lemma[:1]), "")
-
-    def inflect(self, lemma: str, ending: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._forms.get((lemma, ending), ())))

@@ -15,13 +15,22 @@ from sememekit.files import OVERLAY, SUGGESTIONS, check_output, write_output
 from sememekit.sememes import Side, open_lexicons
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.overlay import Change, write_overlay
+from sememekit.sememes.searching import senses_of
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.text.vectors import WordVectors
 
 Scores = NDArray[np.float64]
 
-KINDS: Final = {"first": 1.0, "middle": 0.7, "last": 1.0, "any": 0.3, "pair": 1.0, "begins": 1.5, "ends": 2.5}
-"""Kinds of parts and their weights, chosen on held-out words of the list released by Jin et al. 2018."""
+KINDS: Final = {
+    "first": (1.0, "at the beginning"),
+    "middle": (0.7, "inside"),
+    "last": (1.0, "at the end"),
+    "any": (0.3, ""),
+    "pair": (1.0, "in it"),
+    "begins": (1.5, "at the beginning"),
+    "ends": (2.5, "at the end"),
+}
+"""Kinds of parts, their weights, chosen on held-out words of the list released by Jin et al. 2018, and where they stand."""
 _SEEN: Final = 1.0
 _WORD_PART: Final = 1.0
 _NEIGHBOURS: Final = 100
@@ -43,12 +52,8 @@ class Suggestion(Record):
 
 
 class WordSuggestions(Record):
-    """A word and its suggested sememes, best first.
-
-    Attributes:
-        count: how often it occurs; None where no vocabulary says.
-        context: words around its first occurrence; empty where there is no text.
-    """
+    """A word and its suggested sememes, best first; how often it occurs, where a vocabulary says, and the words around its
+    first occurrence, where there is a text."""
 
     word: str
     count: int | None
@@ -131,7 +136,7 @@ class Suggester:
         for kind, part in _parts(word):
             if (found := self._parts.get((kind, part))) is not None:
                 longer = 1.2 if len(part) > 2 else 1.0
-                _add(scores, found.sememes, KINDS[kind] * longer / (found.words + _SEEN))
+                _add(scores, found.sememes, KINDS[kind][0] * longer / (found.words + _SEEN))
         for part, weight in self._inner_words(word):
             scores[self._sememes[part]] += weight
         return scores
@@ -164,8 +169,9 @@ class Suggester:
                 continue
             having = [other for other in found.examples if sememe in self._sememes[other]]
             like = f", as in {' '.join(having)}" if having else ""
-            share = KINDS[kind] * found.sememes[sememe] / (found.words + _SEEN)
-            told.append((share, f"{part} {_SAID[kind]}: {found.sememes[sememe]:,} of {found.words:,} words{like}"))
+            weight, where = KINDS[kind]
+            share = weight * found.sememes[sememe] / (found.words + _SEEN)
+            told.append((share, f"{part} {where}: {found.sememes[sememe]:,} of {found.words:,} words{like}"))
         told += [(weight, f"{part} has it") for part, weight in self._inner_words(word) if sememe in self._sememes[part]]
         near = [f"{other} ({cosine:.2f})" for other, cosine in self.neighbours(word) if sememe in self._sememes[other]]
         told += [(1.0, f"near {' '.join(near[:_EXAMPLES])}")] if near else []
@@ -177,16 +183,6 @@ class Suggester:
             for end in range(begin + 2, len(word) + 1):
                 if end - begin < len(word) and word[begin:end] in self._sememes:
                     yield word[begin:end], _WORD_PART * (end - begin) / len(word) * (2.0 if end == len(word) else 1.0)
-
-
-_SAID: Final = {
-    "first": "at the beginning",
-    "middle": "inside",
-    "last": "at the end",
-    "pair": "in it",
-    "begins": "at the beginning",
-    "ends": "at the end",
-}
 
 
 def _add(scores: Scores, sememes: Counter[int], weight: float) -> None:
@@ -211,11 +207,9 @@ def _parts(word: str) -> Iterator[tuple[str, str]]:
 def sememes_by_word(sources: Sequence[str], side: Side) -> dict[str, set[str]]:
     """Every word of the lexicons with the sememes of all its senses; the first lexicon that has any gives them."""
     found: dict[str, set[str]] = {}
-    for lexicon in open_lexicons(sources, side):
-        for word in lexicon.words:
-            names = {name for sense in lexicon.senses(word) for name in sense.sememes}
-            if names and word and not found.get(word):
-                found[word] = names
+    for _, sense in senses_of(open_lexicons(sources, side)):
+        if sense.word:
+            found.setdefault(sense.word, set()).update(sense.sememes)
     return found
 
 

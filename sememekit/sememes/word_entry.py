@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sememekit.sememes.definitions import Place, places_in
 from sememekit.sememes.lexicon import Sense
-from sememekit.sememes.structure import Place, places_in
 
 
 class Source:
@@ -81,13 +81,10 @@ def merge_senses(senses: Iterable[Sense]) -> tuple[SenseEntry, ...]:
     for sense in senses:
         if sense.sememes:
             groups.setdefault(sense.sememes, []).append(sense)
-    return tuple(SenseEntry(sememes, _label(group), _places(sememes, group)) for sememes, group in groups.items())
-
-
-def _places(sememes: tuple[str, ...], group: list[Sense]) -> tuple[Place | None, ...]:
-    """Those of the first definition that has any."""
-    found = (places_in(sense.definition, sememes) for sense in group)
-    return next((places for places in found if places), ())
+    return tuple(
+        SenseEntry(names, _label(group), next(filter(None, (places_in(one.definition, names) for one in group)), ()))
+        for names, group in groups.items()
+    )
 
 
 def _label(group: list[Sense]) -> str:

@@ -10,5 +10,3 @@ TASKS = {
     "nli": "sememekit.tasks.classifier:TextPairClassifier",
 }
 """name -> "module:Class"; ``--task package.module:Class`` takes a task of your own."""
-
-__all__ = ["TASKS"]

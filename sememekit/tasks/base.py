@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from sememekit.decoders.base import Decoder, rate_was_cut
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy
-from sememekit.measure.scored import Scored
+from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.resources import TaskResources
@@ -46,7 +46,6 @@ class BatchLoss:
     Attributes:
         nats: scalar tensor, the summed negative log-likelihood of ``count`` predictions.
         penalty: scalar tensor that is added to ``nats / count`` for the gradient only, or None.
-        carry: for the next batch.
         rate_scale: what the learning rate is multiplied by in the step that this loss leads to, and in no other.
         share: part of the gradient of the step that comes from here, where a batch goes through in several parts.
         divisor: what ``nats`` is divided by for the gradient, where that is not ``count``.
@@ -61,8 +60,7 @@ class BatchLoss:
     divisor: int | None = None
 
 
-@dataclass(frozen=True)
-class PrimaryMetric:
+class PrimaryMetric(NamedTuple):
     """The metric that selects the best checkpoint, and its direction."""
 
     name: str
@@ -126,7 +124,6 @@ class Task(nn.Module, ABC):
         """The model, freshly initialised, on the CPU; torch's generator is seeded before.
 
         Args:
-            settings: of this class.
             resources: the words, and the parts that the plan names: ``resources.make_encoder`` and ``make_decoder``.
 
         Raises ConfigError: the parts do not fit, or one needs what is not there."""
@@ -229,8 +226,6 @@ class Task(nn.Module, ABC):
         """Return the scoring of a split unit by unit; None if the metrics of the task are no sums over units.
 
         Args:
-            data: of the model's vocabulary.
-            split: its name.
             batch_size: columns of a running text, None for those of evaluation; other texts have none.
         """
         return None

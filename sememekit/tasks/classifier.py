@@ -2,9 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Literal, Self, final
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +35,7 @@ NOT_RECORDED: Final = -1
 """Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
 
 
-@dataclass(frozen=True)
-class TextBatch:
+class TextBatch(NamedTuple):
     """B examples of N texts.
 
     Attributes:

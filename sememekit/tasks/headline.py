@@ -51,7 +51,7 @@ class HeadlineWriter(SequenceToSequence):
             for best, own in zip(found, originals, strict=True)
         ]
         report = rouge(texts, [own.references for own in originals], rouge_settings(data)[0][1], resamples=1)
-        return metrics | {name: getattr(report, name).value for name in ("rouge1", "rouge2", "rougeL")}
+        return metrics | {name: report[name] for name in report.values}
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         return super().unigram_baseline(data, split) | {"rougeL": 1e-4}  # no more than by chance

@@ -19,7 +19,7 @@ from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.errors import ConfigError
 from sememekit.layers import WordShard, at_least_single, evaluating, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
-from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
 from sememekit.ranks import Ranks
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, Task, WordPredictor

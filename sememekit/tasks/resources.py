@@ -34,7 +34,6 @@ class TaskResources:
     order, so that one seed gives one model.
 
     Attributes:
-        task: its name in the plan, for messages.
         clusters: (V,) the cluster of each word, where the run has a file of word clusters.
         labels: names of the labels of the data, by id; none for data without labels.
         chunks: words and n-grams, where the data have them.
@@ -59,7 +58,6 @@ class TaskResources:
         """The output layer of the plan; ConfigError where it does not fit or needs what is not there.
 
         Args:
-            width: H, the size of the contexts.
             embedding: (V, E) that a tied output layer shares; None for none.
             entries: what it chooses from, where that is not the words; ``embedding`` has a row for each. The graph and the
                 clusters are of single words and are not offered then.

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
-from sememekit.measure.scored import Scored
+from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage
 
 ENDS: Final = ("。", "！", "？", ".", "!", "?")

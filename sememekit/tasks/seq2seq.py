@@ -1,8 +1,7 @@
 """From a text to a text: an encoder reads one, an attentional network writes the other, any output layer gives the words."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, Self, final
+from typing import ClassVar, Literal, NamedTuple, Self, final
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.layers import at_least_single, evaluating, uniform_embedding
 from sememekit.layers.attentional_rnn import AttentionalRNN, Cell, Feeding, Memory, Score
 from sememekit.measure import Tally
-from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
@@ -44,8 +43,7 @@ def _check_marks(vocabulary: Vocabulary) -> None:
             raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
 
 
-@dataclass(frozen=True)
-class PairBatch:
+class PairBatch(NamedTuple):
     """B pairs of texts.
 
     Attributes:

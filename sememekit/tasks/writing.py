@@ -2,8 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -11,7 +10,7 @@ from torch import Tensor
 from sememekit.data.examples import Originals
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
-from sememekit.measure.scored import Scored
+from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require
@@ -20,8 +19,7 @@ from sememekit.tasks.scoring import PAIRS, Scoring, UnitScores, unit_scores
 from sememekit.text.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True)
-class TeacherForced:
+class TeacherForced(NamedTuple):
     """The predictions of a given text.
 
     Attributes:
@@ -41,9 +39,6 @@ class TextWriter(Task):
     >>> [hypotheses] = task.write([vocabulary.encode(source)])
     >>> hypothesis_words(vocabulary, hypotheses[0], source, task.search)
     >>> perplexity = tallies(task.score_pairs(data, "test"))[0].perplexity
-
-    Attributes:
-        scored_with: the metric of its texts.
     """
 
     kind: ClassVar[Kind] = "texts"

@@ -43,12 +43,6 @@ class ChunkVocabulary:
         fingerprint: 16 hexadecimal digits of the SHA-256 over the file.
     """
 
-    num_tokens: int
-    max_length: int
-    counts: npt.NDArray[np.int64]
-    vocabulary_fingerprint: str
-    fingerprint: str
-
     def __init__(
         self,
         vocabulary: Vocabulary,

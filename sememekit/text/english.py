@@ -39,10 +39,7 @@ class EnglishCased:
     description: str = "English, marks and clitics apart, version 1"
 
     def segment(self, text: str) -> list[str]:
-        words: list[str] = []
-        for chunk in _composed(text.translate(_ALIKE)).split():
-            words += _cut(chunk)
-        return words
+        return [word for chunk in _composed(text.translate(_ALIKE)).split() for word in _cut(chunk)]
 
 
 class English(EnglishCased):

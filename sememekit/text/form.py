@@ -41,6 +41,11 @@ def without_ends(text: str) -> str:
     return bare
 
 
+def cut_apart(parts: Iterable[str], segmenter: Segmenter) -> list[str]:
+    """The words of a text in parts, of which every second one is a word."""
+    return [word for number, part in enumerate(parts) for word in ([part] if number % 2 else segmenter.segment(part))]
+
+
 @dataclass(frozen=True)
 class TextForm:
     """Lower case, half width, and one word in place of every number, year, day or hour; by default the text as it is.
@@ -114,10 +119,7 @@ class TextForm:
         read = self.text(text)
         if not self.classes or isinstance(segmenter, WhiteSpace):
             return self.words(segmenter.segment(read))
-        words: list[str] = []
-        for index, part in enumerate(around_numbers(read)):
-            words += [part] if index % 2 else segmenter.segment(part)
-        return self.words(words)
+        return self.words(cut_apart(around_numbers(read), segmenter))
 
     def as_written(self, text: str) -> tuple[str, list[str]]:
         """``text`` of a text, and for each of its characters what was written there.

@@ -229,14 +229,11 @@ def _names(tokens: dict[int, str], end: str | None, unknown: str | None, byte_le
     """A readable name for each piece, by its id; a number that is no piece has one, too."""
     table = _bytes_of_characters() if byte_level else {}
     names: list[str] = []
-    taken: set[str] = {UNKNOWN, END}
+    taken, special = {UNKNOWN, END}, {unknown: UNKNOWN, end: END}
     for index in range(max(tokens, default=-1) + 1):
         token = tokens.get(index)
-        if token is not None and token == end:
-            names.append(END)
-            continue
-        if token is not None and token == unknown:
-            names.append(UNKNOWN)
+        if token is not None and token in special:
+            names.append(special[token])
             continue
         name = f"<{index}>" if token is None else _readable(token, table)
         while name in taken or not name:

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, final
 
@@ -62,14 +63,8 @@ class MaximumMatcher:
         self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
 
     def segment(self, text: str) -> list[str]:
-        chunks = text.split()
         cut = self._segment_chunk if self._cut_latin else self._segment_mixed
-        if len(chunks) == 1:
-            return cut(chunks[0])
-        words: list[str] = []
-        for chunk in chunks:
-            words += cut(chunk)
-        return words
+        return list(chain.from_iterable(map(cut, text.split())))
 
     def numbering(self, ids: Mapping[str, int]) -> Numbering:
         """A function from lines to the ``ids`` of the words that ``segment`` gives; ids has one for every word.
@@ -87,7 +82,7 @@ class MaximumMatcher:
             return id_of_pattern[patterns]
 
         def number(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-            apart = np.zeros(len(lines), dtype=bool) if self._cut_latin else _with_latin(lines)
+            apart = np.zeros(len(lines), dtype=bool) if self._cut_latin else line_sums(lines, _IS_LATIN)[:, 0] > 0
             together = [line for line, is_apart in zip(lines, apart.tolist(), strict=True) if not is_apart]
             patterns, numbers, gaps = self._match(together)
             apart[np.flatnonzero(~apart)[gaps]] = True
@@ -158,22 +153,18 @@ class MaximumMatcher:
         return words
 
 
-def _with_latin(lines: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """(lines,) whether a line has a Latin letter or a digit."""
+def line_sums(lines: Sequence[str], tables: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """(lines, n) sums over the characters of lines without a line end in them; ``tables`` (n, 65537) have a number for each
+    character below U+10000, and for any other, last."""
     codes = np.frombuffer("\n".join((*lines, "")).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     ends = np.flatnonzero(codes == ord(_LINE_END))
-    latin = np.cumsum(_IS_LATIN[np.minimum(codes, len(_IS_LATIN) - 1)])[ends]
-    return np.diff(latin, prepend=0) > 0
+    codes = np.minimum(codes, tables.shape[1] - 1)
+    return np.stack([np.diff(np.cumsum(table[codes], dtype=np.int64)[ends], prepend=0) for table in tables], axis=1)
 
 
-def _latin_table() -> npt.NDArray[np.bool_]:
-    """(65537,) whether a character below U+10000 is a Latin letter or a digit; the last is any other."""
-    table = np.zeros((1 << 16) + 1, dtype=bool)
-    table[[found.start() for found in re.finditer(f"[{_LETTER}]", "".join(map(chr, range(1 << 16))))]] = True
-    return table
-
-
-_IS_LATIN: Final = _latin_table()
+_IS_LATIN: Final = np.zeros((1, (1 << 16) + 1), dtype=np.uint8)
+"""For ``line_sums``: whether a character is a Latin letter or a digit."""
+_IS_LATIN[0, [found.start() for found in re.finditer(f"[{_LETTER}]", "".join(map(chr, range(1 << 16))))]] = 1
 
 
 def cuts_latin(description: str) -> bool:

@@ -8,7 +8,8 @@ where that is the last one, the piece before it ends the line.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
@@ -24,6 +25,7 @@ _SAMPLE: Final = 1 << 16
 _FEWEST_LINES: Final = 20
 """Of fewer lines nothing is said about the file as a whole."""
 BOM: Final = b"\xef\xbb\xbf"
+_SPACES: Final = (b" ", b"\t")
 _MARKS: Final = tuple(mark.encode() for mark in "。！？；，、\u3000")
 _REPLACEMENT: Final = "\ufffd"
 
@@ -83,19 +85,22 @@ class FaultCounter:
             raise ConfigError(f"--errors {policy!r}: allowed are {', '.join(POLICIES)}")
         self.policy = policy
         self.choices = ", or pass --errors replace or --errors skip" if can_choose else ""  # for messages
-        self.counts: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()
 
-    def add(self, name: str, amount: int = 1) -> None:
-        self.counts[name] = self.counts.get(name, 0) + amount
+    def add(self, name: str) -> None:
+        self.counts[name] += 1
 
-    def add_all(self, counts: Mapping[str, int]) -> None:
-        for name, amount in counts.items():
-            self.add(name, amount)
+    def keeps(self, name: str) -> bool:
+        """Count a fault of a line that is no error, and whether the line is kept nevertheless, mended."""
+        self.add(name)
+        if self.policy == "skip":
+            self.add("skipped_lines")
+        return self.policy != "skip"
 
     @property
     def bad_lines(self) -> int:
         """Lines so far that are no text in UTF-8, as far as is known: one may have both faults."""
-        return max(self.counts.get("invalid_utf8", 0), self.counts.get("nul", 0))
+        return max(self.counts["invalid_utf8"], self.counts["nul"])
 
     def report(self) -> TextFaults:
         return TextFaults(policy=self.policy, **self.counts)
@@ -293,12 +298,9 @@ def without_mark(line: bytes, faults: FaultCounter) -> bytes:
 
 def _last_cut(chunk: bytes, faults: FaultCounter) -> int:
     """Where to cut a chunk without a line end: after its last white space, else punctuation mark, else whole character."""
-    cut = max(chunk.rfind(b" "), chunk.rfind(b"\t")) + 1
-    if cut:
-        return cut
-    cut = max(end + len(mark) if (end := chunk.rfind(mark)) >= 0 else 0 for mark in _MARKS)
-    if cut:
-        return cut
+    for marks in (_SPACES, _MARKS):
+        if cut := max(end + len(mark) if (end := chunk.rfind(mark)) >= 0 else 0 for mark in marks):
+            return cut
     faults.add("cut_words")
     cut = len(chunk)
     while cut > 1 and len(chunk) - cut < 3 and chunk[cut - 1] & 0xC0 == 0x80:
@@ -329,12 +331,9 @@ def cut_spans(path: Path, name: str, start: int, end: int, target: int, cap: int
 
 
 def _first_cut(ahead: bytes) -> int:
-    spaces = [found + 1 for found in (ahead.find(b" "), ahead.find(b"\t")) if found >= 0]
-    if spaces:
-        return min(spaces)
-    marks = [found + len(mark) for mark in _MARKS if (found := ahead.find(mark)) >= 0]
-    if marks:
-        return min(marks)
+    for marks in (_SPACES, _MARKS):
+        if cuts := [found + len(mark) for mark in marks if (found := ahead.find(mark)) >= 0]:
+            return min(cuts)
     return next((index for index, byte in enumerate(ahead) if byte & 0xC0 != 0x80), len(ahead))
 
 
@@ -345,9 +344,7 @@ def _decode(chunk: bytes, faults: FaultCounter) -> str | None:
     except UnicodeDecodeError:
         if faults.policy == "strict":
             raise
-        faults.add("invalid_utf8")
-        if faults.policy == "skip":
-            faults.add("skipped_lines")
+        if not faults.keeps("invalid_utf8"):
             return None
         text = chunk.decode(errors="replace")
     if "\0" not in text:
@@ -355,11 +352,7 @@ def _decode(chunk: bytes, faults: FaultCounter) -> str | None:
     if faults.policy == "strict":
         at = chunk.find(b"\0")
         raise UnicodeDecodeError("utf-8", chunk, at, at + 1, "NUL")
-    faults.add("nul")
-    if faults.policy == "skip":
-        faults.add("skipped_lines")
-        return None
-    return text.replace("\0", _REPLACEMENT)
+    return text.replace("\0", _REPLACEMENT) if faults.keeps("nul") else None
 
 
 def _no_utf8(

@@ -24,12 +24,10 @@ EAST_ASIAN: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020
 def traditional_hint(words: Iterable[str]) -> str:
     """Return the advice, as the end of a message, if most Chinese words are in traditional characters; else ""."""
     chinese = [word for word in words if HAN.search(word)]
-    found = [word for word in chinese if any(map(_is_traditional, word))]
+    # Big5 has traditional characters, GB2312 has the simplified ones.
+    found = [
+        word for word in chinese if any(one.encode("big5", "ignore") and not one.encode("gb2312", "ignore") for one in word)
+    ]
     if not chinese or 2 * len(found) <= len(chinese):
         return ""
     return f"; {found[0][:20]} is in traditional characters, and lexicons are in simplified: convert it by opencc -c t2s"
-
-
-def _is_traditional(character: str) -> bool:
-    """Return whether Big5 has a character and GB2312 does not."""
-    return bool(character.encode("big5", "ignore")) and not character.encode("gb2312", "ignore")

@@ -117,10 +117,7 @@ class JiebaSegmenter:
         return JiebaSegmenter, (self._hmm, self._words)
 
     def segment(self, text: str) -> list[str]:
-        words: list[str] = []
-        for chunk in text.split():
-            words += self._cut(chunk, HMM=self._hmm)
-        return words
+        return [word for chunk in text.split() for word in self._cut(chunk, HMM=self._hmm)]
 
 
 def open_segmenter(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sememekit.errors import DataError
 from sememekit.files import opening
+from sememekit.text.vocabulary import parse_number
 
 _MAX_WIDTH: Final = 10_000
 
@@ -62,7 +63,7 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
                 )
         # Some words of the large GloVe files have blanks inside, so the numbers are counted from the end.
         word, values = " ".join(fields[:-size]), fields[-size:]
-        if not word or any(_is_number(field) for field in fields[1:-size]):
+        if not word or any(parse_number(field) is not None for field in fields[1:-size]):
             raise DataError(
                 f"{path}:{number}: {len(fields) - 1} numbers behind the word, and vectors of {size} are expected here"
             )
@@ -86,14 +87,6 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return WordVectors(tuple(kept), matrix, digest, repeated)
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _lines(path: Path) -> Iterator[str]:

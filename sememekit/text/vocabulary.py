@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
@@ -24,6 +25,7 @@ _FORBIDDEN: Final = frozenset("\t\n\r\0")
 
 
 @final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Vocabulary:
     """Immutable: V words with ids 0..V-1 by falling count, then by spelling (code points).
 
@@ -40,13 +42,12 @@ class Vocabulary:
         fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts; graphs and checkpoints hold it.
     """
 
-    __slots__ = ("_ids", "counts", "end_id", "fingerprint", "tokens", "unknown_id")
-
     tokens: tuple[str, ...]
     counts: npt.NDArray[np.int64]
     unknown_id: int | None
     end_id: int | None
     fingerprint: str
+    _ids: dict[str, int]
 
     def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
         """Take words that are in order already, with counts that are not negative; see :meth:`from_counts`; ``where`` opens
@@ -54,7 +55,7 @@ class Vocabulary:
 
         Raises DataError for no words, a word twice, a word that holds a tab or a line end, a wrong order.
         """
-        words, assign = tuple(tokens), object.__setattr__
+        words = tuple(tokens)
         try:
             numbers = np.array(counts, dtype=np.int64)
         except OverflowError:
@@ -62,12 +63,10 @@ class Vocabulary:
         _check(words, numbers, where)
         numbers.setflags(write=False)
         ids = {token: index for index, token in enumerate(words)}
-        assign(self, "tokens", words)
-        assign(self, "counts", numbers)
-        assign(self, "_ids", ids)
-        assign(self, "unknown_id", ids.get(UNKNOWN))
-        assign(self, "end_id", ids.get(END, ids.get(STOP)))
-        assign(self, "fingerprint", hashlib.sha256(self._as_bytes()).hexdigest()[:16])
+        own = vars(self)
+        own |= {"tokens": words, "counts": numbers, "_ids": ids}
+        own |= {"unknown_id": ids.get(UNKNOWN), "end_id": ids.get(END, ids.get(STOP))}
+        own["fingerprint"] = hashlib.sha256(self._as_bytes()).hexdigest()[:16]
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], specials: Sequence[str] = ()) -> Vocabulary:
@@ -77,12 +76,6 @@ class Vocabulary:
         ordered = sorted(merged.items(), key=lambda item: (-item[1], item[0]))
         return cls([token for token, _ in ordered], [count for _, count in ordered])
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Vocabulary is immutable; {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a Vocabulary is immutable; {name!r} cannot be deleted")
-
     def __reduce__(self) -> tuple[type[Vocabulary], tuple[tuple[str, ...], list[int]]]:
         return Vocabulary, (self.tokens, self.counts.tolist())
 
@@ -90,7 +83,7 @@ class Vocabulary:
         return len(self.tokens)
 
     def __contains__(self, token: object) -> bool:
-        return token in self._ids  # type: ignore[attr-defined]
+        return token in self._ids
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.fingerprint == other.fingerprint
@@ -103,7 +96,7 @@ class Vocabulary:
 
     def id(self, token: str) -> int:
         """The id of a word; that of ``<unk>`` for an unknown word. Raises DataError for an unknown word without ``<unk>``."""
-        found: int | None = self._ids.get(token, self.unknown_id)  # type: ignore[attr-defined]
+        found: int | None = self._ids.get(token, self.unknown_id)
         if found is None:
             raise DataError(f"the word {token!r} is not among the {len(self)} of the vocabulary, which has no {UNKNOWN!r}")
         return found
@@ -116,7 +109,7 @@ class Vocabulary:
 
     def encode(self, tokens: Iterable[str]) -> npt.NDArray[np.int64]:
         """Words to ids, (N,) int64. Raises DataError as :meth:`id`."""
-        known, unknown = self._ids, self.unknown_id  # type: ignore[attr-defined]
+        known, unknown = self._ids, self.unknown_id
         if unknown is None:
             return np.array([self.id(token) for token in tokens], dtype=np.int64)
         return np.array([known.get(token, unknown) for token in tokens], dtype=np.int64)
@@ -151,6 +144,14 @@ class Vocabulary:
     def _as_bytes(self) -> bytes:
         text = "".join(f"{token}\t{count}\n" for token, count in zip(self.tokens, self.counts.tolist(), strict=True))
         return ("\ufeff" + text if text.startswith("\ufeff") else text).encode()  # a reader takes one byte-order mark off
+
+
+def parse_number(text: str) -> float | None:
+    """A number in a file, or None for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def parse_count(text: str) -> int | None:

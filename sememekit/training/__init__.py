@@ -5,18 +5,3 @@ from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepRe
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.snapshots import Snapshot
 from sememekit.training.trainer import Trainer, autocast
-
-__all__ = [
-    "ChangeReport",
-    "EpochReport",
-    "OptimizerSettings",
-    "Report",
-    "RunFolder",
-    "RunSettings",
-    "ScheduleSettings",
-    "Snapshot",
-    "StepReport",
-    "StopReport",
-    "Trainer",
-    "autocast",
-]

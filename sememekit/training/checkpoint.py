@@ -22,7 +22,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, final
@@ -31,32 +32,11 @@ from torch import nn
 
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import refuse_odd_files, replace_file, sole_writer, to_json, typed, write_bytes
+from sememekit.files import refuse_odd_files, replace_file, sole_writer, sync_to_disk, to_json, typed, write_bytes
 from sememekit.ranks import ALONE, Ranks
 from sememekit.training import metrics as metrics_file
-from sememekit.training.manifest import (
-    KEPT,
-    MANIFEST,
-    check_manifest,
-    hashes,
-    replace_listed,
-    write_manifest,
-)
-from sememekit.training.snapshots import (
-    Snapshot,
-    check_snapshot,
-    free_name,
-    read_json,
-    read_pointer,
-    read_snapshot,
-    remove_snapshots,
-    run_of,
-    snapshots_in,
-    step_of,
-    whole_snapshots,
-    write_pointer,
-    write_snapshot,
-)
+from sememekit.training import snapshots
+from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 from sememekit.training.tensor_file import RowsOf
 
 FORMAT = 1
@@ -76,6 +56,7 @@ class RunFolder:
 
     def __init__(self, path: Path, plan: dict[str, Any], versions: dict[str, Any]) -> None:
         self.path, self.plan, self.versions = path, plan, versions
+        self._checkpoints, self._pointer = path / "checkpoints", path / "checkpoints" / "pointer.json"
 
     @classmethod
     def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> RunFolder:
@@ -140,7 +121,7 @@ class RunFolder:
                 page = f"its page is {path / 'report.html'}"
                 raise CheckpointError(f"{path} is no run but an attack; {page}; two are compared by attack --compare DIR DIR")
             raise CheckpointError(f"{path} {what}; give a folder that 'sememekit train --out' wrote")
-        versions = read_json(path / "versions.json")
+        versions = snapshots.read_json(path / "versions.json")
         written = versions.get("format")
         if written is None and (path / PUSHED).is_file():
             raise CheckpointError(
@@ -152,7 +133,7 @@ class RunFolder:
                 f"wrote it ({versions.get('sememekit', 'unknown')!s:.60})"
             )
         check_manifest(path)
-        return cls(path, read_json(path / "plan.json"), versions)
+        return cls(path, snapshots.read_json(path / "plan.json"), versions)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -186,16 +167,8 @@ class RunFolder:
     def replace_plan(self, plan: Mapping[str, Any]) -> None:
         """Record the settings that a resumed run may change."""
         if dict(plan) != self.plan:
-            self.replace_fixed_file("plan.json", to_json(plan))
+            replace_listed(self.path, "plan.json", to_json(plan))
             self.plan = dict(plan)
-
-    def replace_fixed_file(self, name: str, content: bytes) -> None:
-        """Replace one of the fixed files together with its line of the manifest."""
-        replace_listed(self.path, name, content)
-
-    @property
-    def _checkpoints(self) -> Path:
-        return self.path / "checkpoints"
 
     def pointer(self) -> dict[str, str]:
         """The names of the snapshots "last" and "best", as far as there are any. Raises CheckpointError: the file is torn, or
@@ -203,23 +176,24 @@ class RunFolder:
         return self._read_pointer()[0]
 
     def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
-        path = self._checkpoints / "pointer.json"
+        path = self._pointer
         if not path.exists():
-            if self._checkpoints.is_dir() and snapshots_in(self._checkpoints):
+            if self._checkpoints.is_dir() and snapshots.snapshots_in(self._checkpoints):
                 raise CheckpointError(f"{path} is missing; {self._offer()}")
             raise CheckpointError(
                 f"{path} is missing, and no snapshot is beside it: the checkpoints of the run are lost; copy {self.path} "
                 "again from where it came from, or begin anew with another --out"
             )
-        return read_pointer(path, self._offer)
+        return snapshots.read_pointer(path, self._offer)
 
     def _offer(self) -> str:
         """How to go on without a pointer; nothing is chosen or removed automatically."""
-        damaged, whole = "the run folder is damaged, and nothing in it was changed", whole_snapshots(self._checkpoints)
+        damaged = "the run folder is damaged, and nothing in it was changed"
+        whole = snapshots.whole_snapshots(self._checkpoints)
         if not whole:
             return f"{damaged}; no snapshot in it is whole: copy the folder again from where it came from"
         names = json.dumps({"best": whole[-2] if len(whole) > 1 else whole[-1], "last": whole[-1]})
-        path = self._checkpoints / "pointer.json"
+        path = self._pointer
         return f"{damaged}; its newest whole snapshot is {whole[-1]}: to use it, type: {typed('echo', names)} > {typed(path)}"
 
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool, ranks: Ranks = ALONE) -> str:
@@ -234,6 +208,34 @@ class RunFolder:
         self._point(pointer, {**pointer, "last": name, **({"best": name} if best else {})})
         return name
 
+    def write_beside(
+        self,
+        out: Path,
+        plan: Mapping[str, Any],
+        versions: Mapping[str, Any],
+        files: Mapping[str, bytes],
+        snapshot: str,
+        model: nn.Module,
+        trainer: Mapping[str, Any],
+        records: Iterable[Mapping[str, Any]] = (),
+    ) -> str:
+        """Write another run with the metrics of this one up to ``snapshot``, then ``records``, and one snapshot; its name.
+
+        It is built in a hidden folder beside ``out`` and appears by one rename, so that no part of it is ever there; what a
+        killed process left goes first.
+        """
+        hidden, step = out.with_name(f".{out.name}.partial"), snapshots.step_of(snapshot)
+        if hidden.exists():
+            shutil.rmtree(hidden)
+        copy = RunFolder.create(hidden, plan, versions, files)
+        for line in [*(line for line in self.metrics() if line["step"] <= step), *records]:
+            copy.append_metrics(line)
+        name = copy.save(step, model, trainer, best=True)
+        sync_to_disk(hidden)
+        hidden.replace(out)
+        sync_to_disk(out.parent)
+        return name
+
     def revise(self, name: str, model: nn.Module, trainer: Mapping[str, Any] | None = None) -> str:
         """Replace the model in the snapshot ``name`` ("last" or "best"); returns the name of the new snapshot.
 
@@ -243,7 +245,7 @@ class RunFolder:
         pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
         state = self.load(which, with_trainer=True).trainer if trainer is None else trainer
-        new = self._write(step_of(name), model, state, pointer)
+        new = self._write(snapshots.step_of(name), model, state, pointer)
         self._point(pointer, {key: new if value == name else value for key, value in pointer.items()})
         return new
 
@@ -252,34 +254,34 @@ class RunFolder:
         pointer, others = self._read_pointer()
         self._tidy()
         if others:
-            write_pointer(self._checkpoints / "pointer.json", pointer)
+            snapshots.write_pointer(self._pointer, pointer)
 
     def _tidy(self) -> dict[str, str]:
         pointer, others = self._read_pointer()
-        remove_snapshots(self._checkpoints, set(others) - set(pointer.values()))
+        snapshots.remove_snapshots(self._checkpoints, set(others) - set(pointer.values()))
         return pointer
 
     def _point(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         """Move the pointer, and remove what only the old one named."""
         stale = set(old.values()) - set(new.values())
-        write_pointer(self._checkpoints / "pointer.json", new, stale=stale)
+        snapshots.write_pointer(self._pointer, new, stale=stale)
         if stale:
-            remove_snapshots(self._checkpoints, stale)
-            write_pointer(self._checkpoints / "pointer.json", new)
+            snapshots.remove_snapshots(self._checkpoints, stale)
+            snapshots.write_pointer(self._pointer, new)
 
     def _write(
         self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str], ranks: Ranks = ALONE
     ) -> str:
         """Write a snapshot that the pointer names as the next one."""
-        name = free_name(self._checkpoints, step)
-        write_pointer(self._checkpoints / "pointer.json", pointer, next=[name])
+        name = snapshots.free_name(self._checkpoints, step)
+        snapshots.write_pointer(self._pointer, pointer, next=[name])
         metrics = metrics_file.digest(self.path / "metrics.jsonl")
-        write_snapshot(
+        snapshots.write_snapshot(
             self._checkpoints / name, model, trainer, ranks, {"id": self.versions.get("run", ""), "metrics": metrics}
         )
         return name
 
-    def load(self, which: Literal["last", "best"], *, with_trainer: bool, rows: RowsOf | None = None) -> Snapshot:
+    def load(self, which: Literal["last", "best"], *, with_trainer: bool, rows: RowsOf | None = None) -> snapshots.Snapshot:
         """Read a snapshot, of tables in shards some ``rows``, and check every file against the manifest. Raises CheckpointError
         when there is none, or when it is torn."""
         while True:
@@ -290,8 +292,8 @@ class RunFolder:
                     + typed("sememekit", "train", "--out", self.path, "--resume")
                 )
             try:
-                found = read_snapshot(self._checkpoints / name, with_trainer=with_trainer, rows=rows)
-                if run_of(self._checkpoints / name).get("id", "") != self.versions.get("run", ""):
+                found = snapshots.read_snapshot(self._checkpoints / name, with_trainer=with_trainer, rows=rows)
+                if snapshots.run_of(self._checkpoints / name).get("id", "") != self.versions.get("run", ""):
                     raise CheckpointError(
                         f"{self._checkpoints / name} is a snapshot of another run than {self.path}; copy the folder again from "
                         "where it came from"
@@ -310,7 +312,7 @@ class RunFolder:
         if best is None or best == pointer["last"]:
             return
         try:
-            check_snapshot(self._checkpoints / best, with_trainer=False)
+            snapshots.check_snapshot(self._checkpoints / best, with_trainer=False)
         except CheckpointError as error:
             raise CheckpointError(f"{error}; {self._offer()}") from None
 
@@ -326,7 +328,7 @@ class RunFolder:
         """Compare metrics.jsonl with what the last snapshot recorded of it. Raises CheckpointError: a line of it was changed or
         lost, or it is the file of another run; figures of validation come out of it."""
         name = self.pointer().get("last")
-        stated = run_of(self._checkpoints / name).get("metrics") if name is not None else None
+        stated = snapshots.run_of(self._checkpoints / name).get("metrics") if name is not None else None
         if stated and not metrics_file.begins_with(self.path / "metrics.jsonl", stated):
             raise CheckpointError(
                 f"{self.path / 'metrics.jsonl'} is not the file that the checkpoint {name} was written beside; it was changed, "

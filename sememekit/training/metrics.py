@@ -22,9 +22,7 @@ class StepReport:
 
     Attributes:
         epoch, batch, num_batches: from 1; finished batches of this epoch, and all.
-        step: optimiser steps of the whole run.
         nats: mean training loss in nats a token since the last report.
-        rate: learning rate.
         tokens_per_second: predicted tokens a second since the last report.
         estimated: whether the loss is an estimate from sampled words, which is too low on average.
     """
@@ -49,7 +47,6 @@ class EpochReport:
         valid: metrics on the validation split.
         estimated: whether that is an estimate from sampled words, which is too low on average.
         metric: the one of them that the schedule watches.
-        rate: learning rate of the epoch.
         best: whether these are the best weights so far.
         rate_cut: whether the rate was cut after this epoch.
         finished: why the run ends here, or an empty string.

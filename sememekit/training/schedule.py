@@ -1,7 +1,7 @@
 """The decisions after an epoch: the best weights, the learning rate, averaging, and whether the run ends."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sememekit.tasks.base import PrimaryMetric, non_monotone_trigger
 from sememekit.training.divergence import rate_is_nothing
@@ -9,8 +9,7 @@ from sememekit.training.settings import OptimizerSettings, RunSettings, Schedule
 from sememekit.training.state import Ending, TrainingState
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The decisions after an epoch; ``stuck`` says why the run has to end with an error, or is empty."""
 
     best: bool
@@ -19,8 +18,7 @@ class Verdict:
     stuck: str
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(NamedTuple):
     """The rules by which ``TrainingState`` changes after an epoch; ``baseline`` is the ``metric`` of the unigram baseline."""
 
     schedule: ScheduleSettings
@@ -112,10 +110,9 @@ class Schedule:
         else:
             rate = f"change the rate (--set optimizer.learning_rate={began / 4:g}, or {began * 4:g})"
         return (
-            f"training is stuck: after {progress.epoch} epochs validation {self.metric.name} is {value:.4g}, and a "
-            f"model that knows word frequencies only has {self.baseline:.4g}; {rate}, check that the data are not shuffled "
-            "word by "
-            f"word, or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
+            f"training is stuck: after {progress.epoch} epochs validation {self.metric.name} is {value:.4g}, and a model that "
+            f"knows word frequencies only has {self.baseline:.4g}; {rate}, check that the data are not shuffled word by word, "
+            f"or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
         )
 
 

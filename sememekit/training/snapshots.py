@@ -10,9 +10,8 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import safetensors
 from torch import Tensor, nn
@@ -30,8 +29,7 @@ _AGAIN: Final = "copy it again from where it came from, or evaluate the other sn
 _DAMAGED: Final = "; the run folder is damaged; copy it again from where it came from"
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The state of a run at one step.
 
     Attributes:

@@ -9,20 +9,14 @@ from sememekit.training.settings import ScheduleSettings
 
 
 class Ending(StrEnum):
-    """Why a run is over."""
+    """Why a run is over; ``ending_text`` says it in words."""
 
     EPOCHS = "epochs"
-    """All epochs of the schedule are done."""
     PATIENCE = "patience"
-    """``schedule.stop_after`` epochs without a better validation."""
     RATE = "rate"
-    """The learning rate fell below ``schedule.minimum_rate``."""
     NO_RATE = "no_rate"
-    """The schedule cut the learning rate until nothing is learned any more."""
     NON_MONOTONE = "non_monotone"
-    """Validation is worse than the best of all but the last ``schedule.stop_non_monotone`` epochs."""
     OVER_FITS = "over_fits"
-    """The model over-fits, and validation was better before."""
 
 
 @dataclass
@@ -31,8 +25,6 @@ class TrainingState:
 
     Attributes:
         epoch, batch: the current epoch, from 1 (the last one once the run is over), and finished batches of it.
-        step: optimiser steps of the run.
-        rate: learning rate.
         best, best_epoch: best primary metric on validation so far, and its epoch.
         since_best: epochs since the last improvement, those of ``schedule.grace`` not counted.
         stalled: epochs from the start in which validation stayed near unigram frequencies.
@@ -73,24 +65,19 @@ class TrainingState:
 
 def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:
     """Why the run is over, for a person; an empty string while it is not."""
-    window, rate = schedule.stop_non_monotone, schedule.minimum_rate
-    match progress.finished:
-        case None:
-            return ""
-        case Ending.EPOCHS:
-            return "1 epoch done" if progress.epoch == 1 else f"{progress.epoch} epochs done"
-        case Ending.PATIENCE:
-            return f"no better validation for {progress.since_best} epochs"
-        case Ending.RATE:
-            return f"the rate fell below {rate:g}"
-        case Ending.NO_RATE:
-            return (
-                f"the rate was cut to nothing ({progress.rate:.1g}); the best weights are those of epoch {progress.best_epoch}"
-            )
-        case Ending.NON_MONOTONE:
-            return f"validation is worse than the best of all but the last {window} epochs before"
-        case Ending.OVER_FITS:
-            return (
-                f"the model over-fits: since epoch {progress.best_epoch} validation got worse while the training loss fell; "
-                "for a better model take more text, more dropout or a smaller size"
-            )
+    if progress.finished is None:
+        return ""
+    best = progress.best_epoch
+    return {
+        Ending.EPOCHS: "1 epoch done" if progress.epoch == 1 else f"{progress.epoch} epochs done",
+        Ending.PATIENCE: f"no better validation for {progress.since_best} epochs",
+        Ending.RATE: f"the rate fell below {schedule.minimum_rate:g}",
+        Ending.NO_RATE: f"the rate was cut to nothing ({progress.rate:.1g}); the best weights are those of epoch {best}",
+        Ending.NON_MONOTONE: (
+            f"validation is worse than the best of all but the last {schedule.stop_non_monotone} epochs before"
+        ),
+        Ending.OVER_FITS: (
+            f"the model over-fits: since epoch {best} validation got worse while the training loss fell; for a better model "
+            "take more text, more dropout or a smaller size"
+        ),
+    }[progress.finished]

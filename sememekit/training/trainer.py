@@ -17,25 +17,15 @@ from sememekit.errors import TrainingError
 from sememekit.layers import note_rows, rows_of_ranks, training_counters
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
+from sememekit.training import together
 from sememekit.training.checkpoint import RunFolder
 from sememekit.training.divergence import NOT_AGAIN, first_bad_module, first_bad_weight, how_to_go_on, worse_than_guessing
 from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.optimizers import Average, clip_gradients, make_optimizer, sparse_lookups
-from sememekit.training.schedule import Schedule, reopen
+from sememekit.training.schedule import Schedule
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.snapshots import Snapshot, send_rows
 from sememekit.training.state import TrainingState, ending_text
-from sememekit.training.together import (
-    any_shards,
-    begin_together,
-    check_same_weights,
-    go_on_together,
-    part_of_batch,
-    random_state,
-    reduce_gradients,
-    restore_ranks,
-    state_of_ranks,
-)
 
 _OF_PARAMETER: Final = re.compile(r"trainer\.(?:optimizer\.state|average\.training)\.(\d+)(?:\..+)?")
 """Names of what a snapshot has beside a parameter, with its number."""
@@ -84,14 +74,14 @@ class Trainer:
         self.task, self.data, self.folder, self.ranks = task, data, folder, ranks
         self.optimizer_settings, self.schedule, self.run_settings = optimizer, schedule, run
         self.parameters = [parameter for parameter in task.parameters() if parameter.requires_grad]
-        self._in_shards = any_shards(self.parameters)
+        self._in_shards = together.any_shards(self.parameters)
         self.optimizer = make_optimizer(optimizer, self.parameters)
         self.progress = TrainingState(rate=optimizer.learning_rate, averaging=optimizer.averaging == "from_start")
         self.average = Average(self.parameters)
         self.device = self.parameters[0].device
         self.carry: Carry = ()
         self.num_batches = 0
-        self.draws = begin_together(task, ranks, first_seed(run), self.device)
+        self.draws = together.begin_together(task, ranks, first_seed(run), self.device)
         self._output_layers = [part for part in task.modules() if isinstance(part, Decoder)]
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
@@ -104,7 +94,7 @@ class Trainer:
         Raises TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
         distribution; validation does not get better than the unigram baseline; or the rate was cut to nothing before."""
         progress = self.progress
-        check_same_weights(self.task, self.ranks, "before the first step")
+        together.check_same_weights(self.task, self.ranks, "before the first step")
         baseline = self.task.unigram_baseline(self.data, "valid")[self.task.metric.name]
         schedule = Schedule(self.schedule, self.optimizer_settings, self.run_settings, self.task.metric, baseline)
         while not progress.finished:
@@ -142,7 +132,7 @@ class Trainer:
 
     def _step(self, batch: Any, window: _Window) -> None:
         self.optimizer.zero_grad(set_to_none=True)
-        self._replay = (batch, self.carry, random_state(self.device) if self.device.type == "cpu" else None)
+        self._replay = (batch, self.carry, together.random_state(self.device) if self.device.type == "cpu" else None)
         parts = self.task.losses(batch, self.carry) if batch is not None else iter(())
         done: list[BatchLoss] = []
         while True:
@@ -153,16 +143,16 @@ class Trainer:
             objective = loss.nats / (loss.divisor or loss.count)
             if loss.penalty is not None:
                 objective = objective + loss.penalty
-            share = part_of_batch(loss, self.ranks) if self._in_shards else loss.share
+            share = together.part_of_batch(loss, self.ranks) if self._in_shards else loss.share
             (objective * share if share != 1.0 else objective).backward()
             done.append(replace(loss, nats=loss.nats.detach(), penalty=None))
         if self.draws is not None and any(layer.estimates_in_training for layer in self._output_layers):
-            go_on_together(self.ranks, self.draws, len(done))
+            together.go_on_together(self.ranks, self.draws, len(done))
         if not done:  # this rank has no example of the batch
             done = [BatchLoss(torch.zeros((), device=self.device), 0, None, self.carry)]
         nats, last = torch.stack([loss.nats for loss in done]).sum(), done[-1]
         weight = sum(loss.divisor or loss.count for loss in done)
-        count = reduce_gradients(self.parameters, self.ranks, weight, sum(loss.count for loss in done))
+        count = together.reduce_gradients(self.parameters, self.ranks, weight, sum(loss.count for loss in done))
         norm = clip_gradients(self.parameters, self.optimizer_settings.clip, self.ranks)
         lost = float(nats) if self.device.type == "cpu" and self.ranks.size == 1 else 0.0  # of ranks: with the window
         if self.device.type == "cpu" and not math.isfinite(float(norm) + lost):
@@ -319,7 +309,7 @@ class Trainer:
         """Write a snapshot with the averaged weights, if any. Raises TrainingError: a weight is not finite; nothing was
         written."""
         self._check_weights()
-        check_same_weights(self.task, self.ranks, f"after step {self.progress.step}")
+        together.check_same_weights(self.task, self.ranks, f"after step {self.progress.step}")
         with self.average.averaged_weights():
             self._check_weights()
             state, name = self.state(), ""
@@ -346,7 +336,7 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "carry": tuple(self.ranks.joined_along(part, 0) for part in self.carry),
             "average": average,
-            "random": state_of_ranks(self.ranks, self.draws, self.device),
+            "random": together.state_of_ranks(self.ranks, self.draws, self.device),
         }
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -359,7 +349,7 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.carry = tuple(part[self.ranks.columns(len(part))].to(self.device) for part in state["carry"])
         seed, step = self.run_settings.seed, self.progress.step
-        restore_ranks(state["random"], self.ranks, self.draws, self.device, seed, step)
+        together.restore_ranks(state["random"], self.ranks, self.draws, self.device, seed, step)
 
     def rows(self, name: str, shape: Sequence[int]) -> slice | None:
         """Which rows of a tensor in a snapshot are this rank's: a slice for tables in shards, otherwise None."""
@@ -370,10 +360,6 @@ class Trainer:
         if bounds is None or list(shape[:1]) != [bounds[-1]]:
             return None
         return slice(bounds[self.ranks.rank], bounds[self.ranks.rank + 1])
-
-    def reopen(self) -> None:
-        """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one."""
-        reopen(self.progress, self.schedule, self.run_settings)
 
 
 def first_seed(run: RunSettings) -> int:

@@ -32,7 +32,7 @@ def mos(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def both(place: Place, softmax: Path, mos: Path) -> Analysis:
-    return analyze(softmax, mos, device="cpu", cases=3, top=2)
+    return analyze(softmax, mos, cases=3, top=2)
 
 
 def distributions(run: Path, place: Place) -> tuple[np.ndarray, np.ndarray]:
@@ -75,7 +75,7 @@ def test_the_softmax_is_bound_by_its_contexts_and_the_mixture_is_not(place: Plac
     for decoder in ("softmax", "mos"):
         table = place.table(decoder, schedule__epochs=1, task__embedding_size=3, encoder__output_size=3)
         train(table, tmp_path / decoder)
-        ranks[decoder] = analyze(tmp_path / decoder, device="cpu").runs[0].rank
+        ranks[decoder] = analyze(tmp_path / decoder).runs[0].rank
     assert ranks == {"softmax": 5, "mos": len(place.data.vocabulary)}, "three dimensions, the bias and the normaliser"
 
 
@@ -108,7 +108,7 @@ def test_cases_are_those_that_differ_most(place: Place, softmax: Path, mos: Path
 
 def test_a_context_begins_with_the_sentence_before(ending: Path, sentences: Place, tmp_path: Path) -> None:
     train(sentences.table("mos", schedule__epochs=1), tmp_path / "mos")
-    found = analyze(ending, tmp_path / "mos", device="cpu").comparison
+    found = analyze(ending, tmp_path / "mos").comparison
     assert found is not None
     tokens = sentences.data.tokens("test")
     for case in (*found.better[0], *found.better[1]):
@@ -122,16 +122,16 @@ def test_a_context_begins_with_the_sentence_before(ending: Path, sentences: Plac
 
 def test_a_sample_is_taken_and_said_where_all_do_not_fit(place: Place, softmax: Path) -> None:
     words = len(place.data.vocabulary)
-    few = analyze(softmax, device="cpu", memory=24.0 * words * 50 / 2**30)
+    few = analyze(softmax, memory=24.0 * words * 50 / 2**30)
     assert (few.contexts, few.sampled) == (50, True)
     assert few.why_sampled is not None
     assert "50 of" in few.why_sampled
     assert "--memory" in few.why_sampled
-    asked = analyze(softmax, device="cpu", contexts=30, seed=1)
+    asked = analyze(softmax, contexts=30, seed=1)
     assert asked.why_sampled is not None
     assert asked.why_sampled.endswith("contexts were asked for")
-    assert asked == analyze(softmax, device="cpu", contexts=30, seed=1)
-    other = analyze(softmax, device="cpu", contexts=30, seed=2).runs[0]
+    assert asked == analyze(softmax, contexts=30, seed=1)
+    other = analyze(softmax, contexts=30, seed=2).runs[0]
     assert other.largest != asked.runs[0].largest
     assert other.perplexity == asked.runs[0].perplexity, "of the whole split"
 
@@ -151,13 +151,13 @@ def test_the_page_needs_nothing_else(both: Analysis, tmp_path: Path) -> None:
 
 def test_what_cannot_be_analysed_is_said(softmax: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"not even two contexts of \d+ words fit.*--memory"):
-        analyze(softmax, device="cpu", memory=1e-9)
+        analyze(softmax, memory=1e-9)
     with pytest.raises(DataError, match=r"here is 1; two or more are needed"):
-        analyze(softmax, device="cpu", contexts=1)
+        analyze(softmax, contexts=1)
     other = Place(tmp_path / "other", max_vocabulary=5)
     train(other.table(schedule__epochs=1), tmp_path / "run")
     with pytest.raises(DataError, match="only where both were trained on the same prepared data"):
-        analyze(softmax, tmp_path / "run", device="cpu")
+        analyze(softmax, tmp_path / "run")
 
 
 def test_all_contexts_by_blocks_are_all_contexts(place: Place, both: Analysis, softmax: Path, mos: Path) -> None:
@@ -167,7 +167,7 @@ def test_all_contexts_by_blocks_are_all_contexts(place: Place, both: Analysis, s
     for module in ("sememekit.analysis.analyze", "sememekit.measure.rank"):
         monkey.setattr(f"{module}.BLOCK_ROWS", 16)
     try:
-        found = analyze(softmax, mos, device="cpu", cases=3, top=2, memory=8 * words * (2 * words + 3 * 16) / 2**30)
+        found = analyze(softmax, mos, cases=3, top=2, memory=8 * words * (2 * words + 3 * 16) / 2**30)
     finally:
         monkey.undo()
     assert (found.decomposition, both.decomposition) == ("blocks", "whole")
@@ -185,7 +185,7 @@ def test_models_of_headlines_are_analysed(tmp_path: Path, softmax: Path) -> None
     for name, decoder, batch in (("one", "softmax", 7), ("two", "mos", 4)):
         table = pairs.table(decoder, schedule__epochs=2, task__evaluation_batch_size=batch)
         train(table, tmp_path / name)
-    found = analyze(tmp_path / "one", tmp_path / "two", device="cpu", cases=2, top=20)
+    found = analyze(tmp_path / "one", tmp_path / "two", cases=2, top=20)
     examples = pairs.pairs.examples("test")
     targets = [examples.text(number, 1).tolist() for number in range(len(examples))]
     assert found.predictions == found.contexts == sum(len(target) + 1 for target in targets)
@@ -206,4 +206,4 @@ def test_models_of_headlines_are_analysed(tmp_path: Path, softmax: Path) -> None
         arrow = case.context.index("->")
         assert case.context[arrow + 1 :] == tuple(pairs.pairs.vocabulary.decode(words[:place]))
     with pytest.raises(DataError, match="only where both were trained on the same prepared data"):
-        analyze(tmp_path / "one", softmax, device="cpu")
+        analyze(tmp_path / "one", softmax)

@@ -59,7 +59,7 @@ def accuracy_of_run(run: str | Path) -> LabelMetrics:
 
 def right(run: Path, examples: ExamplePlace) -> np.ndarray:
     """(n,) ones where the label of a test example is the right one, asked for one example after the other."""
-    classifier = load_classifier(run, device="cpu")
+    classifier = load_classifier(run)
     split = examples.pairs.examples("test")
     chosen = [classifier.task.probabilities([split.texts(number)]).argmax() for number in range(len(split))]
     return (np.array(chosen) == split.labels).astype(np.float64)

@@ -125,7 +125,7 @@ def test_every_figure_agrees_with_a_loop_over_positions(place: Place) -> None:
     run = Run.open(place.folder / "sdlm", device="cpu")
     task, graph = predictor(run.task, "test"), run.graph
     assert graph is not None
-    report = evaluate_explanations(place.folder / "sdlm", tops=(3, 1), device="cpu")
+    report = evaluate_explanations(place.folder / "sdlm", tops=(3, 1))
     text, own, counts = PredictedText(task, run.data(), "test"), held_by(graph), run.vocabulary.counts
     masses, empty = SememeMasses(graph, task.device), torch.zeros(1, 6)
     mean, rest = mean_by_counts(task.decoder, masses, counts, empty), task.decoder.sense_probabilities(empty)
@@ -276,12 +276,12 @@ def test_sentences_end_where_the_text_says(place: Place, tmp_path: Path) -> None
     assert 14 < chosen.sum() <= 18
     assert all(chosen[units == unit].all() or not chosen[units == unit].any() for unit in range(int(units.max()) + 1))
     assert (drawn_sentences(units, 18, seed=3) != chosen).any()
-    report = evaluate_explanations(place.folder / "sdlm", contexts=18, seed=2, device="cpu")
+    report = evaluate_explanations(place.folder / "sdlm", contexts=18, seed=2)
     assert report.positions < 18
     assert report.sampled == f"{len(np.unique(units[chosen]))} of {int(units.max()) + 1}, seed 2"
     ends = Place(tmp_path, end_of_sentence=True)
     train(ends.table("sdlm", schedule__epochs=1), tmp_path / "run")
-    assert evaluate_explanations(tmp_path / "run", tops=(1,), device="cpu").unit == "sentences, each with its <eos>"
+    assert evaluate_explanations(tmp_path / "run", tops=(1,)).unit == "sentences, each with its <eos>"
 
 
 def test_texts_for_texts_have_scores_too(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_texts_for_texts_have_scores_too(tmp_path: Path) -> None:
     units, _ = units_of(task, PredictedText(task, pairs.pairs, "test"), "test")
     examples = pairs.pairs.examples("test")
     assert np.bincount(units).tolist() == [len(examples.text(number, 1)) + 1 for number in range(15)]
-    report = evaluate_explanations(tmp_path / "run", tops=(2,), mean="valid", device="cpu")
+    report = evaluate_explanations(tmp_path / "run", tops=(2,), mean="valid")
     assert (report.unit, report.sentences, report.mean) == ("pairs", 15, "over the 45 predictions of valid")
 
 
@@ -331,7 +331,7 @@ def test_what_a_person_sees(place: Place, tmp_path: Path) -> None:
     assert "training frequency" in shown.stdout
     table = json.loads(runner.invoke(app, ["evaluate-explanations", run, "--top", "2", "--json"]).stdout)
     assert {score["top"] for score in table["rankings"]} == {2}
-    report = evaluate_explanations(place.folder / "sdlm", device="cpu")
+    report = evaluate_explanations(place.folder / "sdlm")
     assert page.read_text(encoding="utf-8") == scores_page(report)
     assert check_page(scores_page(report)).charts[0].startswith("Information on the gold sememes")
     refused = runner.invoke(app, ["evaluate-explanations", str(place.folder / "softmax")])

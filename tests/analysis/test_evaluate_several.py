@@ -85,6 +85,27 @@ def test_a_folder_of_seeds_has_a_row_for_each_and_their_mean(seeds: Path) -> Non
     assert cached["figures"]["perplexity"]["mean"] != figure["mean"]
 
 
+def test_a_table_for_a_paper_has_names_a_caption_and_all_groupings(softmax: Path, sdlm: Path, tmp_path: Path) -> None:
+    files = ["--csv", str(tmp_path / "words.csv"), "--latex", str(tmp_path / "words.tex")]
+    both = ["evaluate-ppl", str(softmax), str(sdlm), "--by", "senses", "--names", "LSTM & co,SDLM", "--caption", "50 % more"]
+    for _ in range(2):
+        done = runner.invoke(app, [*both, *files])
+        assert done.exit_code == 0, done.stderr
+    assert "LSTM & co: " in done.stdout
+    latex = (tmp_path / "words.tex").read_text(encoding="utf-8")
+    for part in (r"\caption{50 \% more}", r"LSTM \& co & SDLM & SDLM - LSTM \& co", r"\midrule", "several senses & "):
+        assert part in latex
+    rows = (tmp_path / "words.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0].startswith("words,tokens,share,LSTM & co,SDLM,SDLM - LSTM & co,in %,from,to")
+    found = compare_ppl(runs_of(softmax, sdlm), by=["senses"]).rows[0]
+    assert rows[1].split(",")[3:5] == [repr(value) for value in found.perplexities]
+    one = ["evaluate-ppl", str(sdlm), "--latex", str(tmp_path / "one.tex")]
+    assert runner.invoke(app, [*one, "--by", "senses", "--by", "frequency"]).exit_code == 0
+    assert (tmp_path / "one.tex").read_text(encoding="utf-8").count(r"\multicolumn{4}{l}{\emph{By ") == 2
+    assert "one perplexity is no table" in runner.invoke(app, [*one]).stderr
+    assert "give a name for each run" in runner.invoke(app, [*one, "--names", "a,b"]).stderr
+
+
 def test_one_seed_has_no_deviation_and_other_models_are_for_compare(seeds: Path, softmax: Path, tmp_path: Path) -> None:
     shutil.copytree(seeds / "seed-2", tmp_path / "seed-2")
     assert evaluate_seeds(tmp_path).figures["perplexity"].sd is None

@@ -20,8 +20,8 @@ from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.explanation import remarks, words_page, words_parts
-from sememekit.reports.pages import write_page
+from sememekit.reports.explanation import through_sememes, words_page, words_parts
+from sememekit.reports.pages import remarks, write_page
 from sememekit.reports.table import share_bar
 from sememekit.runs.run import Run
 from tests.pages import check_page
@@ -196,7 +196,7 @@ def test_unknown_words_are_said(place: Path) -> None:
     found = explain(place / "sdlm", "我 买 海豚 海豚")
     assert found.unknown == ("海豚",)
     assert [word.read_as for word in found.context] == ["我", "买", "<unk>", "<unk>"]
-    assert remarks(found)[0] == "The model does not know 海豚 and read <unk> instead."
+    assert remarks("words", found)[0] == "The model does not know 海豚 and read <unk> instead."
 
 
 def test_chinese_without_blanks_is_refused_where_blanks_cut_the_data(place: Path) -> None:
@@ -258,6 +258,20 @@ def test_senses_that_stay_at_the_prior_are_not_told_apart() -> None:
         return PredictedWord(word="打", probability=0.1, senses=tuple(senses))
 
     assert [word(*shares).is_told_apart for shares in ((0.59, 0.41), (0.61, 0.39), (1.0,))] == [False, True, True]
+
+
+def test_the_figure_has_the_probability_of_each_word_through_each_sememe(place: Path, tmp_path: Path) -> None:
+    found = explain(place / "sdlm", "我 吃", top=20)
+    [drawn] = through_sememes(found)
+    assert drawn.columns == tuple(item.name for item in found.expected)
+    for word, row in zip(found.words, drawn.values, strict=True):
+        senses = [(sense.share, [item.name for item in sense.sememes]) for sense in word.senses]
+        by_hand = [word.probability * sum(share for share, names in senses if name in names) for name in drawn.columns]
+        assert row == pytest.approx(by_hand)
+    shown = CliRunner().invoke(app, ["explain", str(place / "sdlm"), "我 吃", "--figure", str(tmp_path / "one.svg")])
+    assert shown.exit_code == 0, shown.stderr
+    assert drawn.columns[0] in (tmp_path / "one.svg").read_text(encoding="utf-8")
+    assert through_sememes(explain(place / "softmax", "我 吃")) == []
 
 
 def test_bars_have_a_stroke_at_the_even_share(place: Path) -> None:

@@ -12,12 +12,13 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
-from sememekit.analysis.explanations.label import LabelExplanation, explain_label, remarks
+from sememekit.analysis.explanations.label import LabelExplanation, explain_label
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.train import train
 from sememekit.reports.analysis import label_page as analysis_page
 from sememekit.reports.explanation import label_page
+from sememekit.reports.pages import remarks
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import Run
 from tests.analysis.test_influence import graph_of
@@ -49,11 +50,11 @@ def runs(examples: ExamplePlace, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def explanation(runs: Path) -> LabelExplanation:
-    return explain_label(runs / "cell", [PREMISE, HYPOTHESIS], device="cpu")
+    return explain_label(runs / "cell", [PREMISE, HYPOTHESIS])
 
 
 def test_labels_are_those_of_predict(runs: Path, explanation: LabelExplanation) -> None:
-    p = load_classifier(runs / "cell", device="cpu").probabilities([(PREMISE, HYPOTHESIS)])[0]
+    p = load_classifier(runs / "cell").probabilities([(PREMISE, HYPOTHESIS)])[0]
     assert explanation.labels == pytest.approx(dict(zip(load_classifier(runs / "cell").labels, p.tolist(), strict=True)))
     assert list(explanation.labels.values()) == sorted(explanation.labels.values(), reverse=True)
     assert explanation.label == next(iter(explanation.labels))
@@ -68,11 +69,11 @@ def test_words_have_the_sememes_of_the_lexicon(explanation: LabelExplanation) ->
     assert sizes == sorted(sizes, reverse=True)
     zeppelin = next(word for word in explanation.texts[0].words if word.word == "zeppelin")
     assert (zeppelin.known, zeppelin.read_as, zeppelin.effect) == (False, "<unk>", 0.0)
-    assert remarks(explanation) == ["The model does not know zeppelin."]
+    assert remarks("label", explanation) == ["The model does not know zeppelin."]
 
 
 def test_effects_are_differences_of_predictions(runs: Path, explanation: LabelExplanation) -> None:
-    classifier = load_classifier(runs / "cell", device="cpu")
+    classifier = load_classifier(runs / "cell")
     words = [classifier.words(PREMISE), classifier.words(HYPOTHESIS)]
     before = math.log(explanation.labels[explanation.label])
     for number, text in enumerate(explanation.texts):
@@ -84,7 +85,7 @@ def test_effects_are_differences_of_predictions(runs: Path, explanation: LabelEx
 
 
 def test_the_strongest_sememes_are_in_order_and_any_label_can_be_asked_for(runs: Path) -> None:
-    found = explain_label(runs / "cell", [PREMISE, HYPOTHESIS], label="neutral", top_sememes=4, device="cpu")
+    found = explain_label(runs / "cell", [PREMISE, HYPOTHESIS], label="neutral", top_sememes=4)
     assert found.label == "neutral"
     sizes = [abs(item.effect) for item in found.sememes]
     assert len(sizes) == 4
@@ -94,9 +95,9 @@ def test_the_strongest_sememes_are_in_order_and_any_label_can_be_asked_for(runs:
 
 
 def test_a_model_without_sememes_says_so(runs: Path) -> None:
-    found = explain_label(runs / "plain", [PREMISE, HYPOTHESIS], device="cpu")
+    found = explain_label(runs / "plain", [PREMISE, HYPOTHESIS])
     assert found.sememes == ()
-    assert "reads words and no sememes" in remarks(found)[-1]
+    assert "reads words and no sememes" in remarks("label", found)[-1]
     assert "sememes with their effects" not in label_page(found)
 
 
@@ -127,7 +128,7 @@ def test_what_cannot_be_explained(
     runs: Path, run: str, texts: list[str], options: dict[str, object], error: type[Exception], pattern: str
 ) -> None:
     with pytest.raises(error, match=pattern):
-        explain_label(runs / run, texts, device="cpu", **options)
+        explain_label(runs / run, texts, **options)
 
 
 def test_the_command_line_of_explain(runs: Path, opened: list[Path], tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ def test_other_runs_take_no_second_text_and_no_label(place: Place, softmax: Path
 
 
 def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
-    found = analyze_labels(runs / "cell", contexts=9, device="cpu")
+    found = analyze_labels(runs / "cell", contexts=9)
     metrics = evaluate(runs / "cell", device="cpu")
     (run,) = found.runs
     assert (found.examples, found.looked_into) == (20, 9)
@@ -173,13 +174,13 @@ def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
 
 def test_means_are_those_of_single_explanations(runs: Path, examples: ExamplePlace) -> None:
     """With all examples looked into, the mean of a sememe is the mean over what explain says of each example."""
-    found = analyze_labels(runs / "cell", contexts=20, top=100, device="cpu").runs[0]
+    found = analyze_labels(runs / "cell", contexts=20, top=100).runs[0]
     test = examples.pairs.examples("test")
     effects: dict[str, list[float]] = {}
     words: dict[str, list[float]] = {}
     for number in range(len(test)):
         texts = [" ".join(examples.pairs.vocabulary.decode(test.text(number, text).tolist())) for text in range(2)]
-        for text in explain_label(runs / "cell", texts, device="cpu").texts:
+        for text in explain_label(runs / "cell", texts).texts:
             for word in text.words:
                 words.setdefault(word.word, []).append(word.effect)
                 for item in word.sememes:
@@ -193,7 +194,7 @@ def test_means_are_those_of_single_explanations(runs: Path, examples: ExamplePla
 
 
 def test_two_runs_are_compared_example_by_example(runs: Path) -> None:
-    found = analyze_labels(runs / "cell", runs / "plain", contexts=3, device="cpu")
+    found = analyze_labels(runs / "cell", runs / "plain", contexts=3)
     assert found.comparison is not None
     counts = found.comparison
     assert counts.both + counts.first + counts.second + counts.neither == 20
@@ -203,7 +204,7 @@ def test_two_runs_are_compared_example_by_example(runs: Path) -> None:
     assert found.runs[1].by_sememes == ()
     check_page(analysis_page(found))
     with pytest.raises(DataError, match="same data"):
-        analyze_labels(runs / "cell", runs / "reviews", contexts=3, device="cpu")
+        analyze_labels(runs / "cell", runs / "reviews", contexts=3)
 
 
 def test_the_sign_test_is_the_binomial_one() -> None:

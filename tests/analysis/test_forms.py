@@ -61,13 +61,13 @@ def lattice(folder: Path, **options: Any) -> Path:
 
 
 def test_scores_of_the_raw_text_are_those_of_the_prepared_one(run: Path) -> None:
-    rows = list(score(run, TYPED, carry=True, device="cpu"))
+    rows = list(score(run, TYPED, carry=True))
     assert [(row.token, row.read_as) for row in rows[:5]] == [
         ("WE", "we"), ("sold", "sold"), ("99.9%", "N"), ("marks", "marks"), (".", "."),
     ]  # fmt: skip
     assert [row.read_as for row in rows if row.token in ("N", "zebras", "PAID")] == ["paid", "N", "<unk>"]
     ready = ["we sold N marks .", "they paid N dollars .", "we paid N zebras ."]
-    assert [row.nats for row in rows] == [row.nats for row in score(run, ready, carry=True, device="cpu")]
+    assert [row.nats for row in rows] == [row.nats for row in score(run, ready, carry=True)]
     report = evaluate_ppl(run, split="test", batch_size=1, device="cpu")
     given = [row.nats for row in rows if row.nats is not None]
     assert len(given) == report.tokens
@@ -75,8 +75,8 @@ def test_scores_of_the_raw_text_are_those_of_the_prepared_one(run: Path) -> None
 
 
 def test_raw_and_prepared_text_are_the_same_prompt_and_context(run: Path) -> None:
-    assert generate(run, "WE Sold 41", num_tokens=4, device="cpu") == generate(run, "we sold N", num_tokens=4, device="cpu")
-    raw, ready = explain(run, "WE Sold 41", device="cpu"), explain(run, "we sold N", device="cpu")
+    assert generate(run, "WE Sold 41", num_tokens=4) == generate(run, "we sold N", num_tokens=4)
+    raw, ready = explain(run, "WE Sold 41"), explain(run, "we sold N")
     assert [(word.word, word.read_as, word.known) for word in raw.context] == [
         ("WE", "we", True), ("Sold", "sold", True), ("41", "N", True),
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_raw_and_prepared_text_are_the_same_prompt_and_context(run: Path) -> Non
 def test_a_lattice_reads_the_form_and_writes_what_was_written(segmenter: str, tmp_path: Path) -> None:
     options = {"pieces": 26} if segmenter == "sentencepiece" else {}
     path = lattice(tmp_path, segmenter=segmenter, chunks=10, chunk_length=2, **options)
-    reader = open_reader(path, "segment", device="cpu")
+    reader = open_reader(path, "segment")
     for line in TYPED:
         tokens = reader.tokens(line)
         joined = (" " if segmenter == "none" else "").join(token.written for token in tokens)
@@ -101,7 +101,7 @@ def test_a_lattice_reads_the_form_and_writes_what_was_written(segmenter: str, tm
     raw, ready = (reader.read([line])[0][0] for line in (TYPED[0], "we sold N marks ."))
     assert raw.read_as == ready.read_as
     assert raw.nats == ready.nats
-    shown = explain_lattice(path, TYPED[0], device="cpu").sentences[0]
+    shown = explain_lattice(path, TYPED[0]).sentences[0]
     assert "".join(token.text for token in shown.tokens).startswith("WE")
     if reader.finds_words:
         words = next(iter(segment_lines(reader, [TYPED[0]])))
@@ -111,7 +111,7 @@ def test_a_lattice_reads_the_form_and_writes_what_was_written(segmenter: str, tm
 def test_pieces_keep_characters_that_their_model_drops(tmp_path: Path) -> None:
     """SentencePiece takes them for blanks at both ends of a line: they stay in the text, and nothing after them moves."""
     path = lattice(tmp_path, segmenter="sentencepiece", pieces=26, chunks=10, chunk_length=2)
-    reader = open_reader(path, "segment", device="cpu")
+    reader = open_reader(path, "segment")
     for plain in ("we sold 41", "a"):
         bare = reader.tokens(plain)
         for line in (f"\u200b{plain}", f"{plain}\ufeff", f"\ufffd{plain}\u200e"):

@@ -221,7 +221,7 @@ def test_a_sememe_that_no_sense_has_left_has_a_mass_of_0_and_no_lift(sdlm: Path,
 
 
 def test_explain_shows_the_changed_senses(sdlm: Path, overlay: Path) -> None:
-    before, after = (explain(sdlm, "我 买", overlay=one, device="cpu") for one in (None, overlay))
+    before, after = (explain(sdlm, "我 买", overlay=one) for one in (None, overlay))
     assert (before.run, after.run) == (str(sdlm), f"{sdlm} with {overlay}")
     sememes = [
         {frozenset(item.name for item in sense.sememes) for word in one.words if word.word == "苹果" for sense in word.senses}
@@ -238,10 +238,10 @@ def test_explain_shows_the_changed_senses(sdlm: Path, overlay: Path) -> None:
 def test_explain_has_changed_words_senses_and_sememes_before_and_after(sdlm: Path, overlay: Path) -> None:
     """Each figure is that of an explanation of every word and sememe by one of the two models."""
     whole = [explain(opened(sdlm, one), "我 买", top=100, top_sememes=100) for one in (None, overlay)]
-    found = explain(sdlm, "我 买", top=2, top_sememes=2, overlay=overlay, device="cpu")
+    found = explain(sdlm, "我 买", top=2, top_sememes=2, overlay=overlay)
     assert isinstance(found, OverlayExplanation)
     assert len(found.words) == len(found.before.words) == len(found.sememes) == 2
-    assert found.before == explain(sdlm, "我 买", top=2, top_sememes=2, device="cpu")
+    assert found.before == explain(sdlm, "我 买", top=2, top_sememes=2)
     words = [{word.word: (rank, word) for rank, word in enumerate(one.words, start=1)} for one in whole]
     assert {one.after.word for one in found.changed_words} == {"苹果", "无名"}
     for one in found.changed_words:
@@ -300,7 +300,7 @@ def test_explain_shows_before_and_after_and_counts_what_it_leaves_out(
 
 def test_explain_of_a_layer_without_senses_compares_words_alone(place: Place, overlay: Path, tmp_path: Path) -> None:
     train(place.table(encoder__injection="cell", graph__path=str(place.graph), schedule__epochs=1), tmp_path / "cell")
-    found = explain(tmp_path / "cell", "我 买 苹果", overlay=overlay, device="cpu")
+    found = explain(tmp_path / "cell", "我 买 苹果", overlay=overlay)
     assert isinstance(found, OverlayExplanation)
     assert found.changed_sememes == ()
     assert {(one.share_before, one.share_after) for one in found.changes} == {(None, None)}

@@ -36,7 +36,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ExamplePlace]
 
 @pytest.fixture(scope="module")
 def classifier(pairs: tuple[Path, ExamplePlace]) -> Classifier:
-    return load_classifier(pairs[0], device="cpu")
+    return load_classifier(pairs[0])
 
 
 @pytest.mark.parametrize("text", ["a fine film", "a film of more words than the name of a file has letters " * 6])
@@ -137,7 +137,7 @@ def test_raw_texts_are_read_as_the_rows_of_a_file(tmp_path: Path) -> None:
     preprocess("imdb", tmp_path, tmp_path / "data")
     table = ExamplePlace(tmp_path / "place").table("classification", schedule__epochs=1)
     train({**table, "data": {"path": str(tmp_path / "data")}}, tmp_path / "run")
-    found = load_classifier(tmp_path / "run", device="cpu")
+    found = load_classifier(tmp_path / "run")
     assert found.words("a fine<br /><br />film") == ["a", "fine", "film"]
 
 
@@ -231,7 +231,7 @@ def test_a_language_model_predicts_no_labels(tmp_path: Path) -> None:
     place = Place(tmp_path)
     train(place.table(schedule__epochs=1), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"predict needs a model that predicts labels.*--task nli"):
-        load_classifier(tmp_path / "run", device="cpu")
+        load_classifier(tmp_path / "run")
     told = runner.invoke(app, ["predict", str(tmp_path / "run"), "missing.txt"])
     assert (told.exit_code, "predict needs a model that predicts labels" in " ".join(told.stderr.split())) == (1, True)
     with pytest.raises(ConfigError, match=r"attack needs a model that predicts labels"):

@@ -29,7 +29,7 @@ from tests.small_run import Place
 
 
 def rows(run: Path, lines: list[str], **options: object) -> list[ScoredToken]:
-    return list(score(run, lines, device="cpu", **options))
+    return list(score(run, lines, **options))
 
 
 def nats(found: list[ScoredToken]) -> list[float]:
@@ -160,16 +160,16 @@ def test_no_lines_give_no_rows(sdlm: Path) -> None:
 
 
 def test_the_same_seed_gives_the_same_words(sdlm: Path) -> None:
-    one, two = (generate(sdlm, "我", num_tokens=12, seed=7, device="cpu") for _ in range(2))
+    one, two = (generate(sdlm, "我", num_tokens=12, seed=7) for _ in range(2))
     assert one == two
     assert len(one.tokens) == 12
     assert one.prompt == ("我",)
     assert one.text == " ".join(["我", *one.tokens])
-    assert any(generate(sdlm, "我", num_tokens=12, seed=seed, device="cpu").tokens != one.tokens for seed in (8, 9, 10))
+    assert any(generate(sdlm, "我", num_tokens=12, seed=seed).tokens != one.tokens for seed in (8, 9, 10))
 
 
 def test_generated_words_have_the_nats_that_score_gives_them(sdlm: Path) -> None:
-    report = generate(sdlm, "我 吃", num_tokens=9, temperature=0.7, top_k=3, seed=2, device="cpu")
+    report = generate(sdlm, "我 吃", num_tokens=9, temperature=0.7, top_k=3, seed=2)
     scored = rows(sdlm, [report.text])[2:]
     assert [row.token for row in scored] == list(report.tokens)
     assert sum(nats(scored)) == pytest.approx(report.nats, abs=1e-4)
@@ -177,36 +177,69 @@ def test_generated_words_have_the_nats_that_score_gives_them(sdlm: Path) -> None
 
 def test_a_prompt_begins_a_sentence(ending: Path) -> None:
     """A model of sentences reads ``<eos>`` before the prompt, as ``score`` does before a line."""
-    report = generate(ending, "我", num_tokens=1, temperature=0.0, device="cpu")
+    report = generate(ending, "我", num_tokens=1, temperature=0.0)
     (row,) = rows(ending, [f"我 {report.tokens[0]}"])[1:2]
     assert report.tokens[0] != "<eos>"
     assert row.nats == pytest.approx(report.nats, abs=1e-5)
 
 
 def test_temperature_zero_takes_the_likeliest_word(sdlm: Path) -> None:
-    greedy = generate(sdlm, "我", num_tokens=8, temperature=0.0, seed=1, device="cpu")
-    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, temperature=0.0, seed=2, device="cpu").tokens
-    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, top_k=1, seed=3, device="cpu").tokens
-    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, temperature=1e-9, seed=3, device="cpu").tokens
+    greedy = generate(sdlm, "我", num_tokens=8, temperature=0.0, seed=1)
+    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, temperature=0.0, seed=2).tokens
+    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, top_k=1, seed=3).tokens
+    assert greedy.tokens == generate(sdlm, "我", num_tokens=8, temperature=1e-9, seed=3).tokens
+
+
+def test_the_top_share_of_probability_and_words_that_stop(sdlm: Path) -> None:
+    greedy = generate(sdlm, "我", num_tokens=8, temperature=0.0)
+    assert generate(sdlm, "我", num_tokens=8, top_p=1e-6, seed=3).tokens == greedy.tokens
+    assert generate(sdlm, "我", num_tokens=8, top_p=1.0, seed=3) == generate(sdlm, "我", num_tokens=8, seed=3)
+    last = greedy.tokens[3]
+    stopped = generate(sdlm, "我", num_tokens=8, temperature=0.0, stop=[last]).tokens
+    assert stopped == greedy.tokens[: greedy.tokens.index(last) + 1]
+    with pytest.raises(ConfigError, match="top_p must be above 0"):
+        generate(sdlm, "我", top_p=0.0)
+
+
+def test_a_beam_finds_a_text_at_least_as_probable_as_greedy_choice(sdlm: Path, ending: Path) -> None:
+    greedy = generate(sdlm, "我", num_tokens=6, temperature=0.0)
+    assert generate(sdlm, "我", num_tokens=6, beam=1).tokens == greedy.tokens
+    best = generate(sdlm, "我", num_tokens=6, beam=8)
+    assert len(best.tokens) == 6
+    assert best.nats <= greedy.nats + 1e-6
+    scored = rows(sdlm, [best.text])[1:]
+    assert sum(nats(scored)) == pytest.approx(best.nats, abs=1e-4)
+    assert generate(ending, "我", num_tokens=40, beam=3).tokens.count("<eos>") <= 1
+    with pytest.raises(ConfigError, match="needs a prompt"):
+        generate(sdlm, beam=2)
+
+
+def test_prompts_of_standard_input_and_several_samples(sdlm: Path) -> None:
+    run = ["generate", str(sdlm), "--num-tokens", "4", "--num-samples", "2", "--seed", "5"]
+    shown = CliRunner().invoke(app, run, input="我\n我 吃\n").stdout.splitlines()
+    assert shown == [generate(sdlm, text, num_tokens=4, seed=seed).text for text in ("我", "我 吃") for seed in (5, 6)]
+    assert CliRunner().invoke(app, [*run, "我"]).stdout.splitlines() == shown[:2]
+    refused = CliRunner().invoke(app, [*run, "我", "--beam", "2", "--top-p", "0.5"])
+    assert (refused.exit_code, "--top-p: a beam draws nothing" in refused.stderr) == (1, True)
 
 
 def test_unknown_words_are_drawn_only_when_allowed(tmp_path: Path) -> None:
     narrow = Place(tmp_path / "narrow", max_vocabulary=4)
     train(narrow.table(schedule__epochs=1), tmp_path / "run")
     for seed in range(4):
-        assert "<unk>" not in generate(tmp_path / "run", "我", num_tokens=40, seed=seed, device="cpu").tokens
-    assert "<unk>" in generate(tmp_path / "run", "我", num_tokens=40, unknown=True, device="cpu").tokens
+        assert "<unk>" not in generate(tmp_path / "run", "我", num_tokens=40, seed=seed).tokens
+    assert "<unk>" in generate(tmp_path / "run", "我", num_tokens=40, unknown=True).tokens
     with pytest.warns(RunWarning, match="does not know, read as <unk>: 海豚"):
-        assert generate(tmp_path / "run", "海豚 <unk>", num_tokens=1, device="cpu").prompt == ("<unk>", "<unk>")
+        assert generate(tmp_path / "run", "海豚 <unk>", num_tokens=1).prompt == ("<unk>", "<unk>")
 
 
 def test_nothing_to_begin_with(sdlm: Path, ending: Path) -> None:
     for seed in range(3):
-        assert len(generate(sdlm, num_tokens=1, seed=seed, device="cpu").tokens) == 1
-        report = generate(sdlm, num_tokens=6, seed=seed, device="cpu")
+        assert len(generate(sdlm, num_tokens=1, seed=seed).tokens) == 1
+        report = generate(sdlm, num_tokens=6, seed=seed)
         assert (report.prompt, len(report.tokens)) == ((), 6)
         assert math.isfinite(report.nats)
-    report = generate(ending, num_tokens=60, device="cpu")
+    report = generate(ending, num_tokens=60)
     assert len(report.tokens) == 60
     assert report.text.count("\n") >= report.tokens.count("<eos>") - 1 > 0
     assert "<eos>" not in report.text
@@ -224,7 +257,7 @@ def test_nothing_to_begin_with(sdlm: Path, ending: Path) -> None:
 )
 def test_numbers_out_of_range_are_named(sdlm: Path, options: dict[str, float], pattern: str) -> None:
     with pytest.raises(ConfigError, match=pattern):
-        generate(sdlm, "我", device="cpu", **options)
+        generate(sdlm, "我", **options)
 
 
 def test_pairs_are_cut_and_read_as_the_data_were(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import pytest
 from sememekit.attack import (
     AttackResources,
     Document,
-    build_candidates,
     build_constraints,
     long_run,
     read_attack_plan,
@@ -183,13 +182,13 @@ def test_the_preset_is_named_in_the_plan_and_can_be_taken_off() -> None:
 def test_expressions_of_several_words_are_no_substitutes(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('{"film": ["moving_picture", "motion picture", "movie", "a\\u00a0b"]}', encoding="utf-8")
     plan = read_attack_plan({"candidates": {"name": "table", "path": str(tmp_path / "t.json")}}, "a test")
-    assert build_candidates(plan, RESOURCES).table(["film"]) == {"film": ("movie",)}
+    assert plan.candidates.build(RESOURCES).table(["film"]) == {"film": ("movie",)}
     (tmp_path / "t.json").write_text('{"film": ["\\ud800"]}', encoding="utf-8")
     with pytest.raises(DataError, match="half a surrogate"):
-        build_candidates(plan, RESOURCES).table(["film"])
+        plan.candidates.build(RESOURCES).table(["film"])
     (tmp_path / "t.json").write_text("[" * 200_000, encoding="utf-8")
     with pytest.raises(DataError, match="not JSON"):
-        build_candidates(plan, RESOURCES).table(["film"])
+        plan.candidates.build(RESOURCES).table(["film"])
 
 
 def test_of_equal_sememes_the_frequent_word_comes_first(tmp_path: Path) -> None:
@@ -199,8 +198,8 @@ def test_of_equal_sememes_the_frequent_word_comes_first(tmp_path: Path) -> None:
     settings = {"name": "sememe", "sources": [f"table:{tmp_path}/l.tsv"], "most": 2}
     plan = read_attack_plan({"candidates": settings}, "a test")
     known = AttackResources(None, ("the", "picture", "movie"), ("text",))
-    assert build_candidates(plan, known).table(["film"]) == {"film": ("picture", "movie")}
-    assert build_candidates(plan, AttackResources(None, (), ("text",))).table(["film"]) == {"film": ("aardvark", "movie")}
+    assert plan.candidates.build(known).table(["film"]) == {"film": ("picture", "movie")}
+    assert plan.candidates.build(AttackResources(None, (), ("text",))).table(["film"]) == {"film": ("aardvark", "movie")}
 
 
 def test_text_without_blanks_is_cut_where_it_stands() -> None:

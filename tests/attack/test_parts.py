@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from sememekit.attack import (
     AttackResources,
     Document,
-    build_candidates,
     build_constraints,
-    build_goal,
     read_attack_plan,
 )
 from sememekit.attack.candidates import CANDIDATES, Candidates, squared_distances
@@ -96,7 +94,7 @@ def test_neighbours_are_by_squared_distance(tmp_path: Path) -> None:
 
     def table(known: frozenset[str] | None = None, **settings: Any) -> dict[str, tuple[str, ...]]:
         plan = plan_of(candidates={"name": "embedding", "path": str(path), "delta": 0.5, **settings})
-        candidates = build_candidates(plan, AttackResources(known, (), ("text",)))
+        candidates = plan.candidates.build(AttackResources(known, (), ("text",)))
         found = candidates.table([*vectors, "absent"])
         assert len(candidates.hashes["v.txt"]) == 64
         return {word: others for word, others in found.items() if others}
@@ -127,8 +125,10 @@ def test_sememe_candidates(tmp_path: Path) -> None:
         "walk\twalked\nwalk\twalks\nrun\tran\nhike\thiked\nbig\tbigger\nhuge\thuger\n", encoding="utf-8"
     )
     settings = {"name": "sememe", "sources": [f"table:{tmp_path}/lexicon.tsv"], "lemmas": str(tmp_path / "lemmas.txt")}
-    found = build_candidates(plan_of(candidates=settings), RESOURCES).table(
-        ["walk", "walked", "walks", "big", "bigger", "stroll", "hike", "empty", "absent", "ran"]
+    found = (
+        plan_of(candidates=settings)
+        .candidates.build(RESOURCES)
+        .table(["walk", "walked", "walks", "big", "bigger", "stroll", "hike", "empty", "absent", "ran"])
     )
     assert found == {
         "walk": ("hike", "run"),
@@ -142,7 +142,7 @@ def test_sememe_candidates(tmp_path: Path) -> None:
         "absent": (),
         "ran": (),
     }
-    limited = build_candidates(plan_of(candidates={**settings, "most": 1}), AttackResources(frozenset({"run"}), (), ("text",)))
+    limited = plan_of(candidates={**settings, "most": 1}).candidates.build(AttackResources(frozenset({"run"}), (), ("text",)))
     assert limited.table(["walk", "big"]) == {"walk": ("run",), "big": ()}
 
 
@@ -152,7 +152,7 @@ def test_a_sense_that_a_lexicon_has_twice_counts_once(tmp_path: Path) -> None:
     for number, more in enumerate(("", "bank\tn\tmoney\n" * 2)):
         (tmp_path / f"{number}.tsv").write_text(senses + more, encoding="utf-8")
         settings = {"name": "sememe", "sources": [f"table:{tmp_path}/{number}.tsv"]}
-        found = build_candidates(plan_of(candidates=settings), RESOURCES).table(["bank"])
+        found = plan_of(candidates=settings).candidates.build(RESOURCES).table(["bank"])
         assert found == {"bank": ("shore", "fund")}, "shore shares two senses, fund one"
 
 
@@ -163,7 +163,7 @@ def test_a_list_of_lemmas_of_another_form_is_refused_and_wordnet_is_one(tmp_path
     wrong.write_text("1\tdog\tn\t\t狗\tn\t\tDEF={x}\n", encoding="utf-8")
     settings = {"name": "sememe", "sources": [f"table:{lexicon}"]}
     with pytest.raises(DataError, match=r"wrong\.tsv:1: a list of lemmas has lemma TAB form, found '1\\tdog"):
-        build_candidates(plan_of(candidates={**settings, "lemmas": str(wrong)}), RESOURCES).table(["dogs"])
+        plan_of(candidates={**settings, "lemmas": str(wrong)}).candidates.build(RESOURCES).table(["dogs"])
     constraint = {"part_of_speech": {"sources": settings["sources"], "lemmas": str(wrong)}}
     with pytest.raises(DataError, match=r"wrong\.tsv:1: a list of lemmas"):
         build_constraints(plan_of(constraints=constraint), RESOURCES)
@@ -176,10 +176,10 @@ def test_a_list_of_lemmas_of_another_form_is_refused_and_wordnet_is_one(tmp_path
         (folder / f"{kind}.exc").write_text("", encoding="utf-8")
     settings["lemmas"] = f"wordnet:{folder}"
     for words, known in ((["dogs", "animals"], RESOURCES), (["dogs"], AttackResources(None, ("animals", "dogs"), ("text",)))):
-        candidates = build_candidates(plan_of(candidates=settings), known)
+        candidates = plan_of(candidates=settings).candidates.build(known)
         assert candidates.table(words)["dogs"] == ("animals",), "a form among the texts, or the words of the victim"
         assert candidates.hashes.keys() == {"table:lexicon.tsv", "wordnet:wordnet"}
-    assert build_candidates(plan_of(candidates=settings), RESOURCES).table(["dogs"]) == {"dogs": ()}, "no form of 'animal'"
+    assert plan_of(candidates=settings).candidates.build(RESOURCES).table(["dogs"]) == {"dogs": ()}, "no form of 'animal'"
     constraint = {"part_of_speech": {"sources": settings["sources"], "lemmas": f"wordnet:{folder}"}}
     (kept,) = build_constraints(plan_of(constraints=constraint), RESOURCES)
     lexicon.write_text("word\tpos\tsememes\ndog\tn\tx\nanimal\tv\tx\nfilm\tn\tz\n", encoding="utf-8")
@@ -192,7 +192,7 @@ def test_a_list_of_lemmas_of_another_form_is_refused_and_wordnet_is_one(tmp_path
 def test_a_table_of_candidates(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"a": {"noun": ["b", "a b", "a"], "verb": ["c", "b"]}, "d": ["e"]}), encoding="utf-8")
-    candidates = build_candidates(plan_of(candidates={"name": "table", "path": str(path)}), RESOURCES)
+    candidates = plan_of(candidates={"name": "table", "path": str(path)}).candidates.build(RESOURCES)
     assert candidates.table(["a", "d", "x"]) == {"a": ("b", "c"), "d": ("e",)}
     for content, problem in (("[]", "is an object"), ("{", "not JSON"), ('{"a": 1}', "must be a list")):
         path.write_text(content, encoding="utf-8")
@@ -253,22 +253,22 @@ def test_the_language_model_keeps_the_likeliest() -> None:
 def test_goals() -> None:
     labels = ("contradiction", "neutral", "entailment")
     targets = {"entailment": ["contradiction"], "contradiction": ["entailment"], "neutral": ["entailment", "contradiction"]}
-    goal = build_goal(plan_of(goal={"name": "targeted", "targets": targets}), labels)
+    goal = plan_of(goal={"name": "targeted", "targets": targets}).goal.build(labels)
     generator = np.random.default_rng(0)
     assert goal.aim(2, generator).target == 0
     assert goal.aim(0, generator).target == 2
     assert {goal.aim(1, generator).target for _ in range(20)} == {0, 2}
-    chance = build_goal(plan_of(goal={"name": "targeted"}), labels)
+    chance = plan_of(goal={"name": "targeted"}).goal.build(labels)
     assert {chance.aim(1, generator).target for _ in range(20)} == {0, 2}, "without targets, any label but its own"
     aim = goal.aim(2, generator)
     probabilities = np.array([[0.3, 0.4, 0.3], [0.5, 0.2, 0.3]])
     np.testing.assert_array_equal(aim.scores(probabilities), [0.3, 0.5])
     np.testing.assert_array_equal(aim.reached(probabilities), [False, True])
-    free = build_goal(plan_of(goal={"name": "untargeted"}), labels).aim(2, generator)
+    free = plan_of(goal={"name": "untargeted"}).goal.build(labels).aim(2, generator)
     np.testing.assert_allclose(free.scores(probabilities), [0.7, 0.7])
     np.testing.assert_array_equal(free.reached(probabilities), [True, True])
     with pytest.raises(ConfigError, match="no label 'entail'"):
-        build_goal(plan_of(goal={"name": "targeted", "targets": {"entail": ["neutral"]}}), labels)
+        plan_of(goal={"name": "targeted", "targets": {"entail": ["neutral"]}}).goal.build(labels)
 
 
 def test_plans_survive_their_table_and_refuse_strangers() -> None:
@@ -291,4 +291,4 @@ def test_vectors_that_are_cut_off_end_before_the_attack(tmp_path: Path) -> None:
     (tmp_path / "v.xz").write_bytes(packed[:200])
     plan = plan_of(candidates={"name": "embedding", "path": str(tmp_path / "v.xz")})
     with pytest.raises(DataError, match="not an intact xz"):
-        build_candidates(plan, RESOURCES).table(["good"])
+        plan.candidates.build(RESOURCES).table(["good"])

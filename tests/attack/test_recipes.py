@@ -15,8 +15,6 @@ from sememekit.attack import (
     Example,
     Victim,
     build_constraints,
-    build_goal,
-    build_search,
     is_attack,
     read_attack_plan,
 )
@@ -66,8 +64,8 @@ def test_a_recipe_attacks(name: str) -> None:
     function: Any = three if pairs else predict
     attack = Attack(
         Victim(function, labels, name="toy"),
-        build_goal(plan, labels),
-        build_search(plan),
+        plan.goal.build(labels),
+        plan.search.build(),
         build_constraints(plan, resources),
         TABLE,
         plan.attack,

@@ -16,8 +16,6 @@ from sememekit.attack import (
     Example,
     Victim,
     build_constraints,
-    build_goal,
-    build_search,
     read_attack_plan,
 )
 
@@ -98,8 +96,8 @@ def make_attack(
     victim = Victim(function, labels, name="toy", batch_size=plan.attack.batch_size)
     return Attack(
         victim,
-        build_goal(plan, labels),
-        build_search(plan),
+        plan.goal.build(labels),
+        plan.search.build(),
         build_constraints(plan, resources),
         TABLE,
         plan.attack,

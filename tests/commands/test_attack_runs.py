@@ -60,7 +60,7 @@ def attacked(place: ExamplePlace) -> Path:
 
 
 def test_a_run_is_a_victim_with_its_own_words_and_labels(place: ExamplePlace, attacked: Path) -> None:
-    classifier = load_classifier(place.folder / "run", device="cpu")
+    classifier = load_classifier(place.folder / "run")
     lines = [json.loads(line) for line in attacked.read_text().splitlines()]
     won = [line for line in lines if line["outcome"] == "success"]
     for line in won:

@@ -66,9 +66,9 @@ def test_explain_with_an_overlay_reads_the_text_as_trained_with_both(
         train(pairs.table(decoder, schedule__epochs=1), run)
     overlay = tmp_path / "overlay.txt"
     overlay.write_text(f"{HEADER}\n梨\t+电脑\n电脑\t-机器\n", encoding="utf-8")
-    found = explain_writing(run, LINES[0], overlay=overlay, device="cpu")
+    found = explain_writing(run, LINES[0], overlay=overlay)
     assert isinstance(found, OverlayWriting)
-    assert found.before == explain_writing(run, LINES[0], device="cpu")
+    assert found.before == explain_writing(run, LINES[0])
     after = explain_writing(Run.open(run, overlay=overlay, device="cpu"), LINES[0])
     assert (found.words, found.nats, found.run) == (after.words, after.nats, f"{run} with {overlay}")
     assert [(one.word, one.sense) for one in found.changes] == [("梨", 1), ("电脑", 1)]

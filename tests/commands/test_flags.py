@@ -21,6 +21,7 @@ from sememekit.analysis.explanations.label import explain_label
 from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.explanations.written_text import explain_writing
 from sememekit.attack import read_attack_plan
+from sememekit.commands._completion import _names
 from sememekit.commands._program import app
 from sememekit.jobs.seeds import JOBS
 from sememekit.prepare.settings import PreprocessSettings
@@ -50,7 +51,8 @@ def describe() -> list[str]:
     lines = []
     for name, command in LEAVES.items():
         arguments = [param.metavar or param.name for param in command.params if param.param_type_name == "argument"]
-        options = [param for param in command.params if param.param_type_name == "option"]
+        shown = [param for param in command.params if not getattr(param, "hidden", False)]
+        options = [param for param in shown if param.param_type_name == "option"]
         flags = sorted(flag for param in options for flag in (*param.opts, *param.secondary_opts))
         lines.append(" ".join([name, *arguments, *flags]))
     return lines
@@ -92,10 +94,11 @@ def test_no_word_of_a_help_page_is_cut(name: str, columns: int) -> None:
     result = runner.invoke(app, [*name.split()[1:], "--help"], env={"COLUMNS": str(columns), "TERM": "dumb"})
     assert max(map(len, result.stdout.splitlines())) <= columns
     assert "…" not in result.stdout.replace("[…", "")
-    options = [param for param in LEAVES[name].params if param.param_type_name == "option"]
+    shown = [param for param in LEAVES[name].params if not getattr(param, "hidden", False)]
+    options = [param for param in shown if param.param_type_name == "option"]
     second = {flag for param in options for flag in param.secondary_opts}  # below the name, in the middle of the help
     flat = " ".join(word for word in re.sub("[│╭╮╰╯─]", " ", result.stdout).split() if word not in second)
-    texts = [*LEAVES[name].help.split("\n\n"), *(param.help or "" for param in LEAVES[name].params)]
+    texts = [*LEAVES[name].help.split("\n\n"), *(param.help or "" for param in shown)]
     texts += [f"[{param.metavar}]" for param in options if param.metavar]
     assert {flag for param in options for flag in (*param.opts, *param.secondary_opts)} <= set(
         result.stdout.replace(",", " ").split()
@@ -176,3 +179,28 @@ def test_the_usual_segmenter_and_lexicon_are_those_of_the_command() -> None:
     assert told["sememekit quickstart", "sources"] == told["sememekit lookup", "sources"] == "open"
     found, as_told = (runner.invoke(app, ["lookup", "苹果", "--json", *typed]).stdout for typed in ([], ["--source", "open"]))
     assert found == as_told != ""
+
+
+def test_every_option_is_used_by_its_name() -> None:
+    """Neither search nor the type checker follows an option through ``locals()``."""
+    files = sorted((Path(__file__).parents[2] / "sememekit").rglob("*.py"))
+    assert [path.name for path in files if re.search(r"\b(locals|vars)\(\)", path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "parameter", "kind"),
+    [
+        ("preprocess", "dataset", "data set"),
+        ("preprocess", "segmenter", "segmenter"),
+        ("build-sememe-graph", "sources", "lexicon format"),
+        ("attack", "goal", "goal"),
+        ("attack", "search", "search"),
+        ("attack", "candidates", "candidates"),
+        ("train", "engine", "engine"),
+    ],
+)
+def test_a_help_names_every_variant_of_its_table(command: str, parameter: str, kind: str) -> None:
+    (found,) = (one for one in LEAVES[f"sememekit {command}"].params if one.name == parameter)
+    unlisted = {"words", "se-wrl"} if kind == "lexicon format" else set()  # of the authors' own files
+    missing = [name for name in _names(kind) if not re.search(rf"\b{re.escape(name)}\b", found.help) and name not in unlisted]
+    assert missing == []

@@ -157,12 +157,12 @@ def test_a_folder_of_other_files_is_left_alone(run: Path, models: Path, argument
 def test_figures_are_drawn_where_there_is_a_chart_and_refused_elsewhere(run: Path) -> None:
     Path("mine.svg").write_text("<svg/>")
     for command in (["report", str(run)], ["analyze", str(run)]):
-        assert "must end in .png or .svg" in refusal(*command, "--figure", "one.jpg")
+        assert "must end in .png, .svg or .pdf" in refusal(*command, "--figure", "one.jpg")
         assert "is not replaced" in refusal(*command, "--figure", "mine.svg")
         result = runner.invoke(app, [*command, "--figure", f"{command[0]}.svg"])
         assert (result.exit_code, "figure: " in result.stderr) == (0, True)
         assert Path(f"{command[0]}.svg").read_text().startswith("<?xml")
-    assert "--figure: explain takes it with a model of headlines" in refusal("explain", str(run), "今天", "--figure", "one.svg")
+    assert "there is nothing to draw here" in refusal("explain", str(run), "今天", "--figure", "one.svg"), "it has no sememes"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,9 @@ def test_a_killed_job_of_slurm_is_told_and_gone_on_with(place: Place, tmp_path: 
             kill_the_trainer_of(tmp_path / "there" / run)
 
     table = place.table(schedule__epochs=6)
-    with pytest.raises(TrainingError, match=rf"seed-1 ended with exit code .* go on with: .*--resume --engine {SLURM}"):
+    with pytest.raises(
+        TrainingError, match=rf"seed-1: job .* ended before it was done.* go on with: .*--resume --engine {SLURM}"
+    ):
         train_seeds(table, tmp_path / "there", (1,), engine=SLURM, on_report=on_report)
     assert killed == ["seed-1"]
     report = train_seeds({}, tmp_path / "there", (1,), engine=SLURM, resume=True)

@@ -94,12 +94,12 @@ def ways(models: Models, text: str, folder: Path, monkeypatch: pytest.MonkeyPatc
         return read[-1] if read else []
 
     asked = {
-        "score": lambda: [row.token for row in score(models.words, lines_of(path, "strict"), device="cpu")],
+        "score": lambda: [row.token for row in score(models.words, lines_of(path, "strict"))],
         "score in Python": lambda: run.score(text).column("word"),
         "perplexity": lambda: run.perplexity(text) and None,
-        "explain": lambda: [word.word for word in explain(models.words, text, device="cpu").context],
+        "explain": lambda: [word.word for word in explain(models.words, text).context],
         "explain in Python": lambda: [word.word for word in run.explain(text).report.context],
-        "predict": lambda: by_classifier(lambda: [*predict(models.labels, path, device="cpu")]),
+        "predict": lambda: by_classifier(lambda: [*predict(models.labels, path)]),
         "predict in Python": lambda: by_classifier(lambda: classifier.predict([text])),
     }
     found: dict[str, list[str] | None] = {}

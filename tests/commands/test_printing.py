@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sememekit.commands._printing import hint, print_json, print_table, remark, result_console, say
 from sememekit.commands._program import _remarks, app
 from sememekit.commands._progress import ProgressLines, progress_bars
-from sememekit.commands._training_bars import TimeLeft, clock, epoch_line, training_progress
+from sememekit.commands._training_bars import TimeLeft, epoch_line, training_progress
 from sememekit.config import load_recipe, recipe_names
 from sememekit.figures import format_value
 from sememekit.files import RunWarning
@@ -102,6 +102,24 @@ def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         "next: this",
     ):
         assert text in shown
+
+
+@pytest.mark.parametrize(("verbose", "lines"), [(False, 2), (True, 4)])
+def test_a_log_file_says_every_half_a_minute_where_a_training_is(
+    verbose: bool, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("sememekit.commands._training_bars.time.monotonic", lambda: now)
+    with training_progress(quiet=False, verbose=verbose) as report:
+        for batch in range(5):
+            report.at(Position(2, batch, 1200, 3))
+            if batch == 1:
+                report(STEP)
+            now += 16.0
+    shown = [line for line in capsys.readouterr().err.splitlines() if "batch" in line]
+    assert len(shown) == lines
+    assert shown[-1].startswith("epoch 2, batch 4 of 1,200; loss ")
+    assert "; at most " in shown[-1]
 
 
 def test_a_log_file_has_the_stages_at_hand_every_half_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,11 +255,9 @@ def test_the_time_left_is_that_of_all_epochs_and_their_validations() -> None:
     assert at(6.0, 1, 1, 10) == pytest.approx(29 * 1.0)
     assert at(9.0, 1, 2, 10) == pytest.approx(28 * 2.0)
     assert at(25.0, 1, 10, 10) == pytest.approx(20 * 2.0)
-    assert at(32.0, 2, 0, 10) == pytest.approx(20 * 2.0 + 2 * 7.0), "the first validation took seven seconds"
-    assert at(34.0, 2, 1, 10) == pytest.approx(19 * 2.0 + 2 * 7.0)
-    assert at(52.0, 2, 10, 10) == pytest.approx(10 * 2.0 + 2 * 7.0)
-    assert at(55.0, 3, 0, 10) == pytest.approx(10 * 2.0 + 1 * 5.0)
-    assert at(75.0, 3, 10, 10) == pytest.approx(5.0)
+    assert at(32.0, 2, 0, 10) == pytest.approx(20 * 2.7), "the first validation took seven seconds"
+    assert at(52.0, 2, 10, 10) == pytest.approx(10 * 2.35)
+    assert at(75.0, 3, 10, 10) == 0.0
 
 
 def test_a_resumed_run_counts_what_it_does_itself() -> None:
@@ -250,8 +266,5 @@ def test_a_resumed_run_counts_what_it_does_itself() -> None:
     left.at(Position(2, 600, 0, 2))
     now[0] = 3.0
     assert left.at(Position(2, 601, 611, 2)) == pytest.approx(30.0)
-
-
-@pytest.mark.parametrize(("seconds", "shown"), [(0.4, "0:00:00"), (59.6, "0:01:00"), (3723.0, "1:02:03"), (3.6e5, "100:00:00")])
-def test_a_clock(seconds: float, shown: str) -> None:
-    assert clock(seconds) == shown
+    one_batch = TimeLeft(lambda: now[0])
+    assert [one_batch.at(Position(1, batch, 1, 1)) for batch in (1, 0)] == [0.0, 0.0], "then the epoch is closed"

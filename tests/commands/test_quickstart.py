@@ -108,7 +108,7 @@ def test_a_wrong_setting_is_found_before_anything_is_done(tmp_path: Path, month:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["settings.json", "text/month.txt", "text/counts.json", "report.html", "quickstart.json"])
+@pytest.mark.parametrize("name", ["settings.json", "text/month.txt", "report.html", "quickstart.json"])
 def test_its_files_are_written_whole_or_not_at_all(
     tmp_path: Path, month: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -19,6 +19,7 @@ from sememekit.jobs.train import TrainReport, train
 from sememekit.jobs.trainings import Trained, train_all
 from sememekit.reports.quickstart import QuickstartReport, report_page, words_of_lattice
 from sememekit.training import Report
+from tests.commands.processes import play_processes
 from tests.commands.test_quickstart import row
 from tests.pages import check_page
 
@@ -48,18 +49,18 @@ def lines(count: int, blank: str, words: tuple[str, ...] = WORDS, length: int = 
     return "".join(blank.join(draw.choices(words, k=length)) + "\n" for _ in range(count))
 
 
-def own(tmp_path: Path, text: str) -> tuple[Path, Path]:
+def own(tmp_path: Path, text: str) -> tuple[Path, texts.Text]:
     """An output folder and the text as it is drawn there."""
     file, out = tmp_path / "mine.txt", tmp_path / "out"
     file.write_text(text, encoding="utf-8")
     out.mkdir(exist_ok=True)
-    return out, texts.prepare_own_text(out, file, 1.0, 1, "sememekit quickstart --out out")
+    return out, texts.draw(out, QuickstartSettings(text=str(file), share=1.0), "sememekit quickstart --out out")
 
 
 @pytest.mark.parametrize(("blank", "segmenter"), [(" ", "white space"), ("", "forward maximum matching")])
 def test_raw_chinese_is_cut_by_the_lexicon_and_other_text_at_its_blanks(tmp_path: Path, blank: str, segmenter: str) -> None:
     out, text = own(tmp_path, lines(200, blank))
-    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
     assert data.signature.segmenter.startswith(segmenter)
     assert {"美国", "贸易", "政府"} <= {data.vocabulary.token(index) for index in range(len(data.vocabulary))}
     summary = texts.text_summary(text, data, prepare_graph(out, data, OPEN))
@@ -68,30 +69,22 @@ def test_raw_chinese_is_cut_by_the_lexicon_and_other_text_at_its_blanks(tmp_path
     assert summary.annotated > 0.5
 
 
-@pytest.mark.parametrize("content", [b'{"paragraphs": 2', b"[1]", b"\xff"])
-def test_damaged_counts_are_no_bug(tmp_path: Path, content: bytes) -> None:
-    _, text = own(tmp_path, lines(100, " "))
-    (text.parent / "counts.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"counts\.json (is not JSON|holds no JSON object).*; type the command again"):
-        texts.read_counts(text)
-
-
 def test_what_was_asked_for_cuts_the_text(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, ""))
-    assert texts.prepare_words(out, text, OPEN, "characters", 1.0, 1).signature.segmenter == "characters"
+    assert texts.prepare_words(out, text, QuickstartSettings(segmenter="characters")).signature.segmenter == "characters"
 
 
 def test_a_text_that_was_made_longer_is_prepared_anew_until_models_read_it(tmp_path: Path) -> None:
     for count, tokens in ((100, 1170), (300, 3510)):
         out, text = own(tmp_path, lines(count, " "))
-        data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+        data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
         prepare_graph(out, data, OPEN)
         assert data.signature.splits["train"].tokens == pytest.approx(tokens, rel=0.05)
     (out / "sdlm").mkdir()
     own(tmp_path, lines(300, " "))  # as it was
     with pytest.raises(ConfigError, match=r"mine\.txt was changed .*start over: sememekit quickstart --out out --fresh$"):
         own(tmp_path, lines(301, " "))
-    assert len(text.read_text(encoding="utf-8").splitlines()) == 300
+    assert len(text.path.read_text(encoding="utf-8").splitlines()) == 300
 
 
 def test_a_text_that_is_too_small_is_told_the_least(tmp_path: Path) -> None:
@@ -99,7 +92,7 @@ def test_a_text_that_is_too_small_is_told_the_least(tmp_path: Path) -> None:
         own(tmp_path, lines(59, " "))
     out, text = own(tmp_path, lines(60, " "))
     with pytest.raises(DataError, match=r"gives 7\d\d training words, and 1,000 at least .* than --share 0\.5$"):
-        texts.prepare_words(out, text, OPEN, "", 0.5, 1)
+        texts.prepare_words(out, text, QuickstartSettings(share=0.5))
 
 
 def test_a_text_in_another_encoding_and_one_that_is_not_there_are_errors(tmp_path: Path) -> None:
@@ -124,7 +117,7 @@ def test_the_share_of_a_large_text_keeps_the_time(tmp_path: Path, monkeypatch: p
 
 def test_a_lexicon_that_knows_no_word_is_an_error(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, " ", ("the", "cat", "sat", "on", "mats", ",")))
-    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
     with (
         pytest.warns(RunWarning, match=r"17\.1 % of the running words are in open"),  # the commas
         pytest.raises(ConfigError, match="--source open knows no word of the text"),
@@ -141,7 +134,7 @@ def test_the_command_that_goes_on_names_text_and_lexicons() -> None:
 
 def test_the_explained_contexts_of_an_own_text_are_of_its_test_split(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, " "))
-    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
     held_out = " ".join(data.vocabulary.decode(data.tokens("test")))
     contexts = contexts_of(data, own=True)
     assert len(contexts) == 3
@@ -152,7 +145,7 @@ def test_characters_are_read_without_blanks_and_held_out_sentences_keep_their_wo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, text = own(tmp_path, lines(400, " "))
-    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
     none, why = texts.prepare_characters(out, text, data)
     assert none is None
     assert "fewer than 30,000" in why
@@ -172,7 +165,7 @@ def test_what_the_lattice_model_found_is_measured_and_drawn(tmp_path: Path, monk
     """The recipe at toy size, from the text to the page."""
     monkeypatch.setattr(texts, "LEAST_CHARACTERS", 2000)
     out, text = own(tmp_path, lines(200, " "))
-    data = texts.prepare_words(out, text, OPEN, "", 1.0, 1)
+    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
     characters, why = texts.prepare_characters(out, text, data)
     assert characters is not None, why
     sizes = ("embedding_size=6", "sub_size=4", "batch_size=8", "num_chunks=40")
@@ -211,36 +204,22 @@ def test_a_small_text_is_read_more_often_and_ends_at_the_same_rate(tokens: int, 
 
 def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are played by threads of this one, which say when they begin."""
-    import multiprocessing
-    import queue
     import threading
 
     begun: list[str] = []
     released = threading.Event()
     done = Trained(TrainReport.model_construct(stopped=False, run="x"), 1.0)
 
-    def train_one(name: str, table: Any, run: Path, box: queue.Queue[tuple[str, Trained]], trust: Any) -> None:
-        begun.append(name)
-        if name != "first":
+    def train_there(table: Any, run: Path, *rest: object) -> Trained:
+        begun.append(run.name)
+        if run.name != "first":
             released.wait(60)
-        box.put((name, done))
-        if name == "third":
+        if run.name == "third":
             assert begun == ["first", "second", "third"]
+        return done
 
-    class Worker(threading.Thread):
-        exitcode = None
-
-        def terminate(self) -> None:
-            released.set()
-
-    class Context:
-        Queue = queue.Queue
-
-        def Process(self, target: Any, args: Any, daemon: bool) -> Worker:
-            return Worker(target=target, args=args, daemon=daemon)
-
-    monkeypatch.setattr(multiprocessing, "get_context", lambda kind: Context())
-    monkeypatch.setattr("sememekit.jobs.trainings.train_one", train_one)
+    play_processes(monkeypatch)
+    monkeypatch.setattr("sememekit.jobs.trainings.train_there", train_there)
     monkeypatch.setattr("sememekit.jobs.trainings._at_once", lambda: 2)
     stages: list[str] = []
 

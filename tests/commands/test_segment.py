@@ -11,16 +11,16 @@ from sememekit.commands.segment import segment_stream
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.reading import FaultCounter
-from sememekit.text.segmenters import Segmenter, WhiteSpace
+from sememekit.text.segmenters import Segmenter, WhiteSpace, open_segmenter
 
 
 @cache
 def matcher() -> Segmenter:
-    return segmenter_for("fmm", lexicon_words=["天地", "人和"])
+    return open_segmenter("fmm", words=frozenset(["天地", "人和"]))
 
 
 def run(content: bytes, errors: str = "strict") -> str:
-    return "".join(segment_stream(BytesIO(content), matcher(), errors=errors))
+    return "".join(segment_stream(BytesIO(content), matcher(), FaultCounter(errors)))
 
 
 def test_lines_in_lines_out() -> None:
@@ -44,7 +44,7 @@ def test_bad_bytes_follow_the_policy() -> None:
     with pytest.raises(DataError, match="stdin:2: not UTF-8 at byte 7"):
         run("天地\n".encode() + b"\xff\n")
     faults = FaultCounter("skip")
-    out = "".join(segment_stream(BytesIO(b"a\n\xff\nb\n"), WhiteSpace(), faults=faults))
+    out = "".join(segment_stream(BytesIO(b"a\n\xff\nb\n"), WhiteSpace(), faults))
     assert out == "a\nb\n"
     assert faults.report().skipped_lines == 1
     assert run(b"\xff\n", errors="replace") == "\ufffd\n"
@@ -52,7 +52,7 @@ def test_bad_bytes_follow_the_policy() -> None:
 
 def test_a_line_of_megabytes_stays_one_line() -> None:
     content = "天地人和。".encode() * 250_000
-    pieces = list(segment_stream(BytesIO(content), matcher()))
+    pieces = list(segment_stream(BytesIO(content), matcher(), FaultCounter("strict")))
     assert len(pieces) > 3
     assert "".join(pieces) == "天地 人和 。 " * 249_999 + "天地 人和 。\n"
 

@@ -1,4 +1,4 @@
-"""push, pull and card: what is passed on is the run, whole, and says what it is."""
+"""push and pull: what is passed on is the run, whole, and says what it is."""
 
 from __future__ import annotations
 
@@ -271,14 +271,20 @@ def called(*arguments: str) -> Any:
 
 
 def test_the_commands(run: Path, tmp_path: Path) -> None:
-    written = called("card", str(run), "--out", str(tmp_path / "README.md"))
+    written = called("push", str(run), "--card", str(tmp_path / "README.md"))
     assert written.exit_code == 0, written.stderr
-    again = called("card", str(run))
+    again = called("push", str(run), "--card", "-")
+    former = called("card", str(run))
+    assert former.stdout == again.stdout, "the former name still works"
+    assert called("card", str(run), "--out", str(tmp_path / "former.md")).exit_code == 0
+    assert (tmp_path / "former.md").read_bytes() == (tmp_path / "README.md").read_bytes()
+    neither = called("push", str(run))
+    assert (neither.exit_code, "or --card FILE" in neither.stderr) == (1, True)
     assert again.stdout.rstrip("\n") == (tmp_path / "README.md").read_text(encoding="utf-8").rstrip("\n")
     (tmp_path / "mine.md").write_text("my own words", encoding="utf-8")
-    refused = called("card", str(run), "--out", str(tmp_path / "mine.md"))
+    refused = called("push", str(run), "--card", str(tmp_path / "mine.md"))
     assert (refused.exit_code, "is not a model card that sememekit wrote" in refused.stderr) == (1, True)
-    refused = called("card", str(run), "--out", str(tmp_path / "absent" / "card.md"))
+    refused = called("push", str(run), "--card", str(tmp_path / "absent" / "card.md"))
     assert (refused.exit_code, "absent does not exist; type: mkdir -p" in refused.stderr) == (1, True)
     pushed = called("push", str(run), str(tmp_path / "shared"), "--json")
     assert json.loads(pushed.stdout)["target"] == str(tmp_path / "shared")

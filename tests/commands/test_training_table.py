@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.commands import attack, train
+from sememekit.commands import attack
 from sememekit.commands._program import app
 from sememekit.commands._typed_table import typed_table
 
@@ -28,8 +29,9 @@ seed = 5
 runner = CliRunner()
 
 
-def training_table(**options: object) -> dict[str, dict[str, object]]:
-    return typed_table(options, train.PLACES, train.VARIANTS)
+def training_table(recipe: str | None = None, overrides: list[str] | None = None, **values: object) -> dict[str, Any]:
+    named = {slot: values.pop(slot) for slot in ("encoder", "decoder") if slot in values}
+    return typed_table(recipe, overrides, named, {name.replace("__", "."): value for name, value in values.items()})
 
 
 @pytest.fixture
@@ -40,8 +42,8 @@ def recipe(tmp_path: Path) -> str:
 
 
 def test_flags_come_after_the_recipe_and_overrides_last(recipe: str) -> None:
-    typed = {"decoder": "sdlm", "encoder": "lstm", "data": Path("other"), "graph": Path("pd.graph")}
-    typed |= {"clusters": Path("words.json"), "seed": 7, "device": "cpu", "dtype": None}
+    typed = {"decoder": "sdlm", "encoder": "lstm", "data__path": Path("other"), "graph__path": Path("pd.graph")}
+    typed |= {"clusters__path": Path("words.json"), "run__seed": 7, "run__device": "cpu", "run__dtype": None}
     overrides = ["encoder.hidden_size=16", "run.seed=8", "decoder.num_bases=2"]
     table = training_table(recipe=recipe, overrides=overrides, **typed)
     assert table["encoder"] == {"name": "lstm", "hidden_size": 16}
@@ -98,16 +100,11 @@ def test_a_wrong_setting_gives_one_clear_line(arguments: list[str], fragments: l
 def test_a_variant_chosen_with_set_keeps_what_the_flags_say() -> None:
     """The file of --vectors goes into the slot whose variant --set chooses; one must not erase the other."""
     overrides = ["task.name=nli", "encoder.dropout=0.5", "encoder.name=bilstm"]
-    table = training_table(encoder="gru", vectors=Path("glove.txt"), overrides=overrides)
+    table = training_table(encoder="gru", task__vectors=Path("glove.txt"), overrides=overrides)
     assert table["task"] == {"name": "nli", "vectors": "glove.txt"}
     assert table["encoder"] == {"name": "bilstm", "dropout": 0.5}
-    options = {
-        "vectors": Path("glove.txt"),
-        "resume": False,
-        "overrides": ["candidates.delta=0.4", "candidates.name=embedding"],
-    }
-    table = attack._table(options)
+    vectors = {("embedding", "path", "similarity.path"): Path("glove.txt")}
+    table = attack._table(None, ["candidates.delta=0.4", "candidates.name=embedding"], {}, {}, vectors)
     assert table["candidates"] == {"name": "embedding", "path": "glove.txt", "delta": 0.4}
     assert "constraints" not in table
-    table = attack._table({**options, "overrides": []})
-    assert table == {"constraints": {"similarity": {"path": "glove.txt"}}}
+    assert attack._table(None, [], {}, {}, vectors) == {"constraints": {"similarity": {"path": "glove.txt"}}}

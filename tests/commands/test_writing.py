@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import SEARCH_OF_DATASETS, evaluate
-from sememekit.analysis.explanations.written_text import explain_writing, remarks
+from sememekit.analysis.explanations.written_text import explain_writing
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
 from sememekit.measure.rouge import digest_of
+from sememekit.reports.pages import remarks
 from sememekit.runs.run import Run
 from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.search import BeamSettings
@@ -149,11 +149,12 @@ def test_sources_that_are_cut_are_told(pairs: PairPlace, tmp_path: Path) -> None
         scored.stderr
         == "sememekit: remark: stdin, line 2: the model reads the first 3 words of this source of 4 (task.read_words)\n"
     )
-    explained = explain_writing(run, "我 吃 苹果 。 。", device="cpu")
+    explained = explain_writing(run, "我 吃 苹果 。 。")
     assert (len(explained.source), explained.read_words, len(explained.words[0].attention)) == (5, 3, 3)
-    assert "The model read the first 3 of 5 words (task.read_words)." in remarks(explained)
-    whole = explain_writing(run, "我 吃", device="cpu")
-    assert (whole.read_words, remarks(whole)) == (2, [line for line in remarks(whole) if "task.read_words" not in line])
+    assert "The model read the first 3 of 5 words (task.read_words)." in remarks("text", explained)
+    whole = explain_writing(run, "我 吃")
+    assert whole.read_words == 2
+    assert not any("task.read_words" in line for line in remarks("text", whole))
 
 
 def test_company_changes_nothing(headlines: Path) -> None:
@@ -173,9 +174,9 @@ def test_words_in_angle_brackets_stay_whole(headlines: Path) -> None:
         def segment(self, text: str) -> list[str]:
             return list("".join(text.split()))
 
-    lettered = replace(writer, segmenter=Letters())
+    lettered = writer._replace(segmenter=Letters())
     assert lettered.words("我吃<unk> <s>梨<other>！") == ["我", "吃", "<unk>", "<s>", "梨", *"<other>", "！"]
-    assert replace(writer, segmenter=None).words("我吃 梨") == ["我吃", "梨"]
+    assert writer._replace(segmenter=None).words("我吃 梨") == ["我吃", "梨"]
 
 
 def test_unknown_words_give_way_to_the_source(pairs: PairPlace, tmp_path: Path) -> None:

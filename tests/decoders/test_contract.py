@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -339,7 +339,7 @@ def test_what_a_decoder_needs_is_asked_for(case: Case) -> None:
     settings = read_settings(kind.Settings, case.settings, "case")
     for need in kind.needs(settings):
         with pytest.raises(ConfigError, match=need):
-            kind(settings, replace(resources(), **{need: None}))
+            kind(settings, resources()._replace(**{need: None}))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,11 +46,95 @@ def test_effects_of_the_first_tables_are_effects_of_claims(name: str, number: in
         assert (value, low, high) in effects(), one
 
 
+def measured(arm: str) -> list[dict[str, Any]]:
+    """What the trials of an arm measured, seed after seed."""
+    paths = sorted((RESULTS / "claims").glob(f"{arm}-small-[0-9]-*.json"))
+    return [json.loads(path.read_text(encoding="utf-8"))["measured"] for path in paths]
+
+
+def mean(arm: str) -> str:
+    """The geometric mean of the perplexities of an arm, or the mean of its accuracies in per cent."""
+    found = measured(arm)
+    if "accuracy" in found[0]:
+        return f"{100 * statistics.mean(one['accuracy'] for one in found):.2f}"
+    return f"{statistics.geometric_mean(one['perplexity'] for one in found):.2f}"
+
+
+def each(arm: str) -> str:
+    """The perplexity, or the accuracy in per cent, of each seed."""
+    found = measured(arm)
+    values = (100 * one["accuracy"] if "accuracy" in one else one["perplexity"] for one in found)
+    return ", ".join(f"{value:.2f}" for value in values)
+
+
+TRIALS: dict[tuple[str, str, str], dict[int, str]] = {
+    ("lattice", "In short", "Chinese characters, chunks of two (L = 2)"): {2: "chinese-baseline", 3: "chinese-l2"},
+    ("lattice", "In short", "Chinese characters, two embeddings of half the size"): {3: "chinese-e2-half"},
+    ("lattice", "In short", "English words, chunks of two (L = 2)"): {2: "lattice-baseline", 3: "lattice-l2"},
+    ("lattice", "In short", "English words, two embeddings of half the size"): {3: "lattice-e2-half"},
+    ("lattice", "In short", "English words, two embeddings of equal size"): {3: "lattice-e2"},
+    ("mixtures", "In short", "Penn Treebank, 5,000 sentences"): {2: "ptb-softmax", 3: "ptb-mos", 5: "ptb-moc"},
+    ("mixtures", "In short", "WikiText-2, 2,000 lines"): {2: "wikitext2-softmax", 3: "wikitext2-mos"},
+    ("mixtures", "In short", "Switchboard, 60 dialogues"): {
+        2: "switchboard-softmax",
+        3: "switchboard-mos",
+        5: "switchboard-moc",
+    },
+    ("self-organized", "In short", "full softmax"): {2: "words-softmax"},
+    ("self-organized", "In short", "softmax trained with sampled words"): {2: "words-sampled"},
+    ("self-organized", "In short", "learned clusters"): {2: "words-self-organized"},
+    ("self-organized", "In short", "`differentiated`"): {2: "words-differentiated"},
+    ("self-organized", "In short", "clusters by frequency"): {2: "words-class"},
+    ("self-organized", "In short", "`adaptive`"): {2: "words-adaptive"},
+    ("sememe-rnn", "In short", "LSTM"): {2: "lstm", 3: "lstm-concat", 4: "lstm-gate", 5: "lstm-cell"},
+    ("sememe-rnn", "In short", "GRU"): {2: "gru", 3: "gru-concat", 4: "gru-gate", 5: "gru-cell"},
+    ("sememe-rnn", "In short", "BiLSTM"): {2: "nli-bilstm", 3: "nli-concat", 4: "nli-gate", 5: "nli-cell"},
+    ("sememe-rnn", "In short", "BiGRU"): {2: "nli-bigru", 3: "nli-bigru-concat", 4: "nli-bigru-gate", 5: "nli-bigru-cell"},
+    ("sdlm", "The first 150,000 tokens", "SDLM, 250 draws"): {5: "sdlm-250-draws"},
+    ("sdlm", "The first 150,000 tokens", "SDLM, 1,000 draws"): {5: "sdlm"},
+    ("sdlm", "The first 150,000 tokens", "SDLM, 2,000 draws"): {5: "sdlm-2000-draws"},
+    ("sdlm", "The first 150,000 tokens", "SDLM, 1,000 draws until the first cut"): {5: "sdlm-until-first-cut"},
+    ("sdlm", "The first 150,000 tokens", "SDLM, exact"): {5: "sdlm-exact"},
+    ("sdlm", "The first 150,000 tokens", "HowNet"): {2: "sdlm"},
+    ("sdlm", "The first 150,000 tokens", "as many random labels as each sense has sememes"): {2: "sdlm-random"},
+    ("sdlm", "The first 150,000 tokens", "one sememe of its own for each word (`single:`)"): {2: "sdlm-single"},
+    ("sdlm", "The first 150,000 tokens", "the open lexicon"): {2: "sdlm-open"},
+    ("sdlm", "The first 150,000 tokens", "one sememe for all words"): {2: "sdlm-shared"},
+    ("sdlm", "The first 150,000 tokens", "by role"): {3: "sdlm-role"},
+    ("sdlm", "The first 150,000 tokens", "by depth"): {3: "sdlm-depth"},
+}
+"""(page, part, row) -> the arm whose mean over seeds stands in a cell."""
+EACH: dict[tuple[str, str, str], dict[int, str]] = {
+    ("sdlm", "The first 150,000 tokens", "by role"): {2: "sdlm-role"},
+    ("sdlm", "The first 150,000 tokens", "by depth"): {2: "sdlm-depth"},
+    ("sememe-rnn", "Inference", "+ concat"): {2: "nli-concat", 4: "nli-concat-labels"},
+    ("sememe-rnn", "Inference", "+ gate"): {2: "nli-gate", 4: "nli-gate-labels"},
+    ("sememe-rnn", "Inference", "+ cell"): {2: "nli-cell", 4: "nli-cell-labels"},
+}
+"""The same for the values of all seeds."""
+
+
+def cells(name: str, part: str, row: str) -> list[str]:
+    """The cells of the first row of a part that begins so, without bold."""
+    line = next(line for line in section(page(name), part).splitlines() if line.startswith(f"| {row} |"))
+    return [cell.strip().strip("*") for cell in line.split("|")]
+
+
+@pytest.mark.parametrize("place", TRIALS, ids="/".join)
+def test_means_over_seeds_are_those_of_the_trials(place: tuple[str, str, str]) -> None:
+    shown = cells(*place)
+    assert {cell: shown[cell] for cell in TRIALS[place]} == {cell: mean(arm) for cell, arm in TRIALS[place].items()}
+
+
+@pytest.mark.parametrize("place", EACH, ids="/".join)
+def test_values_of_seeds_are_those_of_the_trials(place: tuple[str, str, str]) -> None:
+    shown = cells(*place)
+    assert {cell: shown[cell] for cell in EACH[place]} == {cell: each(arm) for cell, arm in EACH[place].items()}
+
+
 def rates(arm: str) -> list[str]:
     """The success rates of an arm, seed after seed, in per cent."""
-    paths = sorted((RESULTS / "claims").glob(f"{arm}-small-[0-9]-*.json"))
-    found = [json.loads(path.read_text(encoding="utf-8"))["measured"]["rates"]["success_rate"]["value"] for path in paths]
-    return [f"{100 * value:.1f}" for value in found]
+    return [f"{100 * one['rates']['success_rate']['value']:.1f}" for one in measured(arm)]
 
 
 @pytest.mark.parametrize(

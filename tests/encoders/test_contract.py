@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from sememekit.config import load_variant, read_settings
 from sememekit.encoders import ENCODERS
-from sememekit.encoders.base import Encoder, EncoderResources, State
+from sememekit.encoders.base import ChildSum, Encoder, EncoderResources, State
 from sememekit.encoders.lstm import LSTM
 from sememekit.errors import ConfigError
 from tests.small import small_graph, small_vocabulary
@@ -275,14 +275,9 @@ def test_reading_both_ways_is_for_whole_sentences(case: Case) -> None:
         encoder.step(x[0], tokens[0], encoder.start(BATCH))
 
 
-def test_an_encoder_without_the_step_out_of_several_states_says_what_to_write() -> None:
-    class Promises(LSTM):
-        child_sum = True
+def test_an_encoder_that_does_not_write_the_step_out_of_several_states_is_not_built() -> None:
+    class Promises(ChildSum, LSTM):  # type: ignore[misc]
+        pass
 
-    settings = Promises.Settings(hidden_size=4)
-    encoder = Promises(settings, EncoderResources(3, small_vocabulary()))
-    state = encoder.start(2)
-    with pytest.raises(ConfigError, match=r"Promises\.child_sum_part is not written.*task\.state=marginal"):
-        encoder.child_sum_part(state, torch.ones(1, 2))
-    with pytest.raises(ConfigError, match=r"Promises\.child_sum_combine is not written"):
-        encoder.child_sum_combine(torch.ones(2, 4), state)
+    with pytest.raises(TypeError, match=r"Promises.*child_sum_combine.*child_sum_part"):
+        Promises(LSTM.Settings(hidden_size=4), EncoderResources(3, small_vocabulary()))  # type: ignore[abstract]

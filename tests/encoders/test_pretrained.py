@@ -19,7 +19,7 @@ from sememekit.encoders.pretrained import Pretrained
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
-from sememekit.measure.scored import tallies
+from sememekit.measure.perplexity import tallies
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.build import build_task, kept_of
 from sememekit.runs.plan import read_plan

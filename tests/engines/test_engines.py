@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from sememekit.engines import ENGINES
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError, EngineError
 from sememekit.jobs.trainings import Trainings
-from tests.engines.work import deaf, double, mark_and_die_once, refuse
+from sememekit.signals import STOPPING
+from tests.engines.work import deaf, double, held, mark_and_die_once, refuse
 
 SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout_min=60"}
 NEEDS = {"dask": "distributed", "slurm": "submitit"}
@@ -144,10 +146,29 @@ def test_less_than_one_worker_is_refused(tmp_path: Path) -> None:
 def test_a_training_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the command would wait for it for ever, or leave it behind."""
     monkeypatch.setattr("sememekit.jobs.trainings.PATIENCE", 0.2)
-    with Trainings() as trainings:
-        worker = trainings._context.Process(target=deaf, args=(tmp_path / "ready",), daemon=True)
-        worker.start()
-        trainings._workers["deaf"] = worker
+    monkeypatch.setattr("sememekit.jobs.trainings.train_there", deaf)
+    with Trainings("local", 1, tmp_path) as trainings:
+        trainings.begin("deaf", {}, tmp_path / "ready")
         while not (tmp_path / "ready").exists():
             time.sleep(0.02)
+        worker = trainings._engine._processes[0]  # type: ignore[attr-defined]
     assert worker.exitcode == -signal.SIGKILL
+    assert not trainings._folder.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_process_of_this_machine_costs_its_own_call(tmp_path: Path) -> None:
+    (tmp_path / "done-0").touch()
+    with open_engine("local", 2, tmp_path) as engine:
+        killed, other = engine.submit(mark_and_die_once, (tmp_path, 1)), engine.submit(double, 4)
+        assert other.result() == 8
+        with pytest.raises(EngineError, match=r"^its process ended with exit code -9 before it was done$"):
+            killed.result()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals")
+def test_a_process_of_this_machine_begins_with_signals_held(tmp_path: Path) -> None:
+    """Also the first, beside which the process begins that keeps count of what is shared."""
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
+    with open_engine("local", 2, tmp_path) as engine:
+        assert all(engine.submit(held).result() >= set(STOPPING) for _ in range(2))

@@ -56,8 +56,13 @@ class Here(Engine):
         self._pool.shutdown(cancel_futures=True)
 
 
-def deaf(ready: Path) -> None:
+def deaf(table: object, ready: Path, *rest: object) -> None:
     """Never ends by itself, nor by a signal that a process can catch."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     ready.touch()
     time.sleep(600)
+
+
+def held() -> set[int]:
+    """The signals that are blocked here."""
+    return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))

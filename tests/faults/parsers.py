@@ -34,7 +34,7 @@ from sememekit.reports.run import report
 from sememekit.runs.augment import augmented
 from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
-from sememekit.sememes.lemmas import read_lemmas
+from sememekit.sememes.lemmas import open_lemmas
 from sememekit.sememes.wordnet import read_wordnet, read_wordnet_index
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vectors import read_vectors
@@ -191,7 +191,7 @@ def _text_files() -> Iterator[Parser]:
     yield Parser("candidates table", _writes("t.json", table), "t.json", _candidates)
     yield Parser("recipe", _writes("r.toml", _RECIPE), "r.toml", _read_recipe)
     yield Parser("recipe of an attack", _writes("r.toml", _ATTACK_RECIPE), "r.toml", _read_recipe)
-    yield Parser("lemmas", _writes("l.tsv", "be\tis\nbe\twas\ngo\twent\n"), "l.tsv", lambda f: read_lemmas(f / "l.tsv"))
+    yield Parser("lemmas", _writes("l.tsv", "be\tis\nbe\twas\ngo\twent\n"), "l.tsv", lambda f: open_lemmas(str(f / "l.tsv")))
     rows = "text\tlabel\na fine film\tyes\nwhat a bore\tno\n"
     yield Parser("attacked table", _writes("a.tsv", rows), "a.tsv", lambda f: read_examples(f / "a.tsv"))
     records = "".join(json.dumps({"text": "a film", "label": label}) + "\n" for label in ("yes", "no"))

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.measure.perplexity import Tally, perplexity_of, unigram_tally
-from sememekit.measure.scored import Scored, perplexity_metrics, tallies
+from sememekit.measure.perplexity import Scored, Tally, perplexity_metrics, perplexity_of, tallies, unigram_tally
 
 
 def test_the_three_units_share_their_nats() -> None:

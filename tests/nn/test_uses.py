@@ -14,7 +14,7 @@ from tests.nn.cases import contexts
 WORDS = 4
 
 
-@pytest.mark.parametrize("name", ["encoders", "lattice_loss", "self_organized", "sememe_softmax", "senses", "softmaxes"])
+@pytest.mark.parametrize("name", ["encoders", "lattice_loss", "self_organized", "senses", "softmaxes"])
 def test_the_uses_in_docstrings(name: str) -> None:
     given = {
         "embedding": torch.nn.Embedding(WORDS, 16),

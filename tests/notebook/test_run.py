@@ -73,7 +73,7 @@ def test_a_score_offers_what_the_command_offers(run: Run, folders: Path, tmp_pat
     overlay = tmp_path / "overlay.txt"
     overlay.write_text(f"{HEADER}\n苹果#2\t+机器 -品牌\n", encoding="utf-8")
     for options in ({}, {"carry": True}):
-        expected = [*score_overlay(folders / "sdlm", TEXT.splitlines(), overlay, device="cpu", **options)]
+        expected = [*score_overlay(folders / "sdlm", TEXT.splitlines(), overlay, **options)]
         table = run.score(TEXT, overlay=str(overlay), **options)
         assert table.columns[-2:] == ("nats", "nats with overlay")
         assert [(row["nats"], row["nats with overlay"]) for row in table] == [(row.nats, row.nats_overlay) for row in expected]
@@ -181,14 +181,14 @@ def test_a_writer(folders: Path) -> None:
     assert written == written.report.best.text
     assert run.explain(source).source
     assert run.perplexity(f"{source}\t{source}") > 1
-    with pytest.raises(ConfigError, match="unknown key 'num_tokens'; allowed: apart, device, overrides, which"):
+    with pytest.raises(ConfigError, match="unknown key 'num_tokens'; allowed: apart, overrides"):
         run.generate(source, num_tokens=3)
     assert run.generate(source, apart=True, overrides=["task.search.beam_size=2"]).report.source_words == 3
 
 
 def test_a_lattice(folders: Path) -> None:
     path = folders / "characters" / "lattice"
-    run, reader = load_run(path, device="cpu"), open_reader(path, "test", device="cpu")
+    run, reader = load_run(path, device="cpu"), open_reader(path, "test")
     texts = ["我吃苹果。", "人买电脑。"]
     assert run.segment(texts) == list(segment_lines(reader, texts))
     assert run.segment(texts[0]) == run.segment(texts)[0]
@@ -224,7 +224,7 @@ def test_what_a_run_cannot_be_asked_is_told_before_weights_are_read(folders: Pat
         run = load_run(folders / name, device="cpu")
         for method, arguments in asked.items():
             if not METHODS[method] & run.kinds:
-                with pytest.raises(ConfigError, match=f"run.{method} needs a .*{name} is a .*; what it can be asked: explain"):
+                with pytest.raises(ConfigError, match=f"run.{method} needs a .*{name} is a .*; what it can be asked: "):
                     getattr(run, method)(*arguments)
         assert "_loaded" not in vars(run)
     assert repr(load_run(folders / "sdlm")).endswith("sdlm': a model that predicts words, 10 words)")
@@ -259,7 +259,7 @@ def test_arguments_are_checked_as_settings_are(run: Run, folders: Path) -> None:
         ),
         (
             lambda: run.explain("我", tpo=5),
-            r"unknown key 'tpo' \(did you mean 'top'\?\); allowed: data, device, mean, min_count,",
+            r"unknown key 'tpo' \(did you mean 'top'\?\); allowed: data, mean, min_count,",
         ),
         (lambda: run.explain("我", overlay=5), r"key 'overlay': input is not a valid path.*given 5"),
         (lambda: run.next_words("我", top=2.5), r"run.next_words of .*: key 'top': .* given 2.5"),
@@ -271,7 +271,7 @@ def test_arguments_are_checked_as_settings_are(run: Run, folders: Path) -> None:
         (lambda: writer.generate("我", overrides="task.search.beam_size=3"), r"key 'overrides': .* not allowed as a Sequence"),
         (lambda: writer.explain("我", top=5), r"of headlines or dialogue: unknown key 'top' .*allowed: apart, data, "),
         (lambda: reviews.explain("a film", top_sememes="x"), r"a classifier: key 'top_sememes': .*given 'x'"),
-        (lambda: lattice.explain("我", top=5), r"a lattice model: unknown key 'top'; allowed: device, embeddings, which"),
+        (lambda: lattice.explain("我", top=5), r"a lattice model: unknown key 'top'; allowed: embeddings"),
         (lambda: lattice.explain("我", embeddings="x"), r"key 'embeddings': input should be a valid boolean"),
         (lambda: lattice.explain("我", embeddings=True, split="valid"), r"has one embedding for each word"),
         (lambda: load_run(folders / "sdlm", wich="last"), r"load_run: unknown key 'wich' \(did you mean 'which'\?\)"),
@@ -301,7 +301,7 @@ def test_a_text_has_the_lines_that_a_file_has(run: Run, folders: Path, tmp_path:
     """LF alone ends a line; a byte-order mark is no part of the first word."""
     odd = "\ufeff我 吃 苹果\u2028 。\r\n人\x0c 买\x85 电脑 。\n\n我 吃 梨 。"
     (tmp_path / "odd.txt").write_bytes(odd.encode())
-    written = list(score(folders / "sdlm", lines_of(tmp_path / "odd.txt", "strict"), device="cpu"))
+    written = list(score(folders / "sdlm", lines_of(tmp_path / "odd.txt", "strict")))
     in_python = run.score(odd, segment=False)
     assert [(row["word"], row["nats"]) for row in in_python] == [(row.token, row.nats) for row in written]
     assert {row.sentence for row in written} == {1, 2, 4}

@@ -7,10 +7,11 @@ from types import ModuleType
 
 import pytest
 
-from sememekit.notebook import attacks, shown
+from sememekit.notebook import attacks
+from sememekit.reports import table
 
 
-@pytest.mark.parametrize("module", [shown, attacks])
+@pytest.mark.parametrize("module", [table, attacks])
 def test_the_uses_in_docstrings(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted > 0

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.prepare.line_forms import LONGEST, form_of_lines
+from sememekit.prepare.segmentation import LONGEST, form_of_lines
 
 TEXT = [f"the dog {number % 7} saw a cat in town {number % 5} ." for number in range(60)]
 RAW = [f"今天老师看报纸第{number}次" for number in range(60)]

@@ -50,8 +50,7 @@ def test_merging_agrees_with_counting_all_at_once(
     vocabulary, coverage = merge_vocabulary(
         Local("", 1, folder),
         [write_shard(folder, number, words) for number, words in enumerate(shards)],
-        known=known,
-        stands_alone=lambda word: word == "，",
+        is_known=None if known is None else lambda word: word in known or word == "，",
         min_count=min_count,
         max_vocabulary=size,
         specials=("<unk>",),
@@ -72,8 +71,7 @@ def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
     vocabulary, _ = merge_vocabulary(
         Local("", 1, tmp_path),
         shards,
-        known=None,
-        stands_alone=lambda word: False,
+        is_known=None,
         min_count=1,
         max_vocabulary=None,
         specials=("<unk>",),
@@ -89,8 +87,7 @@ def test_impossible_sizes_are_refused(tmp_path: Path, min_count: int, size: int 
         merge_vocabulary(
             Local("", 1, tmp_path),
             [],
-            known=None,
-            stands_alone=lambda word: False,
+            is_known=None,
             min_count=min_count,
             max_vocabulary=size,
             specials=("<unk>",),

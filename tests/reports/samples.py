@@ -33,8 +33,8 @@ from sememekit.reports import (
     analysis,
     attack,
     explanation,
-    explanation_scores,
     ledger,
+    metrics,
     quickstart,
     run,
 )
@@ -153,7 +153,6 @@ def drawn() -> dict[str, tuple[Any, str]]:
     attacked = attacked.model_copy(update={"rates": attacked.rates.model_copy(update={"outcomes": outcomes})})
     labelled, labels_report = filled(LabelExplanation), filled(LabelAnalysis)
     whole = written.model_copy(update={"words": words})
-    pictures = [(sentence(), explanation.picture_of(sentence()))]
     plan = {"task": {"name": "language_model", "input_dropout": 0.5}}
     return {
         "analysis": (analysed, analysis.analysis_page(analysed)),
@@ -161,10 +160,10 @@ def drawn() -> dict[str, tuple[Any, str]]:
         "attack_comparison": (compared, attack.comparison_page(compared)),
         "embeddings": (embedded, templates.render("embeddings", report=embedded)),
         "explanation": (explained, explanation.words_page(explained)),
-        "explanation_scores": (scores, explanation_scores.scores_page(scores)),
+        "explanation_scores": (scores, metrics.scores_page(scores)),
         "label_explanation": (labelled, explanation.label_page(labelled)),
         "labels": (labels_report, analysis.label_page(labels_report)),
-        "lattice": (seen, templates.render("lattice", explanation=seen, sentences=pictures)),
+        "lattice": (seen, explanation.lattice_page(seen)),
         "ledger": (claims, ledger.ledger_page(ledger.ledger(claims))),
         "quickstart": (report, quickstart.report_page(report)),
         "run": (_metrics(), run.run_page(f"runs-{LONG}", plan, _metrics())),

@@ -126,7 +126,7 @@ def test_a_style_of_the_user_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_figures_are_pictures_of_all_charts_and_replace_only_their_kind(tmp_path: Path) -> None:
     latin = replace(CURVES, lines=(CURVES.lines[0], replace(CURVES.lines[1], name="two")))  # no machine lacks the font of a PNG
-    for name in ("one.svg", "one.png"):
+    for name in ("one.svg", "one.png", "one.pdf"):
         write_figure([latin, latin], tmp_path / name)
         write_figure([latin, latin], tmp_path / name)
     root = ElementTree.parse(tmp_path / "one.svg").getroot()
@@ -136,10 +136,12 @@ def test_figures_are_pictures_of_all_charts_and_replace_only_their_kind(tmp_path
     assert "var(" not in (tmp_path / "one.svg").read_text(encoding="utf-8")
     head = (tmp_path / "one.png").read_bytes()[:24]
     assert struct.unpack(">II", head[16:24]) == (2000, 1888), "200 dots an inch"
-    (tmp_path / "mine.svg").write_text("<svg/>", encoding="utf-8")
-    with pytest.raises(ConfigError, match="not a figure that sememekit drew"):
-        write_figure([CURVES], tmp_path / "mine.svg")
-    with pytest.raises(ConfigError, match=r"must end in \.png or \.svg"):
+    assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
+    for name, content in (("mine.svg", b"<svg/>"), ("mine.pdf", b"%PDF-1.4 of another program")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ConfigError, match="not a figure that sememekit drew"):
+            write_figure([CURVES], tmp_path / name)
+    with pytest.raises(ConfigError, match=r"must end in \.png, \.svg or \.pdf"):
         check_figure(tmp_path / "one.jpg")
     with pytest.raises(ConfigError, match="nothing to draw"):
         write_figure([], tmp_path / "none.png")

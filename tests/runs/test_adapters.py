@@ -16,10 +16,11 @@ import pytest
 import torch
 
 from sememekit import attack_classifier
+from sememekit.attack.searches import softmax
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.jobs.attack import attack as attack_command
-from sememekit.runs.attacks.adapters import _Classifier, _longest, adapted, softmax
+from sememekit.runs.attacks.adapters import _Classifier, _longest, adapted
 from sememekit.runs.attacks.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
 from tests.tiny_models import save_quietly, write_classifier

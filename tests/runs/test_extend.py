@@ -185,7 +185,7 @@ def test_a_stopped_extend_leaves_nothing_half_written(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(extending, "sync_to_disk", stop)
+        patched.setattr("sememekit.training.checkpoint.sync_to_disk", stop)
         with pytest.raises(KeyboardInterrupt):
             extend(sdlm_run, words, tmp_path / "out")
     assert not (tmp_path / "out").exists()

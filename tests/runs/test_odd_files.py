@@ -16,7 +16,7 @@ from sememekit.claims.results import read_results, read_times
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import refuse_odd_files
-from sememekit.jobs.reproduce import _remarks
+from sememekit.jobs.reproduce import uncounted
 from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.runs.sharing import pull_run, push_run
@@ -112,4 +112,4 @@ def test_odd_results_of_claims_do_not_count_as_absent(odd: Callable[[Path], None
     assert read_results([tmp_path / "b.json"]) == {}
     if odd is not Path.mkdir:
         with pytest.raises(DataError, match=r"a\.json is no regular file"):
-            _remarks(tmp_path, tiny=False)
+            uncounted(tmp_path, tiny=False)

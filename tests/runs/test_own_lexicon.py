@@ -56,13 +56,13 @@ def test_data_run_and_commands_cut_alike(prepared: tuple[str, PreparedData], tmp
     train(table(data), tmp_path / "run")
     assert Run.open(tmp_path / "run").segmenter().description == data.signature.segmenter
     (tmp_path / "texts.txt").write_text(f"{TEXT}\n", encoding="utf-8")
-    found = predict(tmp_path / "run", tmp_path / "texts.txt", device="cpu")
+    found = predict(tmp_path / "run", tmp_path / "texts.txt")
     assert found.classifier.words(TEXT) == WORDS[name]
     assert [prediction.line for prediction in found] == [1]
     victim = open_victim(str(tmp_path / "run"), device="cpu")
     assert victim.cut is not None
     assert list(victim.cut(TEXT)) == WORDS[name]
-    assert [word.word for word in explain_label(tmp_path / "run", [TEXT], device="cpu").texts[0].words] == WORDS[name]
+    assert [word.word for word in explain_label(tmp_path / "run", [TEXT]).texts[0].words] == WORDS[name]
 
 
 def test_added_examples_have_the_words_of_the_data(prepared: tuple[str, PreparedData], tmp_path: Path) -> None:

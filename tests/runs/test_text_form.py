@@ -46,26 +46,26 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_score_and_explain(run: Path) -> None:
-    read = [row.read_as for row in score(run, [APART], device="cpu")]
+    read = [row.read_as for row in score(run, [APART])]
     assert read == READ
-    assert [word.read_as for word in explain(run, APART, device="cpu").context] == READ
+    assert [word.read_as for word in explain(run, APART).context] == READ
 
 
 def test_text_without_blanks(run: Path) -> None:
     bare = APART.replace(" ", "")
     if Run.open(run).signature.options["segmenter"] == "none":  # blanks cut its data, and nothing here cuts as they did
         with pytest.raises(DataError, match=r"explain: Chinese without blanks, such as .* cut it first: sememekit segment"):
-            explain(run, bare, device="cpu")
+            explain(run, bare)
     else:
-        assert [word.read_as for word in explain(run, bare, device="cpu").context] == READ
-        assert [row.read_as for row in score(run, [bare], segment=True, device="cpu")] == READ
+        assert [word.read_as for word in explain(run, bare).context] == READ
+        assert [row.read_as for row in score(run, [bare], segment=True)] == READ
 
 
 def test_generate_reads_its_prompt_so(run: Path) -> None:
-    written = [generate(run, prompt, num_tokens=3, seed=4, device="cpu").nats for prompt in (APART, " ".join(READ))]
+    written = [generate(run, prompt, num_tokens=3, seed=4).nats for prompt in (APART, " ".join(READ))]
     assert written[0] == written[1]
     unknown = " ".join("<unk>" if word.startswith("<") else word for word in READ)
-    assert generate(run, unknown, num_tokens=3, seed=4, device="cpu").nats != written[0]
+    assert generate(run, unknown, num_tokens=3, seed=4).nats != written[0]
 
 
 def test_the_language_model_of_an_attack(run: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sememekit.config import resources_folder
 from sememekit.errors import ConfigError, DataError
 from sememekit.sememes import build_graph, open_lemmas, open_lexicon, open_lexicons
-from sememekit.sememes.defining_words import ContentWords, Definition, choose_defining_words, stop_words
+from sememekit.sememes.formats.dictionary import ContentWords, Definition, choose_defining_words, stop_words
 from sememekit.sememes.formats.open_lexicon import OpenLexiconReader, scan_open_lexicon
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_wordnet import write_wordnet

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sememekit.errors import DataError
-from sememekit.sememes.definitions import MAX_DEPTH, DefinitionNode, format_definition, parse_definition
+from sememekit.sememes.definitions import MAX_DEPTH, DefinitionNode, parse_definition
+from tests.definition_text import format_definition
 
 TEACHER = "{human|人:HostOf={Occupation|职位},domain={education|教育},{teach|教:agent={~}}}"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.errors import GraphError
+from sememekit.errors import ConfigError, GraphError
 from sememekit.sememes import Lexicon, SememeGraph, build_graph, graph_statistics, open_lexicon
 from sememekit.sememes.graph import LexiconSource, SenseEntry, Source, WordEntry
 from sememekit.text.vocabulary import Vocabulary
@@ -186,7 +186,7 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
 def test_absent_places(graph: SememeGraph, tmp_path: Path) -> None:
     with pytest.raises(GraphError, match="cannot be read: No such file"):
         SememeGraph.load(tmp_path / "graph.json")
-    with pytest.raises(FileNotFoundError, match="absent"):
+    with pytest.raises(ConfigError, match="absent does not exist; type: mkdir"):
         graph.save(tmp_path / "absent" / "graph.json")
 
 

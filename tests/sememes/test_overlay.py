@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError, GraphError, SememekitError
-from sememekit.sememes.change import add_change, annotation
 from sememekit.sememes.graph import SememeGraph
+from sememekit.sememes.lookup import add_change, annotation
 from sememekit.sememes.overlay import HEADER, apply_changes, parse_change, read_overlay, write_overlay
 from tests.small import small_graph
 

@@ -231,7 +231,7 @@ def test_a_broken_hownet2000(tmp_path: Path, last: str, message: str) -> None:
 @pytest.mark.parametrize("text", [HOWNET2000, HOWNET2000 + "为了\tPREP\t{purpose}\n"])
 def test_hownet2000_under_another_name(name: str, text: str, tmp_path: Path) -> None:
     path = write(tmp_path / "glossary.tsv", text)
-    with pytest.raises(DataError, match=rf"glossary.tsv:1: seems to be HowNet 2000 .*; use hownet2000:{path}"):
+    with pytest.raises(DataError, match=rf"glossary.tsv: seems to be HowNet 2000 .*; use hownet2000:{path}"):
         open_lexicon(f"{name}:{path}")
     assert list(open_lexicon(f"hownet2000:{path}").words)[:2] == ["教师", "吃"]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from sememekit.sememes import Lexicon, SememeGraph, build_graph, graph_statistics, open_lexicon
-from sememekit.sememes.definitions import format_definition, parse_definition
+from sememekit.sememes.definitions import parse_definition
 from sememekit.text.vocabulary import Vocabulary
+from tests.definition_text import format_definition
 
 
 def need(path: Path) -> Path:

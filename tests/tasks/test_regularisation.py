@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sememekit.data.batching import random_segments
-from sememekit.measure.scored import tallies
+from sememekit.measure.perplexity import tallies
 from sememekit.protocols.dynamic import DynamicSettings, score_dynamically
 from sememekit.protocols.gradient_statistics import gather_statistics
 from sememekit.runs.build import build_task

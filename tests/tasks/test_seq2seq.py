@@ -156,7 +156,7 @@ def test_eight_pairs_are_learnt_by_heart(place: PairPlace, decoder: str) -> None
     texts = [" ".join(task.vocabulary.decode(best[0].words)) for best in found]
     assert texts == [target for _, target in EIGHT]
     scores = rouge(texts, [[target] for _, target in EIGHT], RougeSettings(unit="character"))
-    assert (scores.rouge1.value, scores.rougeL.value) == (1.0, 1.0)
+    assert (scores["rouge1"], scores["rougeL"]) == (1.0, 1.0)
 
 
 def test_training_goes_on_bit_by_bit(place: PairPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

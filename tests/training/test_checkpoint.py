@@ -329,7 +329,7 @@ def test_the_snapshot_of_another_model_does_not_fit(
     with pytest.raises(CheckpointError, match="is a snapshot of another run than"):
         Run.open(copy, device="cpu").load()
     own = {"id": RunFolder.open(copy).versions["run"]}
-    monkeypatch.setattr("sememekit.training.checkpoint.run_of", lambda folder: own)
+    monkeypatch.setattr("sememekit.training.snapshots.run_of", lambda folder: own)
     with pytest.raises(CheckpointError, match=r"weights do not fit the plan.*encoder\.stack\.1"):
         Run.open(copy, device="cpu").load()
 

@@ -13,7 +13,7 @@ import torch
 
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.train import train
-from sememekit.runs.run import Run, stored_clusters
+from sememekit.runs.run import Run
 from sememekit.training import EpochReport, Report, RunFolder, StepReport, StopReport
 from sememekit.word_classes.file import write_clusters
 from tests.small_run import Place
@@ -217,7 +217,7 @@ def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, finis
         train({"clusters": {"path": str(tmp_path / "three")}}, tmp_path / "run", resume=True)
     (tmp_path / "two").unlink()
     run = Run.open(tmp_path / "run")
-    assert stored_clusters(run.folder, run.vocabulary).tolist() == [number % 2 for number in range(len(words))]
+    assert run.clusters.tolist() == [number % 2 for number in range(len(words))]
     with pytest.raises(ConfigError, match=r"decoder 'softmax' .*takes no word clusters; leave --clusters out"):
         train(place.table(**taking), tmp_path / "refused")
     with pytest.raises(ConfigError, match=r"'ClassHSM' .*needs a file of word clusters; give it with --clusters FILE"):

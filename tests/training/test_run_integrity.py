@@ -24,8 +24,8 @@ from sememekit.jobs.train import train
 from sememekit.reports.run import report
 from sememekit.runs.run import Run
 from sememekit.runs.start_from import table_of_run
-from sememekit.training import RunFolder, Snapshot, checkpoint
-from sememekit.training.manifest import FIXED, MANIFEST, write_run_manifest
+from sememekit.training import RunFolder, Snapshot, snapshots
+from sememekit.training.manifest import FIXED, MANIFEST, replace_listed, write_run_manifest
 from sememekit.training.snapshots import write_pointer
 from tests.small_run import Place
 from tests.training.test_checkpoint import Tied, trainer_state
@@ -246,7 +246,7 @@ def test_a_reader_beside_a_writer_reads_whole_snapshots(folder: RunFolder) -> No
 
 
 def test_a_pointer_that_moved_while_reading_is_followed(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = checkpoint.read_snapshot
+    real = snapshots.read_snapshot
     moved = []
 
     def slow(path: Path, *, with_trainer: bool, rows: object) -> Snapshot:
@@ -256,7 +256,7 @@ def test_a_pointer_that_moved_while_reading_is_followed(folder: RunFolder, monke
         assert rows is None
         return real(path, with_trainer=with_trainer)
 
-    monkeypatch.setattr(checkpoint, "read_snapshot", slow)
+    monkeypatch.setattr(snapshots, "read_snapshot", slow)
     assert folder.load("last", with_trainer=False).name == "step-00000007"
     assert moved == ["step-00000002"]
 
@@ -339,7 +339,7 @@ def test_code_as_a_segmenter_is_not_run_either(copy: Path, lab: str, tmp_path: P
     signature = json.loads((copy / "data.json").read_text())
     signature["options"]["segmenter"] = f"{lab}:Cut"
     signature["segmenter"] = "mine"
-    RunFolder.open(copy).replace_fixed_file("data.json", json.dumps(signature).encode())
+    replace_listed(copy, "data.json", json.dumps(signature).encode())
     with pytest.raises(ConfigError, match=r"data\.json names code.*options\.segmenter"):
         list(score(copy, ["我 吃 苹果"], segment=True))
     assert not (tmp_path / "executed").exists()

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.commands._training_bars import epoch_line
 from sememekit.commands._typed_table import typed_table
-from sememekit.commands.train import PLACES, VARIANTS
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError
 from sememekit.jobs.train import train
@@ -47,7 +46,7 @@ def first(trained: Path, tmp_path: Path) -> Path:
 
 
 def tuning(run: Path, *overrides: str) -> dict[str, dict[str, object]]:
-    return typed_table({"recipe": "mixture/finetune", "overrides": overrides}, PLACES, VARIANTS, table_of_run(run))
+    return typed_table("mixture/finetune", overrides, {}, {}, table_of_run(run))
 
 
 def test_the_plan_comes_along_and_the_recipe_lies_on_top(first: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.errors import DataError
+from sememekit.errors import ConfigError, DataError
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.word_classes.file import read_clusters, write_clusters
 from tests.small import small_vocabulary
@@ -81,7 +81,7 @@ def test_a_bad_file_is_named(tmp_path: Path, content: bytes, message: str) -> No
 
 
 def test_what_cannot_be_written_or_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no-folder"):
+    with pytest.raises(ConfigError, match="no-folder does not exist; type: mkdir"):
         write_clusters(tmp_path / "no-folder" / "x", small_vocabulary(), [0] * len(WORDS))
     with pytest.raises(DataError, match="cannot be read"):
         read_clusters(tmp_path, small_vocabulary())

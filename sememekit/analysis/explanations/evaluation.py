@@ -11,20 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText
-from sememekit.analysis.explanations.scores import (
-    FREQUENCY,
-    BandScores,
-    Gold,
-    RankingScore,
-    SememeBand,
-    score_rankings,
-)
+from sememekit.analysis.explanations.scores import FREQUENCY, BandScores, Gold, RankingScore, SememeBand, score_rankings
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed, SenseProbabilities
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import declares
 from sememekit.tasks.scoring import sentences_of
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
@@ -79,8 +72,6 @@ def evaluate_explanations(
     data: Path | None = None,
     contexts: int | None = None,
     seed: int = 1,
-    device: str = "auto",
-    which: Which = "best",
     progress: Progress = silent,
 ) -> ExplanationScores:
     """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the word that came.
@@ -109,7 +100,7 @@ def evaluate_explanations(
     """
     if not tops or min(tops) < 1 or (contexts is not None and contexts < 1):
         raise ConfigError(f"eval --explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     task, graph = predictor(loaded.task, "eval --explanations"), loaded.graph
     prepared, tops = loaded.data(data), tuple(sorted(set(tops)))
     name = loaded.plan.decoder.name if loaded.plan.decoder else ""
@@ -152,8 +143,7 @@ def evaluate_explanations(
     found = score_rankings(gold, text.words[places], loaded.train_counts, units[places], ranked, tops, seed)
     words = text.words[chosen]
     return ExplanationScores(
-        run=str(run),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         decoder=name,
         split=split,
         data=str(prepared.folder),

@@ -22,7 +22,6 @@ class SememeInfluence:
     """A sememe of one word of one text.
 
     Attributes:
-        sememe: its id in the graph.
         effect: log p(label) minus log p(label) without it; above 0 it speaks for the label.
         gradient: the derivative of log p(label) along its vector, times the vector: the same to first order.
     """
@@ -72,7 +71,6 @@ class _Variant:
     """A text that differs in one place.
 
     Attributes:
-        text, place: which one, and where.
         words, seen: the ids of its words, and the ids that the encoder looks sememes up by.
         sememe: the one that is taken away, ``_ALL`` of them, or None where the word is.
     """

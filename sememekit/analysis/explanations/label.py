@@ -9,7 +9,7 @@ from sememekit.analysis.explanations.influence import PlaceInfluence, influence,
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 
@@ -31,9 +31,7 @@ class ReadWord(Record):
     """A word of a text.
 
     Attributes:
-        word: as it was cut.
         read_as: the word that the model reads in its place; None where it leaves it out.
-        known: whether the vocabulary has it.
         source: the lexicon that its sememes come from; None for runs without a graph.
         effect: nats that log p(label) falls by where the model reads an unknown word instead; None where it reads none.
         gradient: gradient times vector of the word; likewise.
@@ -88,13 +86,7 @@ class LabelExplanation(OfRun):
 
 
 def explain_label(
-    run: Path | Run,
-    texts: Sequence[str],
-    *,
-    label: str | None = None,
-    top_sememes: int = 12,
-    which: Which = "best",
-    device: str = "auto",
+    run: Path | Run, texts: Sequence[str], *, label: str | None = None, top_sememes: int = 12
 ) -> LabelExplanation:
     """Say what label a model gives an example, and how much each word and each sememe of it moved that.
 
@@ -102,16 +94,12 @@ def explain_label(
     by leaving its vector out of the sum of that word in that place. The effect is the fall of the label's log-probability.
     Effects do not add up: what two words say together goes with either.
 
-    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as
-    ``sememekit explain --help``.
-
-    Raises:
-        CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a known word.
-        ConfigError: ``top_sememes`` below 1, or a label that the model does not have.
-    """
+    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as ``sememekit explain
+    --help``. Raises CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a
+    known word. Raises ConfigError: ``top_sememes`` below 1, or a label that the model does not have."""
     if top_sememes < 1:
         raise ConfigError(f"explain: --top-sememes must be 1 at least, given {top_sememes}")
-    classifier = load_classifier(run, which=which, device=device, command="explain")
+    classifier = load_classifier(run, command="explain")
     task = require(classifier.task, TextClassifier, "explain")
     if label is not None and label not in task.labels:
         raise ConfigError(f"--label {label!r}: the model has the labels {', '.join(task.labels)}")
@@ -143,8 +131,7 @@ def explain_label(
     encoder = classifier.run.plan.encoder
     reads = reads_sememes(task)
     return LabelExplanation(
-        run=str(run),
-        checkpoint=classifier.run.snapshot,
+        **classifier.run.of_run,
         encoder=encoder.name,
         labels={task.labels[index]: float(probabilities[index]) for index in order.tolist()},
         label=task.labels[found.label],
@@ -177,24 +164,6 @@ def _word(classifier: Classifier, task: TextClassifier, word: str, number: int, 
         without_sememes=place.without_sememes,
         sememes=tuple(sorted(sememes, key=lambda item: (-abs(item.effect), item.name))),
     )
-
-
-def remarks(explanation: LabelExplanation) -> list[str]:
-    """What a reader must know about how the texts were read, a sentence each."""
-    words = [word for text in explanation.texts for word in text.words]
-    lines = []
-    unknown = dict.fromkeys(word.word for word in words if not word.known)
-    if unknown:
-        lines.append(f"The model does not know {', '.join(unknown)}.")
-    left_out = dict.fromkeys(word.word for word in words if word.read_as is None)
-    if left_out:
-        lines.append(f"The model leaves out {', '.join(left_out)}.")
-    changed = {word.word: word.read_as for word in words if word.known and word.read_as not in (None, word.word)}
-    if changed:
-        lines.append(f"Read {', '.join(f'{word} as {other}' for word, other in changed.items())}.")
-    if explanation.no_sememes is not None:
-        lines.append(f"No sememes: {explanation.no_sememes}.")
-    return lines
 
 
 HOW = (

@@ -11,7 +11,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import LatticeReader, Reading, open_reader
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -25,9 +25,7 @@ class LatticeToken(Record):
     """A token of a sentence.
 
     Attributes:
-        text: as it was written.
         read_as: the word of the vocabulary that the model read.
-        known: whether the model knows it.
         boundary: the probability that a chunk ends with it.
     """
 
@@ -145,20 +143,15 @@ class EmbeddingsReport(OfRun):
     words: tuple[WordEmbeddings, ...]
 
 
-def explain_lattice(run: Path | Run, text: str, *, device: str = "auto", which: Which = "best") -> LatticeExplanation:
-    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model.
-
-    Raises:
-        ConfigError: the run is no lattice model.
-        DataError: an empty text.
-    """
-    reader = open_reader(run, "explain", device=device, which=which)
+def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
+    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model. Raises ConfigError: the
+    run is no lattice model. Raises DataError: an empty text."""
+    reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
     if not readings:
         raise DataError('explain: the text is empty; give a sentence, as in "去年美国贸易逆差"')
     return LatticeExplanation(
-        run=str(run),
-        checkpoint=reader.run.snapshot,
+        **reader.run.of_run,
         marginal=reader.task.marginal,
         longest=reader.task.settings.longest_chunk,
         copies=reader.task.entries.most_copies,
@@ -213,19 +206,14 @@ def explain_embeddings(
     split: str = "valid",
     data: Path | None = None,
     contexts: int = 5,
-    device: str = "auto",
-    which: Which = "best",
     progress: Progress = silent,
 ) -> EmbeddingsReport:
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
 
     ``words`` are of the vocabulary; of each embedding ``contexts`` are shown. Other arguments as ``sememekit explain --help``.
-
-    Raises:
-        ConfigError: the run is no lattice model, or one with a single embedding for each word.
-        DataError: no words, one outside the vocabulary, or data that do not fit.
-    """
-    reader = open_reader(run, "explain --embeddings", device=device, which=which)
+    Raises ConfigError: the run is no lattice model, or one with a single embedding for each word. Raises DataError: no words,
+    one outside the vocabulary, or data that do not fit."""
+    reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
     if task.entries.most_copies == 1:
         raise ConfigError(f"explain --embeddings: {run} has one embedding for each word; train one with --set task.copies=2")

@@ -73,7 +73,6 @@ def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.int
     over that text, but for how words with several senses divide their probability.
 
     Args:
-        decoder: an output layer with senses.
         counts: (V,) of the vocabulary; a word of count 0, such as one of sources alone, has no part in the mean.
         empty_1H: (1, H) zeros, the empty context.
     """
@@ -122,7 +121,6 @@ def mean_mass(
         empty_1H: (1, H) zeros.
         over: ``counts``, which needs nothing but the run, or the name of a split.
         data: that have the split; None for those of the training.
-        progress: called with predictions so far and in all.
 
     Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
     """

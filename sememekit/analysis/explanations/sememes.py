@@ -48,30 +48,12 @@ class ContextSememe(Record):
         return self.gate if self.mass is None else self.mass
 
 
-PARTS_OF_SPEECH: Final[Mapping[str, str]] = {
-    "N": "noun",
-    "V": "verb",
-    "ADJ": "adjective",
-    "ADV": "adverb",
-    "PRON": "pronoun",
-    "NUM": "number",
-    "CLAS": "classifier",
-    "PREP": "preposition",
-    "CONJ": "conjunction",
-    "COOR": "conjunction",
-    "STRU": "particle",
-    "AUX": "auxiliary",
-    "ECHO": "imitated sound",
-    "EXPR": "expression",
-    "PREFIX": "prefix",
-    "SUFFIX": "suffix",
-    "PUNC": "mark",
-    "n": "noun",
-    "v": "verb",
-    "a": "adjective",
-    "s": "adjective",
-    "r": "adverb",
-}
+_SPELLED_OUT: Final = (
+    "N noun, V verb, ADJ adjective, ADV adverb, PRON pronoun, NUM number, CLAS classifier, PREP preposition, CONJ "
+    "conjunction, COOR conjunction, STRU particle, AUX auxiliary, ECHO imitated sound, EXPR expression, PREFIX "
+    "prefix, SUFFIX suffix, PUNC mark, n noun, v verb, a adjective, s adjective, r adverb"
+)
+PARTS_OF_SPEECH: Final = {short: name for short, _, name in (pair.partition(" ") for pair in _SPELLED_OUT.split(", "))}
 """Parts of speech of HowNet and WordNet, spelled out."""
 
 
@@ -251,7 +233,6 @@ class AskedWord(Record):
     Attributes:
         word: as a word that may come next.
         rank: of its probability among all words, from 1.
-        right: the words after it.
         tags: its senses by the method ``combined`` of ``SenseTagger``; empty for models without senses.
         accuracy: what is known of how often this method is right, a sentence each.
     """

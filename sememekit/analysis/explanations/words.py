@@ -27,7 +27,7 @@ from sememekit.config import Record
 from sememekit.decoders.base import SenseAttribution, Sensed
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import OneStage, Progress, silent
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import CUT_FIRST, cuts, segmenter_of_raw, warn_uncut
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
@@ -84,7 +84,6 @@ class Explanation(OfRun, SememeViews):
         context: the words as they were read.
         segmentation: how the context was cut into words.
         words: the most probable next words, by falling probability.
-        expected, sememes, raised: as in ``SememeViews``.
         mean: what the mean masses were taken over; None where there are no masses.
         min_count: sememes of fewer running words are uncertain.
         no_senses: why there are no senses, or None where there are.
@@ -111,7 +110,6 @@ class OverlayExplanation(Explanation):
 
     Attributes:
         before: the explanation of the run as it was trained.
-        changes: the senses that differ.
         changed_words: their words, by falling difference of their probabilities.
         changed_sememes: sememes that a changed sense has before or after, by falling difference of their probabilities, or of
             their gates where there are none; empty for models without senses.
@@ -129,7 +127,6 @@ class _Reading:
     """What a run says after a context.
 
     Attributes:
-        log_probs_V: of all words.
         best: ids of the most probable words.
         predicted: id -> word, for the best and for those that were asked for.
         shares: number of a sense -> its share, for these words.
@@ -156,8 +153,6 @@ def explain(
     min_count: int = MIN_COUNT,
     mean: str = COUNTS,
     data: Path | None = None,
-    device: str = "auto",
-    which: Which = "best",
     overlay: Path | None = None,
     word: str | None = None,
     right: str = "",
@@ -185,7 +180,7 @@ def explain(
     """
     check_numbers(top=top, top_sememes=top_sememes, min_count=min_count)
     show = partial(progress, "mean")
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     if overlay is None:
         if word is None:
             return _explanation(_reading(loaded, context, top, (), mean, data, show), str(run), top_sememes, min_count)
@@ -210,13 +205,7 @@ def explain(
 
 
 def _reading(
-    loaded: Run,
-    context: str,
-    top: int,
-    asked: Sequence[int],
-    mean: str,
-    data: Path | None,
-    progress: OneStage,
+    loaded: Run, context: str, top: int, asked: Sequence[int], mean: str, data: Path | None, progress: OneStage
 ) -> _Reading:
     """What a run says after a context, of its ``top`` most probable words and of those ``asked`` for; errors as ``explain``."""
     task = require(loaded.task, WordPredictor, "explain")

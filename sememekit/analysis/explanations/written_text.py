@@ -1,7 +1,6 @@
 """``sememekit explain`` for models that write a text for a text: for each word the sememes and where the attention looked."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from sememekit.analysis.explanations.sememes import SememeReader, SememeViews, S
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed
 from sememekit.progress import Progress, silent
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.runs.writing import Writer, describe_search, load_writer, search_of, words_read
 from sememekit.search import BeamSettings
 from sememekit.sememes.overlay import ChangedSense
@@ -52,8 +51,6 @@ class WritingExplanation(OfRun):
     Attributes:
         source: the words of the text; ``unknown`` are those that the model does not know.
         read_words: how many of them, the first ones, the model read (``task.read_words``).
-        nats, ended: as in ``Found``.
-        mean, min_count: as in ``Explanation``.
         no_senses: why there are no sememes, or None where there are.
     """
 
@@ -100,7 +97,6 @@ class OverlayWriting(WritingExplanation):
 
     Attributes:
         before: the explanation of the run as it was trained.
-        changes: the senses that differ.
         text: the text of ``before``, a word after the other, under both.
         changed_words: the words of the changes at each place of that text, by falling difference of their probabilities.
     """
@@ -121,31 +117,25 @@ def explain_writing(
     mean: str = COUNTS,
     data: Path | None = None,
     apart: bool = False,
-    device: str = "auto",
-    which: Which = "best",
     overlay: Path | None = None,
     progress: Progress = silent,
 ) -> WritingExplanation:
     """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked; with an
     ``overlay`` an ``OverlayWriting``, which has the text of the run as it was trained under both.
 
-    Arguments as ``sememekit explain --help``; ``progress`` as in ``explain``.
-
-    Raises:
-        ConfigError: the run writes no texts, ``top_sememes`` is below 1, a split is none, or an overlay that does not fit the
-            run.
-        GraphError: the same, of words and sememes of the overlay.
-        DataError: an empty text, or one that is too long; the data of the split are absent; or the overlay is none.
-    """
+    Arguments as ``sememekit explain --help``; ``progress`` as in ``explain``. Raises ConfigError: the run writes no texts,
+    ``top_sememes`` is below 1, a split is none, or an overlay that does not fit the run. Raises GraphError: the same, of words
+    and sememes of the overlay. Raises DataError: an empty text, or one that is too long; the data of the split are absent; or
+    the overlay is none."""
     check_numbers(top_sememes=top_sememes, min_count=min_count)
-    writer = load_writer(run, which=which, device=device, apart=apart, command="explain")
+    writer = load_writer(run, apart=apart, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
     writer.warn_uncut([word for word in source if word not in writer.run.vocabulary])
     given = (source, search, top_sememes, min_count, mean, data, progress)
     if overlay is None:
         return _written(writer, str(run), *given)
     changed = writer.run.with_overlay(overlay)
-    other = replace(writer, run=changed, task=require(changed.task, TextWriter, "explain"))
+    other = writer._replace(run=changed, task=require(changed.task, TextWriter, "explain"))
     before, after = _written(writer, str(run), *given), _written(other, f"{run} with {overlay}", *given)
     reread, places = _reread(before, changed.changed_senses, (writer, other), writer.run.vocabulary.encode(source))
     return OverlayWriting(
@@ -166,7 +156,8 @@ def _reread(
     if not before.words:
         return [], []
     vocabulary = writers[0].run.vocabulary
-    words, asked = ([vocabulary.id(name) for name in names] for names in (_read_as(before), _changed(changes)))
+    changed = list(dict.fromkeys(sense.word for sense in changes))
+    words, asked = ([vocabulary.id(name) for name in names] for names in ([word.read_as for word in before.words], changed))
     own, others = [], []
     for writer in writers:
         with autocast(writer.run.device, writer.run.plan.run.dtype):
@@ -180,7 +171,7 @@ def _reread(
         RereadWord(word=word.word, probability_before=first, probability_after=second)
         for word, first, second in zip(before.words, *own, strict=True)
     ]
-    where = [(place, word.word, name) for place, word in enumerate(before.words, start=1) for name in _changed(changes)]
+    where = [(place, word.word, name) for place, word in enumerate(before.words, start=1) for name in changed]
     places = [
         ChangedPlace(
             place=place,
@@ -201,14 +192,6 @@ def ranks_among(log_probs_PV: Tensor, values_PC: Tensor) -> Tensor:
     of P x C x V is made."""
     not_above_PC = torch.searchsorted(log_probs_PV.sort(dim=1).values, values_PC.contiguous(), right=True)
     return log_probs_PV.shape[1] + 1 - not_above_PC
-
-
-def _read_as(written: WritingExplanation) -> list[str]:
-    return [word.read_as for word in written.words]
-
-
-def _changed(changes: Sequence[ChangedSense]) -> list[str]:
-    return list(dict.fromkeys(sense.word for sense in changes))
 
 
 def _written(
@@ -265,21 +248,3 @@ def _written(
         min_count=min_count,
         no_senses=None if has_senses or not words else f"the output layer {decoder!r} knows of no senses or sememes",
     )
-
-
-def remarks(explanation: WritingExplanation) -> list[str]:
-    """What a reader must know, a sentence each."""
-    lines = []
-    if explanation.unknown:
-        lines.append(f"The model does not know {', '.join(explanation.unknown)}.")
-    if explanation.read_words < len(explanation.source):
-        of = f"{explanation.read_words:,} of {len(explanation.source):,} words"
-        lines.append(f"The model read the first {of} (task.read_words).")
-    replaced = [word.word for word in explanation.words if word.word != word.read_as]
-    if replaced:
-        lines.append(f"Words of the source in the place of unknown ones: {', '.join(replaced)}.")
-    if not explanation.ended:
-        lines.append("The text was cut at the greatest length.")
-    if explanation.no_senses is not None:
-        lines.append(f"No sememes: {explanation.no_senses}.")
-    return lines

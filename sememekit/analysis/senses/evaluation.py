@@ -8,26 +8,16 @@ from typing import Final, NamedTuple, get_args
 
 import numpy as np
 
-from sememekit.analysis.senses.gold import (
-    NO_SENSE,
-    NOT_ANNOTATED,
-    ONE_SENSE,
-    UNKNOWN_WORD,
-    GoldTarget,
-    LeftOut,
-    left_out,
-    matching_senses,
-    misplaced,
-    read_gold,
-)
+from sememekit.analysis.senses import gold as gold_reading
+from sememekit.analysis.senses.gold import GoldTarget, LeftOut
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, ReadLine, SenseTagger
 from sememekit.analysis.senses.tagging import Measurement, remember
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import Interval, ratio_difference_interval, ratio_interval
 from sememekit.progress import Progress, silent
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 
 RANDOM: Final = "at random"
 FIRST: Final = "first sense of the lexicon"
@@ -63,11 +53,8 @@ class SenseScores(OfRun):
     """Report of ``evaluate_senses``.
 
     Attributes:
-        gold, method, sources: as they were given.
-        targets: scored.
         left_out: targets that cannot be scored, by cause.
         rows: the methods, the one asked for first, then the baselines.
-        words: by falling number of targets.
         stored: whether ``tag`` finds this measurement beside the run.
     """
 
@@ -82,14 +69,7 @@ class SenseScores(OfRun):
 
 
 def evaluate_senses(
-    run: Path | Run,
-    gold: Path,
-    *,
-    method: Method = "combined",
-    sources: Sequence[str] = (),
-    device: str = "auto",
-    which: Which = "best",
-    progress: Progress = silent,
+    run: Path | Run, gold: Path, *, method: Method = "combined", sources: Sequence[str] = (), progress: Progress = silent
 ) -> SenseScores:
     """Compare the senses that a language model tags with those that people gave.
 
@@ -100,10 +80,8 @@ def evaluate_senses(
 
     Args:
         run: a language model, or its folder.
-        gold: a file that ``read_gold`` reads.
         method: the one that comes first and is remembered.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate; see ``inventory_of``.
-        progress: called with ("senses", targets so far, in all).
 
     >>> scores = evaluate_senses(Path("runs/sdlm"), Path("gold.tsv"))
     >>> scores.rows[0].micro.value, scores.left_out
@@ -112,10 +90,10 @@ def evaluate_senses(
         DataError: the gold cannot be read, or no target is left to score.
         ConfigError: the task predicts no words, or words have no senses.
     """
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     inventory, causes = inventory_of(loaded, sources), dict[str, list[GoldTarget]]()
-    scored = list(_scorable(read_gold(gold), inventory, LineReader(loaded), causes))
-    without = left_out(str(gold), causes)
+    scored = list(_scorable(gold_reading.read_gold(gold), inventory, LineReader(loaded), causes))
+    without = gold_reading.left_out(str(gold), causes)
     if not scored:
         told = "; ".join(f"{one.count:,} {one.cause} ({one.first})" for one in without)
         raise DataError(
@@ -126,8 +104,7 @@ def evaluate_senses(
     correct = _correct(SenseTagger(loaded, inventory), method, scored, progress)
     words = [one.target.word for one in scored]
     scores = SenseScores(
-        run=str(loaded),
-        checkpoint=loaded.snapshot,
+        **loaded.of_run,
         gold=str(gold),
         method=method,
         sources=tuple(sources),
@@ -163,19 +140,19 @@ def _scorable(
 ) -> Iterator[_Scored]:
     """Targets that can be scored; the others go to ``causes``."""
     for target in gold:
-        cause = misplaced(target)
+        cause = gold_reading.misplaced(target)
         line = ReadLine((), (), ()) if cause else reader.read(target.words)
         if cause is None:
             place = line.place[target.position]
             word = line.ids[place]
             names = inventory.names(word)
-            right = matching_senses(target.sense, names)
+            right = gold_reading.matching_senses(target.sense, names)
             if not line.known[target.position]:
-                cause = UNKNOWN_WORD
+                cause = gold_reading.UNKNOWN_WORD
             elif not inventory.graph.entry(word).is_from_lexicon:
-                cause = NOT_ANNOTATED
+                cause = gold_reading.NOT_ANNOTATED
             elif len(names) < 2 or not right:
-                cause = NO_SENSE if len(names) > 1 else ONE_SENSE
+                cause = gold_reading.NO_SENSE if len(names) > 1 else gold_reading.ONE_SENSE
             else:
                 yield _Scored(target, line.ids, place, len(names), right)
         if cause is not None:
@@ -215,9 +192,9 @@ def _row(name: str, correct: dict[str, list[float]], words: Sequence[str]) -> Se
     of_words = np.bincount(number, here) / np.bincount(number)
     return SenseAccuracy(
         name=name,
-        micro=interval(ratio_interval(here, ones)),
-        macro=interval(ratio_interval(of_words, np.ones(len(of_words)))),
-        above_random=interval(ratio_difference_interval((here, ones), (np.array(correct[RANDOM]), ones))),
+        micro=ratio_interval(here, ones),
+        macro=ratio_interval(of_words, np.ones(len(of_words))),
+        above_random=ratio_difference_interval((here, ones), (np.array(correct[RANDOM]), ones)),
     )
 
 

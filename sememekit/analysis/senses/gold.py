@@ -30,7 +30,6 @@ class GoldTarget:
 
     Attributes:
         line: of the file, from 1.
-        words: of the sentence.
         position: of the word, from 0; any number until ``misplaced`` has been asked.
         sense: the sememes of the sense, or its number in the lexicon, from 1.
     """

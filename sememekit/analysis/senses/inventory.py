@@ -1,7 +1,7 @@
 """Senses of words, the words that can stand for each, and how usual each is, all out of a lexicon and word counts."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final, NamedTuple, final
 
 import numpy as np
@@ -42,7 +42,6 @@ class SenseInventory:
     >>> inventory.usual(word)
 
     Attributes:
-        graph: words, senses and sememes.
         counts: (V,) of the vocabulary.
         log_frequency: (V,) log of the share of each word in the counts, with one token for a word of count 0.
     """
@@ -54,8 +53,7 @@ class SenseInventory:
             frozenset(graph.set_sememes[first:end].tolist())
             for first, end in zip(graph.set_offsets[:-1], graph.set_offsets[1:], strict=True)
         ]
-        self._substitutes: dict[int, Substitutes] = {}
-        self._usual: dict[int, Reals] = {}
+        self.substitutes, self.usual = cache(self._substitutes_of), cache(self._usual_of)
 
     @cached_property
     def _sets_of_sememe(self) -> dict[int, list[int]]:
@@ -86,14 +84,10 @@ class SenseInventory:
         """Return whether a lexicon gives the word several senses."""
         return len(self.senses(word)) > 1 and self.graph.entry(word).is_from_lexicon
 
-    def substitutes(self, sense: int) -> Substitutes:
+    def _substitutes_of(self, sense: int) -> Substitutes:
         """Return the words, the word itself excepted, that can stand for a sense: overlap |A ∩ B| / |A ∪ B| of the sememes of
         one of their senses with those of this one at ``LEAST_OVERLAP`` or above, the best sense of each word."""
-        if sense not in self._substitutes:
-            self._substitutes[sense] = self._find(int(self.graph.sense_set[sense]), int(self.graph.word_of_sense[sense]))
-        return self._substitutes[sense]
-
-    def _find(self, own: int, word: int) -> Substitutes:
+        own, word = int(self.graph.sense_set[sense]), int(self.graph.word_of_sense[sense])
         best: dict[int, float] = {}
         sememes = self._sets[own]
         for other in {number for sememe in sememes for number in self._sets_of_sememe[sememe]}:
@@ -105,18 +99,16 @@ class SenseInventory:
         ranked = sorted(best, key=lambda candidate: (-best[candidate], -self.counts[candidate], candidate))
         return Substitutes(np.array(ranked, dtype=np.int64), np.array([best[one] ** 2 for one in ranked], dtype=np.float64))
 
-    def usual(self, word: int) -> Reals:
+    def _usual_of(self, word: int) -> Reals:
         """Return (n,) log p(sense | word) without any context, from the lexicon and the counts alone.
 
         p is in proportion to ``SMOOTHING`` plus the sum of weight times count over those substitutes of the sense that share a
         Chinese character with the word: a sense that a language uses it also spells out in compounds (the verb 进 as 进入,
         出 as 出现), and compounds have one sense mostly. Words without Chinese characters have an even share for each sense.
         """
-        if word not in self._usual:
-            own = set(HAN.findall(self.graph.words[word]))
-            raw = np.array([SMOOTHING + self._weight_of_compounds(sense, own) for sense in self.senses(word)])
-            self._usual[word] = np.log(raw / raw.sum())
-        return self._usual[word]
+        own = set(HAN.findall(self.graph.words[word]))
+        raw = np.array([SMOOTHING + self._weight_of_compounds(sense, own) for sense in self.senses(word)])
+        return np.asarray(np.log(raw / raw.sum()))
 
     def _weight_of_compounds(self, sense: int, own: set[str]) -> float:
         words, weights = self.substitutes(sense)
@@ -128,12 +120,8 @@ def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
     """The senses of a run: those of its own graph, and of ``sources`` (``FORMAT:PATH``) for words that it does not annotate.
 
     Senses of the run keep their order. More annotated words mean more substitutes, and a run without a graph has all from the
-    sources.
-
-    Raises:
-        ConfigError: the run has no graph, and no source is given.
-        DataError, GraphError: a source cannot be read.
-    """
+    sources. Raises ConfigError: the run has no graph, and no source is given. Raises DataError, GraphError: a source cannot be
+    read."""
     if not sources:
         if run.graph is None:
             raise ConfigError(

@@ -121,7 +121,6 @@ class SenseTagger:
     >>> word.log_probabilities("combined")
 
     Args:
-        run: a language model, or a cloze model.
         inventory: senses and substitutes of its words.
         parts: which are computed; those that the model cannot give are left out.
 

@@ -16,7 +16,7 @@ from sememekit.files import typed
 from sememekit.files.reading import read_object
 from sememekit.files.writing import replace_file, to_json
 from sememekit.measure.intervals import Interval
-from sememekit.runs.run import OfRun, Run, Which
+from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import segmenter_of_raw
 
 FILE: Final = "senses.json"
@@ -60,11 +60,8 @@ def remember(run: Path, measured: Measurement) -> bool:
 
 
 def recall(run: Run, method: str, sources: tuple[str, ...]) -> list[Measurement]:
-    """The measurements of these weights with this method and these lexicons, the newest last.
-
-    Raises:
-        CheckpointError: the file beside the run is damaged.
-    """
+    """The measurements of these weights with this method and these lexicons, the newest last. Raises CheckpointError: the file
+    beside the run is damaged."""
     wanted = run.weights_sha256, method, sources
     return [one for one in _read(run.path) if (one.weights, one.method, one.sources) == wanted]
 
@@ -119,7 +116,6 @@ class TagHeader(OfRun):
     """The model and method that tagged, with their measured accuracy.
 
     Attributes:
-        method, sources: as they were given.
         measured: accuracies of these weights with this method and these lexicons, stored by ``eval --senses``.
     """
 
@@ -149,8 +145,6 @@ def tag(
     sources: Sequence[str] = (),
     words: Collection[str] = (),
     whole: bool = False,
-    device: str = "auto",
-    which: Which = "best",
 ) -> Iterator[TaggedToken]:
     """Tag each word of a text with its senses; 32 lines are read before the first row comes.
 
@@ -160,8 +154,6 @@ def tag(
 
     Args:
         run: a language model, or its folder.
-        lines: of the text.
-        method: how senses are told apart.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
         words: only these are tagged; all where there are none.
         whole: give the other words, too, without senses.
@@ -173,7 +165,7 @@ def tag(
         ConfigError: the task predicts no words, or words have no senses by this method.
         DataError: Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read.
     """
-    loaded = Run.open(run, which=which, device=device)
+    loaded = Run.open(run)
     if method not in METHODS:
         raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
     inventory = inventory_of(loaded, sources)

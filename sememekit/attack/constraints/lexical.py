@@ -46,10 +46,8 @@ class LexicalConstraint(Constraint):
         return space.filtered(self._may_stand) if self._lexicons else space
 
     def _may_stand(self, word: str, other: str) -> bool:
-        for ours, theirs in zip(self.known(word), self.known(other), strict=True):
-            if ours and theirs:
-                return bool(ours & theirs)
-        return True
+        both = zip(self.known(word), self.known(other), strict=True)
+        return next((not ours.isdisjoint(theirs) for ours, theirs in both if ours and theirs), True)
 
     def known(self, word: str) -> tuple[frozenset[Any], ...]:
         """The facts of a word in each lexicon."""

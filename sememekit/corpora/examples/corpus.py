@@ -13,12 +13,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain, count, repeat
+from itertools import chain, count, islice, repeat
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Final, NamedTuple, final
+from typing import BinaryIO, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -27,11 +28,11 @@ from sememekit.corpora.division import StratifiedDivision
 from sememekit.corpora.examples.base import START, STOP, ExampleSet, Row
 from sememekit.corpora.examples.files import side_by_side
 from sememekit.corpora.examples.rows import Opened
-from sememekit.corpora.examples.texts import write_texts
 from sememekit.corpora.sources import SPLITS, CorpusFile, Unpacked, unpack
 from sememekit.corpora.units import ShardResult, Unit
 from sememekit.data.signature import ExampleSplit, ExamplesSummary
 from sememekit.errors import ConfigError, DataError
+from sememekit.text.form import cut_apart
 from sememekit.text.reading import LINE_CAP, FaultCounter
 from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import UNKNOWN
@@ -46,12 +47,11 @@ class _Part(NamedTuple):
     """Rows of one source in one split: their number, their labels by provisional ids, and their references."""
 
     split: str
-    labels: Path
+    labels: array[int]
     references: Path
     rows: int
 
 
-@final
 class ExampleCorpus(Corpus):
     """The corpus of a set of examples."""
 
@@ -86,12 +86,8 @@ class ExampleCorpus(Corpus):
         self._marks = re.compile(f"({'|'.join(map(re.escape, kind.marks))})") if kind.marks else None
 
     def take_labels(self, labels: Sequence[str], of: str) -> None:
-        """Allow the labels of other data and no others, where neither the set nor a training split says which there are.
-
-        Args:
-            labels: in the order of their ids there.
-            of: the folder of that data, for messages.
-        """
+        """Allow the labels of other data, in the order of their ids there, and no others, where neither the set nor a training
+        split says which there are; ``of`` is the folder of that data, for messages."""
         if self._labels is None and self._files.keys().isdisjoint({None, "train"}):
             self._labels, self._labels_of = tuple(labels), f" (those of {of})"
             self._label_ids, self._frozen = {label: index for index, label in enumerate(labels)}, True
@@ -114,7 +110,7 @@ class ExampleCorpus(Corpus):
             self._hold_out(files, faults)
         rows_by_split = self._apart(zip(rows, names, strict=False))  # rows first: all are to be read
         target = folder / f"{number}.rows"
-        counts = self._write(rows_by_split, splits, target)
+        counts, labels = self._write(rows_by_split, splits, target)
         self._ranges[str(target)] = []
         end, text_digest = 0, hashlib.sha256()
         with target.open("wb") as out:
@@ -128,9 +124,7 @@ class ExampleCorpus(Corpus):
                 part.unlink()
                 if start != end:
                     self._ranges[str(target)].append((split, start, end))
-                self._parts.append(
-                    _Part(split, _beside(target, split, "labels"), _beside(target, split, "references"), counts[split])
-                )
+                self._parts.append(_Part(split, labels[split], _beside(target, split, "references"), counts[split]))
         smallest = StratifiedDivision(self.proportions, 0).smallest
         why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
         why = f" ({why})" if why else ""
@@ -152,7 +146,7 @@ class ExampleCorpus(Corpus):
         for part in text.split("\t"):
             yield Unit(self.cut(part, segmenter), *text_size(part.split()))
 
-    def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary:
+    def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
         """Write offsets and labels of every split into the finished folder."""
         names = self._labels or tuple(sorted(self._label_ids))
         mapping = np.zeros(max(len(self._label_ids), 1), dtype="<u2")
@@ -172,11 +166,10 @@ class ExampleCorpus(Corpus):
             if self.kind.label_headers:
                 with (target / f"{split}.labels.bin").open("wb") as out:
                     for part in own:
-                        for block in _blocks(part.labels):
-                            ids = mapping[block]
-                            of_label += np.bincount(ids, minlength=len(names))
-                            digest.update(ids.tobytes())
-                            out.write(ids.data)
+                        ids = mapping[np.frombuffer(part.labels, dtype=np.uint16)]
+                        of_label += np.bincount(ids, minlength=len(names))
+                        digest.update(ids.tobytes())
+                        out.write(ids.data)
             if self.kind.keeps_text:
                 with ExitStack() as stack:
                     files = [stack.enter_context(part.references.open(encoding="utf-8", newline="\n")) for part in own]
@@ -202,12 +195,7 @@ class ExampleCorpus(Corpus):
 
     def cut(self, text: str, segmenter: Segmenter) -> list[str]:
         """The words of a text; marks between its parts stay whole."""
-        if self._marks is None:
-            return segmenter.segment(text)
-        words: list[str] = []
-        for number, piece in enumerate(self._marks.split(text)):
-            words += [piece] if number % 2 else segmenter.segment(piece)
-        return words
+        return segmenter.segment(text) if self._marks is None else cut_apart(self._marks.split(text), segmenter)
 
     def _checked(self, rows: Iterator[Row], files: Sequence[Opened], faults: FaultCounter) -> Iterator[Row]:
         name = files[0].name
@@ -286,26 +274,28 @@ class ExampleCorpus(Corpus):
         labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
         return (SPLITS[label] for label in labels)
 
-    def _write(self, rows: Iterable[tuple[str, Row]], splits: Sequence[str], target: Path) -> Counter[str]:
-        counts: Counter[str] = Counter()
+    def _write(
+        self, rows: Iterable[tuple[str, Row]], splits: Sequence[str], target: Path
+    ) -> tuple[Counter[str], dict[str, array[int]]]:
+        """Write the rows and references of each split into files; how many there are, and their labels."""
+        counts, labels = Counter[str](), {split: array("H") for split in splits}
         with ExitStack() as stack:
 
             def create(split: str, what: str) -> BinaryIO:
                 return stack.enter_context(_beside(target, split, what).open("wb", buffering=_BLOCK))
 
-            kinds = ("rows", "labels", "references")
-            files = {split: [create(split, what) for what in kinds] for split in splits}
+            files = {split: [create(split, what) for what in ("rows", "references")] for split in splits}
             for split, row in rows:
                 line = "\t".join(row.texts).encode()
                 if len(line) >= LINE_CAP:
                     raise DataError(f"row {row.line}: {len(line):,} bytes; an example may have 1 MiB")
                 files[split][0].write(line + b"\n")
                 if row.label is not None:
-                    files[split][1].write(self._label_ids[row.label].to_bytes(2, "little"))
+                    labels[split].append(self._label_ids[row.label])
                 if self.kind.keeps_text:
-                    files[split][2].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
+                    files[split][1].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
                 counts[split] += 1
-        return counts
+        return counts, labels
 
 
 def _key(row: Row) -> bytes:
@@ -334,7 +324,39 @@ def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._H
     return texts
 
 
-def _blocks(path: Path) -> Iterator[np.ndarray]:
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            yield np.frombuffer(block, dtype="<u2")
+def write_texts(
+    folder: Path, split: str, num_texts: int, shards: Sequence[ShardResult], references: Iterable[str], digest: hashlib._Hash
+) -> None:
+    """Write ``SPLIT.texts.jsonl`` and ``SPLIT.lines.bin``; see :class:`~sememekit.data.examples.Originals`.
+
+    An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` are those of the split, in order;
+    memory grows with the distinct words of one. ``references`` are a JSON list a line, in the order of the examples; ``digest``
+    is updated with the bytes of the texts. Raises DataError when there are more examples than references, or the other way
+    round.
+    """
+    ends, position = array("q", [0]), 0
+    lists = iter(references)
+    with (folder / f"{split}.texts.jsonl").open("wb", buffering=1 << 20) as out:
+        for source in islice(_texts(shards), 0, None, num_texts):
+            kept = next(lists, None)
+            if kept is None:
+                raise DataError(f"split {split!r}: more examples than references; a segmenter must not lose or add a text")
+            line = f'{{"source": {json.dumps(" ".join(source), ensure_ascii=False)}, "references": {kept.rstrip()}}}\n'.encode()
+            out.write(line)
+            digest.update(line)
+            position += len(line)
+            ends.append(position)
+    if next(lists, None) is not None:
+        raise DataError(f"split {split!r}: more references than examples; a segmenter must not lose or add a text")
+    np.frombuffer(ends, dtype=np.int64).astype("<i8").tofile(folder / f"{split}.lines.bin")
+
+
+def _texts(shards: Sequence[ShardResult]) -> Iterator[list[str]]:
+    for shard in shards:
+        words = [""] * sum(1 for _ in shard.types())
+        for word, _, index in shard.types():
+            words[index] = word
+        ids, position = shard.ids(), 0
+        for length in shard.units()[:, 0].tolist():
+            yield [words[index] for index in ids[position : position + length].tolist()]
+            position += length

@@ -1,6 +1,5 @@
 """The files of the splits of a set of examples."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -8,7 +7,7 @@ from typing import Final
 from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.sources import SPLITS, require_file, splits_in_name
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import RunWarning, opening, packing_of, typed, unpacked_name
+from sememekit.files import opening, packing_of, typed, unpacked_name, warn
 
 _ENDINGS: Final = (".jsonl", ".json", ".ndjson", ".parquet", ".csv", ".tsv", ".txt")
 
@@ -62,11 +61,7 @@ def files_of_splits(
     if has_vocabulary and not files:
         raise DataError(f"{source}: no file with the name of a split (train, valid, test) in its own; name it with --test FILE")
     if {"train", "test"} == set(files) and not has_vocabulary and not kind.held_out_stays_out:
-        warnings.warn(
-            "no file is named for valid: of 20 examples of train, one is valid; --valid FILE names others",
-            RunWarning,
-            stacklevel=2,
-        )
+        warn("no file is named for valid: of 20 examples of train, one is valid; --valid FILE names others")
         files[None] = files.pop("train")
         return files
     for split in () if has_vocabulary else ("train", "valid"):

@@ -4,7 +4,6 @@ import csv
 import json
 import re
 import sys
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
 from sememekit.errors import DataError
-from sememekit.files import RunWarning, typed, unpacked_name
+from sememekit.files import typed, unpacked_name, warn
 from sememekit.text.form import has_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
@@ -100,9 +99,7 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
     if faults.policy == "strict":
         code = ord(found[0])
         raise DataError(f"{where}: half a surrogate pair (\\u{code:04x}), which is no character; mend the file{faults.choices}")
-    faults.add("invalid_utf8")
-    if faults.policy == "skip":
-        faults.add("skipped_lines")
+    if not faults.keeps("invalid_utf8"):
         return None
     mended: dict[str, Any] = json.loads(_SURROGATE.sub("\ufffd", text))
     return mended
@@ -226,11 +223,9 @@ class RowReader:
             first = first or row
             yield row
         if self.header is None and first is not None and first.label is not None and not again and others >= _FEWEST_ROWS:
-            warnings.warn(
+            warn(
                 f"{file.name}:{first.line}: no other line has its label, {first.label!r}; if this line is a header, name its "
-                f"columns as these are known: {', '.join(keys[0] for keys in self._headers)}",
-                RunWarning,
-                stacklevel=2,
+                f"columns as these are known: {', '.join(keys[0] for keys in self._headers)}"
             )
 
     def _named(self, fields: Sequence[str], where: str) -> list[int] | None:
@@ -276,7 +271,7 @@ class RowReader:
                 elif any(line[1].strip() for line in lines):
                     yield self._row(number, [lines[index][1] for index in order])
         if skips:
-            faults.add_all(reading.counts)
+            faults.counts.update(reading.counts)
 
     def _row(self, number: int, values: Sequence[str]) -> Row:
         self.lines = max(self.lines, number)

@@ -47,25 +47,21 @@ class QuickstartSettings(Settings):
     segmenter: str = ""
 
 
-def check(out: Path) -> None:
-    """Make sure that ``out`` is ours to write. Raises ConfigError: it holds something else."""
+def alone(out: Path) -> AbstractContextManager[None]:
+    """Hold a folder that is ours to write: a second quickstart in it would remove what the first one writes.
+
+    Raises ConfigError: it holds something else, or is held.
+    """
     first = {f".{SETTINGS}.writing", _LOCK}  # of one that was killed in its first moment
     if out.exists() and (
         not out.is_dir() or (any(entry.name not in first for entry in out.iterdir()) and not (out / SETTINGS).is_file())
     ):
         raise ConfigError(f"{out} holds files that quickstart did not write; choose another folder with --out")
-
-
-def alone(out: Path) -> AbstractContextManager[None]:
-    """Hold the folder: a second quickstart in it would remove what the first one writes. Raises ConfigError: it is held."""
-
-    def busy(holder: str) -> ConfigError:
-        return ConfigError(
-            f"{out} is being written by another quickstart ({holder}); wait until it has ended, or choose another --out"
-        )
-
     out.mkdir(parents=True, exist_ok=True)
-    return sole_writer(out / _LOCK, busy)
+    advice = "wait until it has ended, or choose another --out"
+    return sole_writer(
+        out / _LOCK, lambda holder: ConfigError(f"{out} is being written by another quickstart ({holder}); {advice}")
+    )
 
 
 def begin(out: Path, settings: QuickstartSettings, command: str, *, fresh: bool) -> None:

@@ -46,17 +46,10 @@ def quickstart(
     own, the lattice when one of the others is done, so a script that calls this needs ``if __name__ == "__main__"``. A folder
     that is finished is shown again; an interrupted one continues.
 
-    Args:
-        out: the folder to write.
-        text: an own text in place of the month: UTF-8, a sentence or paragraph a line, 60 lines and 1,000 words at least.
-        sources: lexicons of the graph, as ``build-sememe-graph --source`` takes them. Default: the open one.
-        segmenter: of an own text. Unless given, text is cut at its blanks, or, where most sentences are Chinese without blanks
-            between words, by the words of ``sources`` (``fmm``).
-        share: of the month's paragraphs or the text's lines; None for 0.34 of the month, and of a text for 2 MB at most.
-        seed, overrides, month: as in ``QuickstartSettings``.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        fresh: throw away what an earlier quickstart left in ``out``.
-        progress: called as (stage, done, total).
+    Args, beside those of ``quickstart --help``:
+        text: 60 lines and 1,000 words at least.
+        share: None for 0.34 of the month, and of a text for 2 MB at most.
+        month: as in ``QuickstartSettings``.
         asked_to_stop: tells of signals; these are watched here unless it is given.
 
     Raises:
@@ -81,31 +74,18 @@ def quickstart(
         raise ConfigError(f"quickstart: the share must lie above 0 and be 1 at most, given {settings.share:g}")
     again = folder.command_of(out, settings, share_here)
     began = time.perf_counter()
+    tables = {name: _table(out, name, settings, device) for name in folder.MODELS}
     with stop_signals(patient=True) if asked_to_stop is None else nullcontext(asked_to_stop) as asked:
         try:
             with asked.at_once():
-                return _quickstart(out, settings, again, device, fresh, progress, asked)
+                for name, table in tables.items():
+                    read_plan(table, f"quickstart/{name}")  # so that a wrong setting is found now
+                with folder.alone(out):
+                    folder.begin(out, settings, again, fresh=fresh)
+                    return _go_on(out, settings, again, device, tables, progress, asked)
         except Stopped:
             seconds = time.perf_counter() - began
             return QuickstartReport(out=str(out), stopped=True, seconds=seconds, next_commands=(again,))
-
-
-def _quickstart(
-    out: Path,
-    settings: QuickstartSettings,
-    again: str,
-    device: str,
-    fresh: bool,
-    progress: Progress,
-    asked_to_stop: StopRequest,
-) -> QuickstartReport:
-    tables = {name: _table(out, name, settings, device) for name in folder.MODELS}
-    for name, table in tables.items():
-        read_plan(table, f"quickstart/{name}")  # so that a wrong setting is found now
-    folder.check(out)
-    with folder.alone(out):
-        folder.begin(out, settings, again, fresh=fresh)
-        return _go_on(out, settings, again, device, tables, progress, asked_to_stop)
 
 
 def _go_on(
@@ -126,12 +106,9 @@ def _go_on(
     began, spent, own = time.perf_counter(), time.process_time(), bool(settings.text)
     stage = partial(progress, "text and graph")
     stage(0, 4)
-    if own:
-        text = texts.prepare_own_text(out, Path(settings.text), settings.share, settings.seed, again)
-    else:
-        text = texts.prepare_month(out, settings.month, settings.share, settings.seed, again)
+    text = texts.draw(out, settings, again)
     stage(1, 4)
-    data = texts.prepare_words(out, text, settings.sources, settings.segmenter, settings.share, settings.seed)
+    data = texts.prepare_words(out, text, settings)
     stage(2, 4)
     graph = steps.prepare_graph(out, data, settings.sources)
     stage(3, 4)
@@ -143,15 +120,10 @@ def _go_on(
         tables[folder.LATTICE] = _table(out, folder.LATTICE, settings, device)
     cpu_seconds = {"text and graph": time.process_time() - spent}
     with asked_to_stop.patiently():
-        trained = train_all(
-            out,
-            tables,
-            again,
-            progress,
-            lambda name, report: None,
-            asked_to_stop,
-            in_words=lambda name, error: _in_words_of_quickstart(error, again),
-        )
+        try:
+            trained = train_all(out, tables, again, progress, lambda name, report: None, asked_to_stop)
+        except SememekitError as error:
+            raise _in_words_of_quickstart(error, again) from None
     if any(one.report.stopped for one in trained.values()):
         raise Stopped
     cpu_seconds |= {name: one.cpu_seconds for name, one in trained.items()}
@@ -159,7 +131,7 @@ def _go_on(
     for name, one in trained.items():
         if name != folder.LATTICE:
             measured = evaluate_ppl(out / name, device=device, progress=_renamed(progress, f"test {name}"))
-            rows.append(steps.model_row(name, one, measured, steps.epochs_of(out / name)))
+            rows.append(steps.model_row(out, name, one, measured))
     contexts = steps.contexts_of(data, own=own)
     explanations, guesses = steps.explained(out, contexts, device)
     scores = steps.explanation_scores(out, data, graph, device, _renamed(progress, "explanations"))

@@ -18,9 +18,10 @@ from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.trainings import Trained
 from sememekit.progress import Progress
 from sememekit.reports.quickstart import LatticeFound, ModelRow
+from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import UNKNOWN
-from sememekit.training import EpochReport, metrics
+from sememekit.training import metrics
 
 CONTEXTS: Final = (
     "去年 美国 贸易 逆差 初步 估计 为 <N>",
@@ -72,15 +73,10 @@ def schedule_for(table: dict[str, Any], tokens: int, overrides: Sequence[str]) -
     return apply_overrides(table, [f"{key}={value}" for key, value in new.items() if key not in given])
 
 
-def epochs_of(run: Path) -> list[EpochReport]:
-    """The finished epochs of a run, those of earlier calls included."""
-    lines = metrics.epochs(run / "metrics.jsonl")
-    return [EpochReport(**{key: value for key, value in line.items() if key != "kind"}) for line in lines]
-
-
-def model_row(name: str, trained: Trained, measured: PerplexityReport, epochs: Sequence[EpochReport]) -> ModelRow:
-    """The row of a trained model in the table that compares them."""
-    seconds, report = sum(epoch.seconds for epoch in epochs), trained.report
+def model_row(out: Path, name: str, trained: Trained, measured: PerplexityReport) -> ModelRow:
+    """The row of a trained model in the table that compares them, with the epochs of earlier calls."""
+    report, epochs = trained.report, metrics.epochs(out / name / "metrics.jsonl")
+    seconds, valid = sum(epoch["seconds"] for epoch in epochs), tuple(epoch["valid"]["perplexity"] for epoch in epochs)
     return ModelRow(
         name=name,
         run=report.run,
@@ -88,14 +84,14 @@ def model_row(name: str, trained: Trained, measured: PerplexityReport, epochs: S
         epochs=report.epochs,
         best_epoch=report.best_epoch,
         ended_because=report.finished,
-        valid_by_epoch=tuple(epoch.valid["perplexity"] for epoch in epochs),
-        best_valid=min(epoch.valid["perplexity"] for epoch in epochs),
+        valid_by_epoch=valid,
+        best_valid=min(valid),
         test_perplexity=measured.perplexity,
         per_character=measured.per_character,
         bits_per_byte=measured.bits_per_byte,
         tokens=measured.tokens,
         training_seconds=seconds,
-        tokens_per_second=sum(epoch.seconds * epoch.tokens_per_second for epoch in epochs) / seconds,
+        tokens_per_second=metrics.tokens_per_second(epochs),
         signature=measured.signature,
     )
 
@@ -104,16 +100,10 @@ def contexts_of(data: PreparedData, *, own: bool) -> tuple[str, ...]:
     """What is explained: fixed contexts of the newspaper; of an own text the beginnings of three of its test sentences."""
     if not own:  # another month may have none of their words
         return tuple(context for context in CONTEXTS if any(word in data.vocabulary for word in context.split()))
-    tokens = data.tokens("test")
-    words = data.vocabulary.decode(tokens)
-    end = words[-1]
-    found, begin = [], 0
-    for place, word in enumerate(words):
-        if word == end:
-            sentence = words[begin:place]
-            begin = place + 1
-            if len(sentence) > _CONTEXT_WORDS and UNKNOWN not in sentence[:_CONTEXT_WORDS]:
-                found.append(" ".join(sentence[:_CONTEXT_WORDS]))
+    words = data.vocabulary.decode(data.tokens("test"))
+    sentences = [sentence.split() for sentence in " ".join([*words, ""]).split(f" {words[-1]} ")]
+    begins = [sentence[:_CONTEXT_WORDS] for sentence in sentences if len(sentence) > _CONTEXT_WORDS]
+    found = [" ".join(begin) for begin in begins if UNKNOWN not in begin]
     return tuple(found[:: max(1, len(found) // 3)][:3])
 
 
@@ -121,8 +111,8 @@ def explained(out: Path, contexts: Sequence[str], device: str) -> tuple[list[Exp
     """The explanations of the sememe model, and what the softmax model expects in the same contexts."""
     explanations, guesses = [], []
     for context in contexts:
-        explanations.append(explain(out / "sdlm", context, top=5, top_sememes=8, device=device))
-        guesses.append(explain(out / "softmax", context, top=5, device=device))
+        explanations.append(explain(Run.open(out / "sdlm", device=device), context, top=5, top_sememes=8))
+        guesses.append(explain(Run.open(out / "softmax", device=device), context, top=5))
     return explanations, guesses
 
 
@@ -134,7 +124,7 @@ def explanation_scores(
     entries = list(graph.entries())
     if not any(entries[word].is_from_lexicon for word in np.unique(data.tokens("test"))):
         return None
-    return evaluate_explanations(out / "sdlm", tops=(5,), contexts=4000, device=device, progress=progress)
+    return evaluate_explanations(Run.open(out / "sdlm", device=device), tops=(5,), contexts=4000, progress=progress)
 
 
 def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:
@@ -144,15 +134,16 @@ def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: st
     known = any(" " in line for line in lines)
     rows: tuple[SegmentationRow, ...] = ()
     if known:
-        rows = evaluate_segmentation(run, gold, device=device, progress=lambda _, *done: progress(f"test {name}", *done)).rows
+        rows = evaluate_segmentation(
+            Run.open(run, device=device), gold, progress=lambda _, *done: progress(f"test {name}", *done)
+        ).rows
     raw = ["".join(line.split())[:_RAW_CHARACTERS] for line in lines]
     shown = raw[:: max(1, len(raw) // 3)][:3] if own else RAW
-    epochs = epochs_of(run)
     return LatticeFound(
         run=str(run),
         characters=PreparedData.open(out / "characters").signature.splits["train"].characters,
         epochs=trained.report.epochs,
-        training_seconds=sum(epoch.seconds for epoch in epochs),
-        sentences=tuple(explain_lattice(run, text, device=device).sentences[0] for text in shown),
+        training_seconds=sum(epoch["seconds"] for epoch in metrics.epochs(run / "metrics.jsonl")),
+        sentences=tuple(explain_lattice(Run.open(run, device=device), text).sentences[0] for text in shown),
         rows=rows,
     )

@@ -1,18 +1,17 @@
 """The text of the quickstart: part of the newspaper month, or lines of an own file; as words, and as characters."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
-from sememekit.files import from_gb18030, may_be_gb18030, opening, read_object, replace_file
+from sememekit.files import from_gb18030, may_be_gb18030, opening, replace_file
 from sememekit.jobs.preprocess import preprocess
-from sememekit.jobs.quickstarting.folder import forget_data
+from sememekit.jobs.quickstarting.folder import QuickstartSettings, forget_data
 from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.quickstart import TextSummary
@@ -56,34 +55,32 @@ def usual_share(text: Path | None, of_month: float) -> float:
     return min(1.0, round(LARGEST_FILE / max(text.stat().st_size, 1), 4)) or 0.0001
 
 
-def prepare_month(out: Path, month_file: str, share: float, seed: int, again: str) -> Path:
-    """The part of the month that is used, as a tagged month of its own; each paragraph is in with the same chance. Raises
-    DataError: there is no month, or nothing of it was chosen. Raises ConfigError: as ``prepare_own_text``.
-    """
-    month = PeoplesDaily.open(Path(month_file) if month_file else None).sources()[0].path
-    return _draw(out, "month.txt", month, share, seed, again)
+class Text(NamedTuple):
+    """The lines that were drawn from ``source``: their file, how many they are, and how many lines ``source`` has."""
+
+    path: Path
+    source: Path
+    chosen: int
+    lines: int
+    own: bool
 
 
-def prepare_own_text(out: Path, text: Path, share: float, seed: int, again: str) -> Path:
-    """The lines of an own text that are used, each with the same chance; ``again`` is the command that goes on with ``out``.
+def draw(out: Path, settings: QuickstartSettings, again: str) -> Text:
+    """Write the lines of the text or month that are used into ``out``, each with the same chance.
+
+    ``again`` is the command that goes on with ``out``.
 
     Raises:
-        DataError: it cannot be read, is not UTF-8, or too few lines of it were chosen.
+        DataError: there is no month, a text cannot be read, is not UTF-8, or too few lines of it were chosen.
         ConfigError: it is not the text that models of ``out`` began to read.
     """
-    path = _draw(out, "lines.txt", text, share, seed, again)
-    counts = read_counts(path)
-    if counts["paragraphs"] < LEAST_LINES:
-        raise DataError(
-            f"quickstart --text {text}: {counts['paragraphs']:,} of its {counts['paragraphs_of_month']:,} lines are used, and "
-            f"{LEAST_LINES} at least are needed, one sentence or paragraph a line; {_more(share)}"
-        )
-    return path
-
-
-def _draw(out: Path, name: str, source: Path, share: float, seed: int, again: str) -> Path:
-    path = out / "text" / name
-    generator, chosen, lines = np.random.PCG64(seed), [], 0
+    own, share = bool(settings.text), settings.share
+    if own:
+        path, source = out / "text" / "lines.txt", Path(settings.text)
+    else:
+        path = out / "text" / "month.txt"
+        source = PeoplesDaily.open(Path(settings.month) if settings.month else None).sources()[0].path
+    generator, chosen, lines = np.random.PCG64(settings.seed), [], 0
     with opening(source, lambda why: DataError(f"{why}; give a text in UTF-8")), source.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -103,101 +100,93 @@ def _draw(out: Path, name: str, source: Path, share: float, seed: int, again: st
         forget_data(out, source, again)
     path.parent.mkdir(exist_ok=True)
     replace_file(path, drawn)
-    counts = {"paragraphs": len(chosen), "paragraphs_of_month": lines, "month": source.name}
-    replace_file(path.parent / "counts.json", json.dumps(counts).encode() + b"\n")
-    return path
+    if own and len(chosen) < LEAST_LINES:
+        raise DataError(
+            f"quickstart --text {source}: {len(chosen):,} of its {lines:,} lines are used, and "
+            f"{LEAST_LINES} at least are needed, one sentence or paragraph a line; {_more(share)}"
+        )
+    return Text(path, source, len(chosen), lines, own)
 
 
 def _more(share: float) -> str:
     return "use a longer text" if share >= 1.0 else f"use a longer text, or more of it than --share {share:g}"
 
 
-def read_counts(text: Path) -> dict[str, int]:
-    """How many lines were chosen, of how many of which file: the fields of ``TextSummary``.
-
-    Raises DataError: the file that says so was damaged.
-    """
-    return read_object(
-        text.parent / "counts.json", lambda why: DataError(f"{why}; type the command again, which writes it anew")
+def _settings_of(text: Text, settings: QuickstartSettings) -> PreprocessSettings:
+    """How the text is prepared: an own text is cut as asked; else at its blanks, or by the lexicon where most sentences have
+    none. ``force``, because a torn folder is ours, too."""
+    if not text.own:
+        return PreprocessSettings(lexicon=settings.sources, seed=settings.seed, force=True)
+    segmenter = settings.segmenter
+    if not segmenter:
+        raw, seen = sentences_without_blanks(Span(text.path, str(text.path), 0, text.path.stat().st_size), "strict")
+        segmenter = "fmm" if raw * 2 > seen else "none"
+    return PreprocessSettings(
+        segmenter=segmenter,
+        lexicon=settings.sources if segmenter == "fmm" else None,
+        min_count=_SMALLEST_COUNT,
+        max_vocabulary=_MOST_WORDS,
+        seed=settings.seed,
+        force=True,
     )
 
 
-def is_tagged(text: Path) -> bool:
-    """Whether a text that was drawn is of the newspaper month."""
-    return text.name == "month.txt"
-
-
-def segmenter_of(text: Path, asked: str) -> str:
-    """How an own text is cut: as asked; else at its blanks, or by the lexicon where most sentences have none."""
-    if asked:
-        return asked
-    raw, seen = sentences_without_blanks(Span(text, str(text), 0, text.stat().st_size), "strict")
-    return "fmm" if raw * 2 > seen else "none"
-
-
-def prepare_words(out: Path, text: Path, sources: tuple[str, ...], asked: str, share: float, seed: int) -> PreparedData:
-    """The prepared data of the two models that are compared. Raises DataError: too few words."""
-    folder = out / "data"
+def _prepared(folder: Path, dataset: str, source: Path, settings: Callable[[], PreprocessSettings]) -> PreparedData:
+    """The prepared data in a folder, which are made where they are missing or torn."""
     try:
-        data = PreparedData.open(folder)
+        return PreparedData.open(folder)
     except DataError:
-        if is_tagged(text):
-            chosen = PreprocessSettings(lexicon=sources, seed=seed, force=True)  # a torn folder is ours, too
-            preprocess("peoples-daily", text, folder, chosen)
-        else:
-            segmenter = segmenter_of(text, asked)
-            chosen = PreprocessSettings(
-                segmenter=segmenter,
-                lexicon=sources if segmenter == "fmm" else None,
-                min_count=_SMALLEST_COUNT,
-                max_vocabulary=_MOST_WORDS,
-                seed=seed,
-                force=True,
-            )
-            preprocess("plain", text, folder, chosen)
-        data = PreparedData.open(folder)
+        preprocess(dataset, source, folder, settings())
+    return PreparedData.open(folder)
+
+
+def prepare_words(out: Path, text: Text, settings: QuickstartSettings) -> PreparedData:
+    """The prepared data of the two models that are compared. Raises DataError: too few words."""
+    dataset = "plain" if text.own else "peoples-daily"
+    data = _prepared(out / "data", dataset, text.path, lambda: _settings_of(text, settings))
     words = data.signature.splits["train"].tokens
     if words < LEAST_WORDS:
         raise DataError(
             f"quickstart: the text gives {words:,} training words, and {LEAST_WORDS:,} at least are needed "
-            f"(50,000 for meaningful figures); {_more(share)}"
+            f"(50,000 for meaningful figures); {_more(settings.share)}"
         )
     return data
 
 
-def text_summary(text: Path, data: PreparedData, graph: SememeGraph) -> TextSummary:
+def text_summary(text: Text, data: PreparedData, graph: SememeGraph) -> TextSummary:
     """Sizes of a text, and how much of it is unknown or annotated."""
-    splits = data.signature.splits
-    counts = data.vocabulary.counts
+    splits, counts = data.signature.splits, data.vocabulary.counts
     return TextSummary(
-        **read_counts(text),
+        month=text.source.name,
+        paragraphs=text.chosen,
+        paragraphs_of_month=text.lines,
         tokens={name: split.tokens for name, split in splits.items()},
         vocabulary=len(data.vocabulary),
         unknown_rate=sum(split.unknown for split in splits.values()) / sum(split.tokens for split in splits.values()),
-        segmenter="" if is_tagged(text) else data.signature.segmenter,
+        segmenter=data.signature.segmenter if text.own else "",
         annotated=float(counts[graph.annotated].sum() / max(counts.sum(), 1)),
     )
 
 
-def sentences(text: Path, segmenter: str) -> Iterator[list[str]]:
+def _sentences(text: Text, segmenter: str) -> Iterator[list[str]]:
     """The sentences of a text as words; a raw one is one word. For characters: normalised as to width and nothing else."""
-    for line in text.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"):
-        if is_tagged(text):
+    for line in text.path.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"):
+        if not text.own:
             for words in split_sentences(join_names(parse_tagged(line))):
                 yield [to_half_width(word) for word in words]
         else:
             yield line.split() if segmenter == WhiteSpace.description else ["".join(line.split())]
 
 
-def prepare_characters(out: Path, text: Path, data: PreparedData) -> tuple[PreparedData | None, str]:
+def prepare_characters(out: Path, text: Text, data: PreparedData) -> tuple[PreparedData | None, str]:
     """The prepared data of the lattice model, characters without any blank, and beside it the sentences that it will cut.
     Returns the data, or None and why there is no such model.
     """
-    folder, texts = out / "characters", out / "text" / "characters"
+    texts = out / "text" / "characters"
     held_out: list[list[str]] = []
     train: list[str] = []
     size = han = 0
-    for number, words in enumerate(sentences(text, data.signature.segmenter)):
+    for number, words in enumerate(_sentences(text, data.signature.segmenter)):
         sentence = "".join(words)
         if not 0 < len(sentence) <= _LONGEST_SENTENCE:
             continue
@@ -212,18 +201,12 @@ def prepare_characters(out: Path, text: Path, data: PreparedData) -> tuple[Prepa
     if han * 2 < size:
         return None, "the text is not Chinese"
     if size < LEAST_CHARACTERS:
-        return (
-            None,
-            f"sentences of at most {_LONGEST_SENTENCE} characters have {size:,} of them, fewer than {LEAST_CHARACTERS:,}",
-        )
+        few = f"sentences of at most {_LONGEST_SENTENCE} characters have {size:,} of them"
+        return None, f"{few}, fewer than {LEAST_CHARACTERS:,}"
     texts.mkdir(exist_ok=True)
     lines = {"train": train, "valid": ["".join(words) for words in held_out[0::2]]}
     for name, found in lines.items():
         replace_file(texts / f"{name}.txt", ("\n".join(found) + "\n").encode())
     replace_file(out / "text" / "gold.txt", ("\n".join(" ".join(words) for words in held_out[1::2]) + "\n").encode())
-    try:
-        return PreparedData.open(folder), ""
-    except DataError:
-        chosen = PreprocessSettings(segmenter="characters", min_count=3, chunks=8000, chunk_length=4, force=True)
-        preprocess("plain", texts, folder, chosen)
-    return PreparedData.open(folder), ""
+    chosen = PreprocessSettings(segmenter="characters", min_count=3, chunks=8000, chunk_length=4, force=True)
+    return _prepared(out / "characters", "plain", texts, lambda: chosen), ""

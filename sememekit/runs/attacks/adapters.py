@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sememekit.attack.searches import softmax
 from sememekit.config import trusted_code
 from sememekit.errors import ConfigError
 from sememekit.runs.build import device_of
@@ -76,9 +77,9 @@ def adapted(victim: Any, *, logits: bool = False) -> Adapted:
         labels = [str(label) for label in getattr(owner, "classes_", ())]
     predict: Predict = function
     if logits or getattr(owner, "logits", False) is True:
-        predict = _Softmax(function)
+        predict = _of_logits(function)
     elif _is_a(victim, "textattack", "ModelWrapper"):
-        predict = _Softmax(function, where_needed=True)
+        predict = _of_logits(function, where_needed=True)
     return Adapted(predict, labels, getattr(owner, "words", None))
 
 
@@ -87,23 +88,16 @@ def _is_a(victim: Any, package: str, name: str) -> bool:
     return any(kind.__name__ == name and kind.__module__.partition(".")[0] == package for kind in type(victim).__mro__)
 
 
-class _Softmax:
+def _of_logits(function: Predict, *, where_needed: bool = False) -> Predict:
     """A function of logits as one of probabilities; ``where_needed``: only where its rows are none yet, as TextAttack does."""
 
-    def __init__(self, function: Predict, *, where_needed: bool = False) -> None:
-        self._function, self._where_needed = function, where_needed
-
-    def __call__(self, texts: list[Any]) -> Any:
-        found = self._function(texts)
+    def predict(texts: list[Any]) -> Any:
+        found = function(texts)
         array = np.asarray(found.detach().cpu() if callable(getattr(found, "detach", None)) else found, dtype=np.float64)
         sums_to_one = array.ndim == 2 and (array >= 0).all() and (abs(array.sum(axis=1) - 1) <= _TOLERANCE).all()
-        return array if self._where_needed and sums_to_one else softmax(array)
+        return array if where_needed and sums_to_one else softmax(array)
 
-
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp(x) / sum of exp(x) over the last axis."""
-    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return shifted / shifted.sum(axis=-1, keepdims=True)
+    return predict
 
 
 def _pipeline(pipe: Any) -> Adapted:

@@ -9,16 +9,15 @@ import json
 import os
 import shutil
 import sys
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sememekit.attack import check_parts, choose_examples, read_attack_plan, read_examples
 from sememekit.attack.folder import append_result, whole_results
-from sememekit.config import trusted_code, trusting_code
+from sememekit.config import trusting_code
 from sememekit.engines.base import open_engine
 from sememekit.errors import DataError
 from sememekit.files import opening
@@ -32,7 +31,6 @@ _SHARES: Final = ".parts"
 _STOP: Final = "stop"
 _EXAMPLES: Final = 32
 """Examples of a share: what a process that is not lost but slow keeps the others waiting for, at most."""
-_LOOK_EVERY: Final = 0.2
 
 
 class AttackCall(NamedTuple):
@@ -55,10 +53,9 @@ class AttackCall(NamedTuple):
         plan = read_attack_plan(json.loads(self.table), "the attack")
         with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
             check_kind(self.victim)  # a run that is no classifier needs no lexicon
-        check_parts(plan, language_model=bool(self.language_model))
-        with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
-            os.stat(self.data)
-        with trusting_code(True if self.trusted is None else self.trusted), trusting_code(self.trust):
+            check_parts(plan, language_model=bool(self.language_model))
+            with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
+                os.stat(self.data)
             named = open_victim(
                 self.victim,
                 labels=self.labels,
@@ -134,24 +131,18 @@ def run_on_engine(
         Share(call, begun.parts.data.sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
         for first in range(0, len(left), size)
     ]
-    ended = threading.Event()
 
-    def watch() -> None:
-        while not ended.wait(_LOOK_EVERY):
-            if should_stop():
-                (folder / _STOP).touch()
-            progress("examples", done + sum(_num_lines(path) for path in folder.glob("*.jsonl")), total)
+    def look() -> None:
+        if should_stop():
+            (folder / _STOP).touch()
+        progress("examples", done + sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl")), total)
 
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
     try:
         with open_engine(engine, workers, folder) as opened:
-            for _, (texts, calls) in opened.map(Share.run, tasks):
+            for _, (texts, calls) in opened.map(Share.run, tasks, look):
                 begun.parts.named.victim.texts_asked += texts
                 begun.parts.named.victim.calls += calls
     finally:
-        ended.set()
-        watching.join()
         found = gather(begun)
     progress("examples", done + found, total)
     if done + found < total:
@@ -173,13 +164,3 @@ def gather(begun: OpenAttack) -> int:
                 taken.add(number)
     shutil.rmtree(folder)
     return len(taken)
-
-
-def _num_lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n")
-
-
-def call_of(table: Mapping[str, Any], **values: Any) -> AttackCall:
-    """An ``AttackCall`` with the table as text, from here, with the code that is trusted here."""
-    text = json.dumps(table, sort_keys=True)
-    return AttackCall(table=text, trusted=trusted_code(), folder=os.getcwd(), **values)

@@ -45,8 +45,10 @@ def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResu
             "failed: its answers change from call to call; put a model of torch into evaluation mode (model.eval()) and fix "
             "its random numbers, then attack anew"
         )
+    opposites = [part.settings for part in plan.constraints if part.name == "opposites"]
+    antonyms = any(getattr(found, "files", ()) or getattr(found, "wordnet", "") for found in opposites)
     paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
-    if plan.candidates.name == "embedding" and not _antonym_list(plan) and not paraphrases:
+    if plan.candidates.name == "embedding" and not antonyms and not paraphrases:
         found.append(
             "neighbours of word vectors include opposites and words of other meaning (man and woman, dog and cat), and no "
             "antonym list was given: a success may be a text whose true label is another; add --opposites FILE or "
@@ -102,8 +104,3 @@ def _part_of_speech(plan: AttackPlan) -> str:
         share = "" if known == len(senses) else f" for the {percent(known / len(senses))} of senses that have one"
         return f"part of speech kept by the candidates (sememe){share}"
     return "part of speech not checked: no lexicon was given; add --source FORMAT:PATH"
-
-
-def _antonym_list(plan: AttackPlan) -> bool:
-    settings = [part.settings for part in plan.constraints if part.name == "opposites"]
-    return any(getattr(found, "files", ()) or getattr(found, "wordnet", "") for found in settings)

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sememekit import __version__
@@ -17,10 +17,7 @@ from sememekit.attack import (
     Document,
     Example,
     ExampleResult,
-    build_candidates,
     build_constraints,
-    build_goal,
-    build_search,
     long_run,
     read_attack_plan,
     words_of,
@@ -51,12 +48,7 @@ def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
 
 
 class AttackedData(NamedTuple):
-    """The examples of an attack as ``attack.json`` knows them.
-
-    Attributes:
-        path: the file, as it was typed.
-        fields: what the texts of an example are called.
-    """
+    """The examples of an attack as ``attack.json`` knows them."""
 
     path: str
     sha256: str
@@ -68,10 +60,8 @@ class AttackParts(NamedTuple):
 
     Attributes:
         nats: the language model that ranks substitutes, where there is one.
-        chosen: the examples that are attacked.
         uncut: warnings about texts that were not cut.
         unread: texts that the victim reads only in part, and their words behind the cut.
-        engine: victim, goal, search, constraints and substitutes.
         resources: what constraints may ask for.
         sources: the hashes of what the substitutes came from.
     """
@@ -122,13 +112,13 @@ def attack_parts(
     frequent = frequent_words(words_of(examples, named.cut) if victim.words is None else victim.words)
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
     resources = AttackResources(known, frequent, data.fields, nats)
-    candidates = build_candidates(plan, resources)
+    candidates = plan.candidates.build(resources)
     substitutes = candidates.table(words)
     resources = replace(resources, words=frozenset(words).union(*substitutes.values()))
     engine = Attack(
         victim,
-        build_goal(plan, victim.labels),
-        build_search(plan),
+        plan.goal.build(victim.labels),
+        plan.search.build(),
         build_constraints(plan, resources),
         substitutes,
         plan.attack,
@@ -139,8 +129,7 @@ def attack_parts(
     return AttackParts(plan, named, nats, data, chosen, uncut, _unread(named, chosen), engine, resources, candidates.hashes)
 
 
-@dataclass(frozen=True)
-class OpenAttack:
+class OpenAttack(NamedTuple):
     """An attack and the folder of its results."""
 
     folder: AttackFolder

@@ -8,10 +8,9 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from sememekit.attack import Cutter, Victim
 from sememekit.config import is_own
@@ -20,10 +19,9 @@ from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
 from sememekit.runs.attacks.adapters import Adapted, Reads, adapted, is_pickle, model_folder, pickled
 from sememekit.runs.classifier import Classifier, load_classifier
-from sememekit.runs.lattices import LatticeReader, segment_lines
+from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
 from sememekit.runs.run import Run, Which
 from sememekit.tasks.base import LabelPredictor, check_declares
-from sememekit.tasks.lattice.model import Lattice
 from sememekit.text.huggingface import PREFIX
 
 CUTS_WORDS: Final = ("characters", "fmm", "jieba")
@@ -59,8 +57,8 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
     if lexicon:
         raise ConfigError(f"--lexicon {lexicon}: the run {path} has its own words; leave --lexicon out")
     run = Run.open(path)
-    if isinstance(run.task, Lattice):
-        reader = LatticeReader(run, run.task, run.segmenter())
+    if "lattices" in run.kinds:
+        reader = open_reader(run, "--segmenter")
         if reader.finds_words:
             return LatticeCutter(reader, run.weights_sha256), f"the lattice model {path}, {run.snapshot}"
     name = str(run.signature.options.get("segmenter"))
@@ -73,15 +71,13 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
     return own.segment, f"the segmenter of {path}: {own.description}"
 
 
-@dataclass(frozen=True)
-class NamedVictim:
+class NamedVictim(NamedTuple):
     """A victim, and what tells it from others.
 
     Attributes:
         identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot and the SHA-256 of its weights.
         kind: the set that the data of a run are of: by its rules the attacked file is read; None for a function.
         cut: cuts texts into the words that may be replaced; None for white space and marks.
-        cut_by: the same in words.
         blanks: whether it must be given blanks between words, so that text without any cannot be cut for it.
         own_labels: whether it names its labels itself.
         reads: fields -> characters of each that it reads; None where nobody knows.
@@ -131,7 +127,7 @@ def open_victim(
     if found is not None:
         given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
         return wrap(found, tuple(labels), name=name, **given)
-    classifier = load_classifier(Path(name), which=which, device=device, command="attack")
+    classifier = load_classifier(Run.open(name, which=which, device=device), command="attack")
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
         classifier.task.double()

@@ -39,16 +39,7 @@ class RandomLabels(Lexicon):
 
 
 class SingleSememes(Lexicon):
-    """The words of another lexicon that have sememes there, each with one sense that has one sememe, the word itself.
-
-    An inflected form that has the senses of its lemma gets a sememe of its own, too.
-    """
-
-    def __init__(self, reference: Lexicon) -> None:
-        words = [word for word in reference.words if any(sense.sememes for sense in reference.senses(word))]
-        digest = hashlib.sha256(f"single {reference.sha256}".encode()).hexdigest()
-        senses = {word: (Sense(word, (word,)),) for word in words}
-        super().__init__(f"single:{reference.name}", digest, senses, reference.report)
+    """Words with one sense that has one sememe, the word itself; also an inflected form that has the senses of its lemma."""
 
     def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
         return (Sense(word, (word,)),)
@@ -92,7 +83,10 @@ class SingleReader(RandomReader):
     format_name = "single"
 
     def read(self) -> Lexicon:
-        return SingleSememes(self.reference())
+        of = self.reference()
+        words = [word for word in of.words if any(sense.sememes for sense in of.senses(word))]
+        digest = hashlib.sha256(f"single {of.sha256}".encode()).hexdigest()
+        return SingleSememes(f"single:{of.name}", digest, {word: (Sense(word, (word,)),) for word in words}, of.report)
 
 
 class ShuffledReader(RandomReader):

@@ -1,15 +1,13 @@
 """Formats that are one text file of records: tables, lists, words, sense files of SE-WRL, HowNet 2000 and HowNet."""
 
 import re
-import warnings
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Iterator
-from itertools import accumulate, islice
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import ClassVar
 
 from sememekit.errors import DataError
-from sememekit.files import RunWarning, typed
+from sememekit.files import warn
 from sememekit.sememes.format_guess import WORD_LINE, likely_format, only_words, other_form, seems, sense_file_row
 from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
@@ -30,23 +28,16 @@ class RecordReader(LexiconReader):
         if form not in ("", self.format_name):
             raise DataError(other_form(self.path, form))
         if self.format_name == "list" and only_words(source.lines()):
-            warnings.warn(other_form(self.path, "words"), RunWarning, stacklevel=2)
-        builder, doubts, joined = LexiconBuilder(self.path), list[tuple[int, str]](), _Joined()
+            warn(other_form(self.path, "words"))
+        builder, senses = LexiconBuilder(self.path), list[tuple[int, Sense]]()
         for line, record in self.records(source):
             if isinstance(record, Sense):
                 builder.add(record)
-                joined.add(line, record)
-                if self.names_by_hand and (doubt := _doubt_of(record)):
-                    doubts.append((line, doubt))
+                senses.append((line, record))
             else:
                 builder.skip(line, record)
-        if doubts:
-            line, told = doubts[0]
-            others = f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else ""
-            warnings.warn(f"{source.place(line)}: {told}{others}", RunWarning, stacklevel=2)
-        elif self.names_by_hand and (found := joined.found()):
-            line, told = found
-            warnings.warn(f"{source.place(line)}: {told}", RunWarning, stacklevel=2)
+        if self.names_by_hand and (doubt := _doubt(senses)):
+            warn(f"{source.place(doubt[0])}: {doubt[1]}")
         if builder.is_empty:
             raise DataError(f"lexicon {self.path}: no record with a word in it")
         notes = (f"read as {source.encoding}",) if len(self.encodings) > 1 else ()
@@ -66,36 +57,29 @@ _MAYBE_DIVIDING = "/|\\+"
 """Marks that a name may have, and that divide where nearly every sense has one and no blank."""
 
 
-class _Joined:
-    """Counts the senses of a file, to find a mark that stands between sememes in the place of blanks."""
-
-    def __init__(self) -> None:
-        self._senses = self._blanks = 0
-        self._with: Counter[str] = Counter()
-        self._first: dict[str, tuple[int, Sense]] = {}
-
-    def add(self, line: int, sense: Sense) -> None:
-        """Count a sense; ``human|人`` is one sememe with two sides."""
-        self._senses += bool(sense.sememes)
-        self._blanks += len(sense.sememes) > 1
-        for mark in _MAYBE_DIVIDING:
-            names = [name for name in sense.sememes if mark in name.strip(mark)]
-            if names and not (mark == "|" and all(PAIR.fullmatch(name) for name in names)):
-                self._with[mark] += 1
-                self._first.setdefault(mark, (line, sense))
-
-    def found(self) -> tuple[int, str] | None:
-        """The first line with such a mark, and what to say of it."""
-        for mark, count in self._with.most_common(1):
-            if count > self._senses / 2 and self._blanks < self._senses / 10:
-                line, sense = self._first[mark]
-                name = sense.sememes[0]
-                write = " ".join(name.split(mark))
-                return line, (
-                    f"{sense.word[:40]!r} has {name[:40]!r}, which is read as one sememe, and so in {count:,} of "
-                    f"{self._senses:,} senses; blanks stand between sememes: write {write[:80]!r}"
-                )
+def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:
+    """The first line whose sememes are hardly what was meant, and what to say of it and of others like it."""
+    doubts = [(line, doubt) for line, sense in senses if (doubt := _doubt_of(sense))]
+    if doubts:
+        line, doubt = doubts[0]
+        return line, doubt + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else "")
+    several = sum(len(sense.sememes) > 1 for _, sense in senses)
+    having = {mark: [(line, sense) for line, sense in senses if _has(mark, sense)] for mark in _MAYBE_DIVIDING}
+    mark, found = max(having.items(), key=lambda item: len(item[1]))
+    if 2 * len(found) <= len(senses) or 10 * several >= len(senses):
         return None
+    line, sense = found[0]
+    name, write = sense.sememes[0], " ".join(sense.sememes[0].split(mark))
+    return line, (
+        f"{sense.word[:40]!r} has {name[:40]!r}, which is read as one sememe, and so in {len(found):,} of "
+        f"{len(senses):,} senses; blanks stand between sememes: write {write[:80]!r}"
+    )
+
+
+def _has(mark: str, sense: Sense) -> bool:
+    """Whether a mark stands inside a sememe; ``human|人`` is one sememe with two sides."""
+    names = [name for name in sense.sememes if mark in name.strip(mark)]
+    return bool(names) and not (mark == "|" and all(PAIR.fullmatch(name) for name in names))
 
 
 def _doubt_of(sense: Sense) -> str:
@@ -128,8 +112,11 @@ class TableReader(RecordReader):
         first, line = next(source.entries())
         header = [column.strip().casefold() for column in line.split("\t")]
         named = {"word", "sememes"} <= set(header)
-        if not named and (seems := _seems_hownet2000(source) or _seems_header(header, source.place(first))):
-            raise DataError(seems)
+        if not named and len(known := [column for column in header if column in _COLUMNS]) > 1:
+            raise DataError(
+                f"{source.place(first)}: seems to be a header ({', '.join(known)}), and a header needs the columns word and "
+                "sememes; rename them, or delete the line if each line is a word with all its senses"
+            )
         for number, line in source.entries():
             if named and number > first:
                 yield number, _sense(line.split("\t"), header, source.place(number))
@@ -138,38 +125,6 @@ class TableReader(RecordReader):
 
 
 _COLUMNS = frozenset({"word", "words", "sememe", "sememes", "pos", "gloss", "def", "definition"})
-
-
-def _seems_header(columns: list[str], place: str) -> str:
-    """What to say of a first line that names two columns or more, but not both of ``word`` and ``sememes``; else nothing."""
-    if len(known := [column for column in columns if column in _COLUMNS]) < 2:
-        return ""
-    return (
-        f"{place}: seems to be a header ({', '.join(known)}), and a header needs the columns word and sememes; rename them, or "
-        "delete the line if each line is a word with all its senses"
-    )
-
-
-_LOOKED_AT = 20
-_PART_OF_SPEECH = re.compile(r"[A-Z]+")
-
-
-def _seems_hownet2000(source: LexiconText) -> str:
-    """What to say of a file whose first lines are ``word TAB part of speech TAB DEF``, or nothing of another one.
-
-    In a table the second column has the sememes of a sense, which are not one word of capitals line after line, and no commas
-    or braces stand between the sememes of the third.
-    """
-    entries = [*islice(source.entries(), _LOOKED_AT)]
-    columns = [[column.strip() for column in line.split("\t")] for _, line in entries]
-    if not all(len(row) == 3 and _PART_OF_SPEECH.fullmatch(row[1]) for row in columns):
-        return ""
-    definitions = [row[2] for row in columns]
-    pairs, joined = (sum(any(mark in text for mark in marks) for text in definitions) for marks in ("|", ",{"))
-    if not joined or 2 * pairs <= len(definitions):
-        return ""
-    place, use = source.place(entries[0][0]), typed(f"hownet2000:{source.path}")
-    return f"{place}: seems to be HowNet 2000 (word TAB part of speech TAB DEF); use {use}"
 
 
 def _sense(columns: list[str], header: list[str], where: str) -> Sense | str:
@@ -210,8 +165,6 @@ class WordListReader(RecordReader):
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
         lines = source.lines()
-        if any("\t" in word for word in lines[0:_LOOKED_AT:2]) and (seems := _seems_hownet2000(source)):
-            raise DataError(seems)
         if len(lines) % 2 and all(word.strip() for word in lines[0::2]):  # one with a blank word is told where it stands
             raise DataError(_odd(source, lines))
         for number in range(0, len(lines), 2):

@@ -54,7 +54,6 @@ class LatticeBatch:
         chunks: (B, T, L) chunk ids by the token where they end, -1 for one outside the vocabulary.
         words: (W,) the distinct word ids among the tokens, rising; the end mark and what opens a sentence are among them.
         windows: the distinct windows, or None where nothing is made of windows.
-        count: tokens of all sentences.
     """
 
     tokens: Tensor
@@ -86,10 +85,8 @@ def make_batch(
     """Pad B sentences, arrays of word ids with the end mark at the end, and lay out their lattices.
 
     Args:
-        longest: L.
         end, opening: ids of the end mark and of the word that is read before every sentence.
         windows: whether to find the distinct windows.
-        device: where the numbers go.
     """
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     batch, tokens = len(sentences), int(lengths.max())

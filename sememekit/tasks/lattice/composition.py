@@ -4,19 +4,17 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.layers import lstm_cell, rows_of, shared_dropout
+from sememekit.layers import four_gates, lstm_cell, rows_of, shared_dropout
 from sememekit.tasks.lattice.batch import LatticeBatch, Windows
 
 
-@dataclass(frozen=True)
-class Inner:
+class Inner(NamedTuple):
     """Settings of these LSTMs.
 
     Attributes:
@@ -38,11 +36,7 @@ class Inner:
         return layer
 
     def gates(self, given: Tensor, axis: int = -1) -> Tensor:
-        """[u, f, i, o] where gates are coupled and [u, f, o] are given: 1 - sigmoid(z) = sigmoid(-z)."""
-        if not self.coupled:
-            return given
-        u, f, o = given.chunk(3, dim=axis)
-        return torch.cat([u, f, -f, o], dim=axis)
+        return four_gates(given, self.coupled, axis)
 
     def masks(self, like: Tensor, rows: int, *sizes: int) -> list[Tensor]:
         return [shared_dropout(like.new_ones(rows, size), self.dropout, True, ()) for size in sizes]
@@ -66,10 +60,8 @@ class Composition(nn.Module):
     direction is a stack of its own, and its top layer gives the vector.
 
     Args:
-        size_in: E, of the vectors of tokens.
         size: of the vectors of windows, both directions together; even.
         longest: L; with windows of one token nothing is recurrent.
-        inner: layers, gates and dropout.
     """
 
     def __init__(self, size_in: int, size: int, longest: int, inner: Inner) -> None:
@@ -125,8 +117,7 @@ class Composition(nn.Module):
         return outputs
 
 
-@dataclass(frozen=True)
-class BatchVectors:
+class BatchVectors(NamedTuple):
     """Vectors of a batch: (W, E) of its distinct words, (V, E) of all words where a sub-model predicts them, and (D, C, I) of
     its distinct windows in each copy, those of one token first.
     """
@@ -149,11 +140,9 @@ def batch_vectors(
     """Look the vectors up, with one gradient of the table for all of them.
 
     Args:
-        rows: (rows, E) vectors of the entries.
         word_rows_VC, has_copy_VC: rows of the copies of each word, and which copies there are.
         tokens: vectors of tokens of their own; None for the mean of the copies of each word.
         composition: what makes vectors of windows from those of tokens, if anything does.
-        every: whether those of all words are needed.
     """
     indices = [] if tokens is not None else [word_rows_VC[batch.words], *([word_rows_VC] if every else [])]
     if batch.windows is not None:

@@ -1,6 +1,6 @@
 """What the main softmax of a lattice model chooses from: chunks in one or several copies, and a sentinel for all the others."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,7 @@ _JOINS, _COPY, _SENTINEL = "\x1f", "\x1e", "\x1d"
 """Inside the names of entries: between the words of an n-gram, before the number of a copy, and alone for the sentinel."""
 
 
-@dataclass(frozen=True)
-class Entries:
+class Entries(NamedTuple):
     """The entries of the main softmax, one row of vectors each.
 
     Attributes:

@@ -14,7 +14,7 @@ from torch.nn import functional
 from sememekit.data.batching import sorted_batches
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner, Decoder
-from sememekit.encoders.base import Encoder
+from sememekit.encoders.base import ChildSum, Encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import evaluating, shared_dropout
 from sememekit.layers.lattice import ending_edges, log_marginal
@@ -88,7 +88,7 @@ class Lattice(SentencePredictor):
                 "task 'lattice' reads sentences, and this vocabulary has no end mark; prepare data whose sentences end with "
                 "one (sememekit preprocess ... --end-of-sentence)"
             )
-        if settings.state in TREES and not encoder.child_sum:
+        if settings.state in TREES and not isinstance(encoder, ChildSum):
             raise ConfigError(
                 f"encoder {type(encoder).__name__!r} has no forget gate for each of several states; use --encoder "
                 "lattice_lstm, or another way of merging (--set task.state=marginal)"
@@ -170,7 +170,6 @@ class Lattice(SentencePredictor):
         """(B, T, L, C) log-probability of each edge given the state where it begins, by its last token; -inf for none.
 
         Args:
-            batch: of T tokens.
             generator: of a rule that samples, on the device of the parameters; None for torch's own.
             known: for each node but the first and the last the weights (A, B) of the arriving states, shorter edges first, in
                 place of those of the rule.

@@ -1,7 +1,7 @@
 """Log-probabilities of the edges that leave nodes, given their states; and what can be asked of scored lattices."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,6 @@ class EdgeScorer:
     chunk, C copies of a chunk.
 
     Args:
-        batch: what edges there are.
         output: A and a.
         log_probs: of the decoder: contexts (M, E) and rows (M, K) to their log-probabilities.
         keep: dropout mask (B, H) of the states, or None.
@@ -44,12 +43,7 @@ class EdgeScorer:
         self._rows = rows
 
     def score_edges(self, hidden_NBH: Tensor, first: int = 0) -> Tensor:
-        """(N, B, L, C) log-probabilities of the edges that leave the nodes ``first`` .. ``first`` + N - 1, -inf for none.
-
-        Args:
-            hidden_NBH: outputs of the encoder at these nodes.
-            first: the first of them.
-        """
+        """(N, B, L, C) log-probabilities of the edges that leave the nodes ``first`` .. ``first`` + N - 1, -inf for none."""
         nodes = slice(first, first + len(hidden_NBH))
         hidden_NBH = hidden_NBH if self._keep is None else hidden_NBH * self._keep
         contexts = torch.tanh(self._output(hidden_NBH)).flatten(0, 1)
@@ -70,9 +64,7 @@ def score_in_order(
 
     Args:
         states: of the nodes, none taken yet.
-        scorer: of the same batch.
         weigh: from the log-posteriors of the edges that end at a node (A, B) to the weights of their states.
-        num_nodes: T.
         gradient: whether gradients pass through the posteriors.
     """
     paths = PathSums(gradient)
@@ -84,8 +76,7 @@ def score_in_order(
     return torch.cat(scores)
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """One edge of a segmentation: the tokens ``begin`` .. ``end`` - 1 of a sentence, and which copy of the chunk was taken."""
 
     begin: int
@@ -93,8 +84,7 @@ class Segment:
     copy: int
 
 
-@dataclass(frozen=True)
-class Lattices:
+class Lattices(NamedTuple):
     """The lattices of some sentences under a model. Edges are listed by their last token: [b, t, l - 1, e].
 
     Legend: B sentences, T tokens of the longest, L tokens of the longest chunk, E copies.

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from sememekit.encoders.base import Encoder, State
+from sememekit.encoders.base import ChildSum, Encoder, State
 from sememekit.layers import weighted_sum
 
 Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "gumbel_tree", "segmental"]
@@ -89,7 +89,7 @@ class NodeStates:
 
     Args:
         encoder: of any kind that reads from left to right.
-        rule: how states merge; of a tree rule the encoder has ``child_sum``.
+        rule: how states merge; of a tree rule the encoder is a ``ChildSum``.
         edges: the encoder's input part of the vectors of the edges by the node where they begin, T tensors (L, C, B, R).
         tokens: (T, B) word ids: an edge is read as its last token by encoders that look words up.
         start: the output at the node 0 and the state there, (B, ...) each.
@@ -98,7 +98,8 @@ class NodeStates:
     def __init__(
         self, encoder: Encoder, rule: Rule, edges: Sequence[Tensor], tokens: Tensor, start: State, masks: State
     ) -> None:
-        self._encoder, self._tree, self._edges, self._tokens, self._masks = encoder, rule in TREES, edges, tokens, masks
+        self._encoder, self._edges, self._tokens, self._masks = encoder, edges, tokens, masks
+        self._tree = encoder if rule in TREES and isinstance(encoder, ChildSum) else None
         # Of the last L nodes, the latest first: for edges of 1 .. L tokens from there the output and the state (C, B, ...).
         self._after: deque[list[State]] = deque([[tuple(part.unsqueeze(0) for part in start)]], maxlen=edges[0].shape[0])
         self._node = 0
@@ -117,9 +118,9 @@ class NodeStates:
         if not left:
             return hidden
         inputs = self._edges[node] if longest <= left else self._edges[node][:left]
-        if self._tree:
-            part = self._encoder.child_sum_part(tuple(map(torch.cat, states)), weights_LCB.flatten(0, 1), self._masks)
-            output, state = self._encoder.child_sum_combine(inputs, part, self._masks)
+        if self._tree is not None:
+            part = self._tree.child_sum_part(tuple(map(torch.cat, states)), weights_LCB.flatten(0, 1), self._masks)
+            output, state = self._tree.child_sum_combine(inputs, part, self._masks)
         else:
             merged = tuple(hidden if each[0] is outputs[0] else weighted_sum(weights_LCB, *each) for each in states)
             last_tokens = self._tokens[node : node + len(inputs)].unsqueeze(1).expand(inputs.shape[:-1])

@@ -1,7 +1,6 @@
 """A model of token sequences, for chunks that the chunk vocabulary does not list."""
 
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
@@ -11,12 +10,10 @@ from sememekit.tasks.lattice.batch import LatticeBatch
 from sememekit.tasks.lattice.composition import Inner, UpperLayer
 
 
-@dataclass(frozen=True)
-class SubModelBatch:
+class SubModelBatch(NamedTuple):
     """What all nodes of a batch share in the sub-model. T tokens, B sentences, L longest chunk, I size of its LSTM.
 
     Attributes:
-        softmax: over tokens.
         added: what each token adds to the gates of the first layer (B, 4 I), T + L times; nothing with L = 1.
         masks: on the outputs of the layers as their next step reads them, on what layers above the first read, and on what
             comes out of the last, (B, I) each; nothing without dropout.
@@ -45,12 +42,8 @@ class SubModel(nn.Module):
     mark of its start that no chunk has. What falls to them where they cannot stand is lost: the sum stays below one.
 
     Args:
-        width: H, of the states.
-        num_words: V.
         size_in: E, of the vectors of tokens, which are the output vectors as well.
-        size: I, of the LSTM.
         longest: L; with 1 there is one step and nothing recurrent.
-        inner: layers, gates and dropout.
         released_marks: whether the marks of chunks are choices everywhere, as in the released code.
     """
 

@@ -1,0 +1,181 @@
+"""Sememes and words of a served run, suggestions for words without annotation, and saving what was changed."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+
+import numpy as np
+
+from sememekit.config import Record
+from sememekit.errors import ConfigError, GraphError
+from sememekit.files import write_folder
+from sememekit.sememes.graph import SememeGraph
+from sememekit.sememes.lookup import GraphSense
+from sememekit.sememes.overlay import ChangedSense, near
+from sememekit.sememes.searching import DUMP_HEADER
+from sememekit.sememes.statistics import sememe_counts
+from sememekit.sememes.suggesting import Suggester, Suggestion, WordSuggestions
+from sememekit.serve.questions import SaveQuestion, SememeQuestion, UnannotatedQuestion, WordQuestion
+from sememekit.serve.runs import Bench, ServedRun
+
+_MOST_WORDS, _MOST_NEIGHBOURS, _SUGGESTED = 60, 12, 5
+
+
+class WordOfSememe(Record):
+    """A word with a sense that has a sememe; ``count`` is of the vocabulary."""
+
+    word: str
+    sense: int
+    sememes: tuple[str, ...]
+    count: int
+
+
+class NeighbourSememe(Record):
+    """A sememe that stands beside another one in ``shared`` senses; ``similarity`` is their share of the senses of either."""
+
+    name: str
+    shared: int
+    similarity: float
+
+
+class SememeAnswer(Record):
+    """A sememe.
+
+    Attributes:
+        count: tokens of the counted text whose word has it.
+        num_words: words that have it; ``words`` are the most frequent ones.
+        neighbours: sememes of the same senses, most similar first.
+    """
+
+    sememe: str
+    count: int
+    num_words: int
+    words: tuple[WordOfSememe, ...]
+    neighbours: tuple[NeighbourSememe, ...]
+
+
+class WordAnswer(Record):
+    """The annotation of a word; ``source`` is the lexicon or rule that knows it, "none" where nothing does."""
+
+    word: str
+    source: str
+    annotated: bool
+    count: int
+    senses: tuple[GraphSense, ...]
+
+
+class UnannotatedAnswer(Record):
+    """Words without annotation, the most frequent first, and how many there are."""
+
+    total: int
+    words: tuple[WordSuggestions, ...]
+
+
+class SaveAnswer(Record):
+    """The folder that was written, and its files."""
+
+    folder: str
+    files: tuple[str, ...]
+
+
+def _graph(run: ServedRun) -> SememeGraph:
+    if run.graph is None:
+        raise ConfigError(f"{run} has no sememe graph; give a run that was trained with --graph")
+    return run.graph
+
+
+def sememe(bench: Bench, question: SememeQuestion) -> SememeAnswer:
+    """The words and the neighbours of a sememe."""
+    run = bench.changed(question.run, question.changes)
+    graph, asked = _graph(run), question.sememe
+    if asked not in graph.sememes:
+        raise GraphError(f"no sememe {asked!r} in the graph of {run}{near(asked, graph.sememes)}")
+    counts, number, found = run.vocabulary.counts, graph.sememes.index(asked), list[WordOfSememe]()
+    beside, senses_with = Counter[str](), Counter[str]()
+    for index, entry in enumerate(graph.entries()):
+        for place, sense in enumerate(entry.senses, start=1):
+            senses_with.update(sense.sememes)
+            if asked in sense.sememes:
+                beside.update(sense.sememes)
+                found.append(WordOfSememe(word=entry.word, sense=place, sememes=sense.sememes, count=int(counts[index])))
+    own = beside.pop(asked, 0)
+    neighbours = [
+        NeighbourSememe(name=name, shared=shared, similarity=shared / (own + senses_with[name] - shared))
+        for name, shared in beside.items()
+    ]
+    return SememeAnswer(
+        sememe=asked,
+        count=int(sememe_counts(graph, counts)[number]),
+        num_words=len({one.word for one in found}),
+        words=tuple(sorted(found, key=lambda one: (-one.count, one.word))[:_MOST_WORDS]),
+        neighbours=tuple(sorted(neighbours, key=lambda one: (-one.similarity, one.name))[:_MOST_NEIGHBOURS]),
+    )
+
+
+def word(bench: Bench, question: WordQuestion) -> WordAnswer:
+    """The annotation of a word."""
+    run = bench.changed(question.run, question.changes)
+    graph, asked = _graph(run), run.form().word(question.word.strip())
+    if asked not in run.vocabulary:
+        raise GraphError(f"no word {asked!r} in the vocabulary of {run}{near(asked, graph.words)}; add it with: extend")
+    number = run.vocabulary.id(asked)
+    entry = graph.entry(number)
+    senses = tuple(GraphSense(sense=at, label=one.label, sememes=one.sememes) for at, one in enumerate(entry.senses, start=1))
+    count = int(run.vocabulary.counts[number])
+    return WordAnswer(word=asked, source=entry.source, annotated=entry.is_annotated, count=count, senses=senses)
+
+
+def unannotated(bench: Bench, question: UnannotatedQuestion) -> UnannotatedAnswer:
+    """Words that no lexicon knows, with the sememes that their characters suggest, out of the annotation of the run."""
+    run = bench.run(question.run)
+    graph, counts = _graph(run), run.vocabulary.counts
+    open_ids = np.flatnonzero(~graph.annotated)
+    chosen = open_ids[np.argsort(-counts[open_ids], kind="stable")][: question.top]
+    words = {graph.words[index]: int(counts[index]) for index in chosen.tolist()}
+    suggester = Suggester({one.word: one.sememes() for one in graph.entries() if one.is_from_lexicon}, list(words))
+    found = (
+        WordSuggestions(word=name, count=count, context="", sememes=tuple(_suggested(suggester, name)))
+        for name, count in words.items()
+    )
+    return UnannotatedAnswer(total=len(open_ids), words=tuple(found))
+
+
+def _suggested(suggester: Suggester, name: str) -> Iterable[Suggestion]:
+    scores = suggester.scores(name)
+    best = [int(place) for place in np.argsort(-scores, kind="stable")[:_SUGGESTED] if scores[place] > 0]
+    for place in best:
+        evidence = tuple(suggester.evidence(name, place))
+        yield Suggestion(sememe=suggester.names[place], score=float(scores[place] / scores[best[0]]), evidence=evidence)
+
+
+def save(bench: Bench, question: SaveQuestion) -> SaveAnswer:
+    """Write changes into a new folder: an overlay for --overlay, the senses of the changed words for --source table:, and a
+    table of what differs. The folder is there whole or not at all."""
+    run = bench.changed(question.run, question.changes)
+    if (overlay := bench.overlay(run, question.changes)) is None:
+        raise ConfigError("there is no change to save")
+    contents = {
+        "overlay.txt": overlay.read_bytes(),
+        "table.tsv": _tsv(DUMP_HEADER.split("\t"), *_table(_graph(run), {one.word for one in run.changed_senses})),
+        "diff.tsv": _tsv(("word", "sense", "before", "after", "added", "removed"), *_diff(run.changed_senses)),
+    }
+    names = (bench.folder() / f"{run.name}-{number}" for number in count(1))
+    folder = next(name for name in names if not name.exists())
+    write_folder(folder, contents, "manifest.json")
+    return SaveAnswer(folder=str(folder), files=tuple(contents))
+
+
+def _tsv(*rows: Sequence[str]) -> bytes:
+    return "".join("\t".join(" ".join(cell.split()) for cell in row) + "\n" for row in rows).encode()
+
+
+def _table(graph: SememeGraph, words: Iterable[str]) -> Iterator[Sequence[str]]:
+    for name in sorted(words):
+        for sense in graph.entry(graph.words.index(name)).senses:
+            yield name, "", sense.label, " ".join("_".join(one.split()) for one in sense.sememes), ""
+
+
+def _diff(changed: Iterable[ChangedSense]) -> Iterator[Sequence[str]]:
+    for one in changed:
+        removed = [name for name in one.before if name not in one.after]
+        yield one.word, str(one.sense), *map(" ".join, (one.before, one.after, one.added, removed))

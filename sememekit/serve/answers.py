@@ -1,0 +1,203 @@
+"""What a request is answered with: the reports of the commands, and so their numbers."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from sememekit.analysis.explanations.label import LabelExplanation
+from sememekit.analysis.explanations.lattice import LatticeExplanation
+from sememekit.analysis.explanations.sememes import PredictedWord
+from sememekit.analysis.explanations.words import Explanation, OverlayExplanation
+from sememekit.analysis.explanations.written_text import WritingExplanation
+from sememekit.analysis.predict import LabelPrediction, PredictionReport
+from sememekit.analysis.score import OverlaidToken, ScoredToken, score, score_overlay
+from sememekit.analysis.senses.tagging import TaggedToken, header_of, tag
+from sememekit.config import Record
+from sememekit.errors import ConfigError, DataError
+from sememekit.measure import Tally
+from sememekit.runs.generation import GenerateReport, stream_words
+from sememekit.runs.lattices import open_reader, segment_lines
+from sememekit.runs.overlay import check_reads_graph
+from sememekit.runs.run import OfRun
+from sememekit.runs.writing import WrittenText
+from sememekit.serve import questions
+from sememekit.serve.runs import Bench, ServedRun
+
+STARTS: Final = ("去年 美国", "the company said")
+
+
+class RunInfo(Record):
+    """A served run.
+
+    Attributes:
+        kinds: of questions, as in docs/architecture.md.
+        decoder: the name of its output layer, None for a classifier.
+        words: how many it knows.
+        sememes: names of those of its graph; none without one.
+        labels, texts: of a classifier: its labels, and what the texts of an example are called.
+        overlays: whether its annotation can be changed.
+        unannotated: words that no lexicon knows.
+        start: a context of words that it knows, to begin with.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    task: str
+    encoder: str
+    decoder: str | None
+    words: int
+    sememes: tuple[str, ...]
+    labels: tuple[str, ...]
+    texts: tuple[str, ...]
+    overlays: bool
+    unannotated: int
+    start: str
+
+
+class RunList(Record):
+    """The runs that are served, in the order in which they were given; ``saves`` says whether changes can be saved."""
+
+    runs: tuple[RunInfo, ...]
+    saves: bool
+
+
+def list_runs(bench: Bench) -> RunList:
+    """The runs that are served."""
+    return RunList(runs=tuple(map(_info, bench.runs.values())), saves=bench.save is not None)
+
+
+def _info(run: ServedRun) -> RunInfo:
+    graph, plan, examples, known = run.graph, run.plan, run.signature.examples, run.vocabulary
+    usual = next((one for one in STARTS if all(word in known for word in one.split())), "")
+    try:
+        check_reads_graph(plan, run.task, run.path)
+        overlays = "words" in run.kinds
+    except ConfigError:
+        overlays = False
+    return RunInfo(
+        name=run.name,
+        kinds=tuple(sorted(run.kinds)),
+        task=plan.task.name,
+        encoder=plan.encoder.name,
+        decoder=plan.decoder.name if plan.decoder else None,
+        words=len(known),
+        sememes=() if graph is None else tuple(sorted(graph.sememes)),
+        labels=run.labels,
+        texts=() if examples is None else examples.texts,
+        overlays=overlays,
+        unannotated=0 if graph is None else int((~graph.annotated).sum()),
+        start=usual or " ".join([word for word in known.tokens if word.isalpha()][:3]),
+    )
+
+
+class NextWords(OfRun):
+    """The most probable next words; ``context`` is the context as it was read."""
+
+    context: str
+    words: tuple[PredictedWord, ...]
+
+
+def next_words(bench: Bench, question: questions.NextWordsQuestion) -> NextWords:
+    """The most probable next words of a language model, with the shares of their senses."""
+    run = bench.changed(question.run, question.changes)
+    report = run.explain(question.context, top=question.top).report
+    context = " ".join(word.read_as for word in report.context)
+    return NextWords(run=run.name, checkpoint=run.snapshot, context=context, words=report.words)
+
+
+class ScoreAnswer(OfRun):
+    """The surprisal (nats) of each word; with changes also with the changed annotation.
+
+    Attributes:
+        perplexity, perplexity_overlay: exp of the mean nats of the words that are predicted, without and with the changes.
+    """
+
+    tokens: tuple[ScoredToken, ...] | tuple[OverlaidToken, ...]
+    perplexity: float
+    perplexity_overlay: float | None = None
+
+
+def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:
+    """The surprisal of each word of a text, as ``sememekit score`` gives it."""
+    run, lines = bench.run(question.run), question.text.split("\n")
+    overlay = bench.overlay(run, question.changes)
+    options: dict[str, Any] = {"carry": question.carry, "name": "the text, line"}
+    tokens: tuple[Any, ...]
+    tokens = tuple(score(run, lines, **options) if overlay is None else score_overlay(run, lines, overlay, **options))
+    before, after = (_perplexity(getattr(row, name, None) for row in tokens) for name in ("nats", "nats_overlay"))
+    if before is None:
+        raise DataError("score: the text has no word that could be predicted; give two words at least")
+    return ScoreAnswer(run=run.name, checkpoint=run.snapshot, tokens=tokens, perplexity=before, perplexity_overlay=after)
+
+
+def _perplexity(nats: Iterable[float | None]) -> float | None:
+    known = [value for value in nats if value is not None]
+    return Tally(sum(known), len(known)).perplexity if known else None
+
+
+class TagAnswer(OfRun):
+    """The senses of each word; ``header`` says what tagged and how often it was right."""
+
+    header: tuple[str, ...]
+    tokens: tuple[TaggedToken, ...]
+
+
+def tags(bench: Bench, question: questions.TagQuestion) -> TagAnswer:
+    """The senses of words, as ``sememekit tag`` gives them."""
+    run = bench.run(question.run)
+    rows = tuple(tag(run, question.text.split("\n"), method=question.method, words=question.words))
+    header = header_of(run, question.method, ()).sentences()
+    return TagAnswer(run=run.name, checkpoint=run.snapshot, header=tuple(header), tokens=rows)
+
+
+AnyExplanation = OverlayExplanation | Explanation | LabelExplanation | LatticeExplanation | WritingExplanation
+
+
+def explanation(bench: Bench, question: questions.ExplainQuestion) -> AnyExplanation:
+    """Why a model answers as it does, as ``sememekit explain`` says it, by the kind of the run."""
+    run = bench.run(question.run)
+    options: dict[str, Any] = question.model_dump(exclude={"run", "text", "others", "changes"}, exclude_unset=True)
+    if (overlay := bench.overlay(run, question.changes)) is not None:
+        options["overlay"] = overlay
+    report: AnyExplanation = run.explain(question.text, *question.others, **options).report
+    return report
+
+
+class SegmentAnswer(OfRun):
+    """The words of each line."""
+
+    lines: tuple[tuple[str, ...], ...]
+
+
+def segmented(bench: Bench, question: questions.SegmentQuestion) -> SegmentAnswer:
+    """The words of raw text, as ``sememekit segment --model`` finds them."""
+    run = bench.run(question.run)
+    found = segment_lines(open_reader(run, "segment"), question.text.split("\n"), question.decoding)
+    return SegmentAnswer(run=run.name, checkpoint=run.snapshot, lines=tuple(map(tuple, found)))
+
+
+def predicted(bench: Bench, question: questions.PredictQuestion) -> PredictionReport:
+    """The labels of examples, as ``sememekit predict`` gives them."""
+    run = bench.run(question.run)
+    rows, labels = run.predict(question.examples).rows, run.labels
+    predictions = (
+        LabelPrediction(line=line, label=label, probabilities=dict(zip(labels, values, strict=True)))
+        for line, (_, label, *values) in enumerate(rows, start=1)
+    )
+    return PredictionReport(run=run.name, checkpoint=run.snapshot, labels=labels, predictions=tuple(predictions))
+
+
+class GeneratedPart(Record):
+    """A line of the stream: a word, and at last the report of ``sememekit generate``."""
+
+    word: str | None = None
+    report: GenerateReport | WrittenText | None = None
+
+
+def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[GeneratedPart]:
+    """A text that a model writes, word by word; models of headlines and dialogue give theirs at once."""
+    run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt"})
+    if "texts" in run.kinds:
+        yield GeneratedPart(report=run.generate(question.prompt).report)
+        return
+    for item in stream_words(run, question.prompt, **given):
+        yield GeneratedPart(word=item) if isinstance(item, str) else GeneratedPart(report=item)

@@ -1,0 +1,157 @@
+"""The application: the paths of the endpoint, what each error becomes, and the files of the page."""
+
+import json
+import mimetypes
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response, StreamingResponse
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from sememekit import __version__
+from sememekit.config import Record
+from sememekit.errors import SememekitError
+from sememekit.serve import annotations, answers, attacks
+from sememekit.serve.gate import Gate
+from sememekit.serve.runs import Bench, UnknownRunError
+from sememekit.serve.worker import BusyError, LateError, Worker
+
+T = TypeVar("T")
+
+ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
+    "next-words": answers.next_words,
+    "score": answers.scores,
+    "tag": answers.tags,
+    "explain": answers.explanation,
+    "segment": answers.segmented,
+    "predict": answers.predicted,
+    "sememe": annotations.sememe,
+    "word": annotations.word,
+    "unannotated": annotations.unannotated,
+    "save": annotations.save,
+    "rate": attacks.rate,
+}
+"""Path below /v1 -> the function that answers it."""
+STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"generate": answers.generated, "attack": attacks.attack}
+"""Path below /v1 -> the function whose items are sent as lines of JSON while they are computed."""
+
+
+class Answered(Record, Generic[T]):
+    """An answer, and remarks on how the request was read."""
+
+    result: T
+    remarks: tuple[str, ...]
+
+
+def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str | None = None) -> Gate:
+    """The endpoint and the page, behind a ``Gate``."""
+    app = FastAPI(
+        title="sememekit",
+        version=__version__,
+        description="Ask trained runs what the commands of sememekit ask them.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+    )
+    _add_errors(app)
+    for path, function in ANSWERS.items():
+        _add_answer(app, path, function, bench, worker)
+    for path, stream in STREAMS.items():
+        _add_stream(app, path, stream, bench, worker)
+
+    @app.get("/v1/runs", response_model=Answered[answers.RunList])
+    async def runs() -> Response:
+        """The runs that are served."""
+        return _reply(*await worker.ask(partial(answers.list_runs, bench)))
+
+    _add_page(app)
+    return Gate(app, host, token)
+
+
+def _reply(result: Record, remarks: list[str]) -> Response:
+    body = Answered[Any].model_construct(result=result, remarks=tuple(remarks)).model_dump_json(serialize_as_any=True)
+    return Response(body, media_type="application/json")
+
+
+def _add_answer(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: Bench, worker: Worker) -> None:
+    hints = get_type_hints(function)
+
+    async def answer(question: Any) -> Response:
+        return _reply(*await worker.ask(partial(function, bench, question)))
+
+    answer.__annotations__["question"] = hints["question"]
+    model = Answered.__class_getitem__(hints["return"])
+    app.post(f"/v1/{path}", response_model=model, name=path, description=function.__doc__)(answer)
+
+
+def _add_stream(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: Bench, worker: Worker) -> None:
+    hints = get_type_hints(function)
+
+    async def answer(question: Any) -> Response:
+        first, rest = await worker.begin(partial(function, bench, question))
+
+        async def lines() -> AsyncIterator[str]:
+            try:
+                async for item in worker.stream(first, rest):
+                    yield item.model_dump_json(exclude_none=True) + "\n"
+            except (SememekitError, BusyError, LateError) as error:
+                yield _error_json(str(error) or _SAID[type(error)][1]) + "\n"
+
+        return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+    answer.__annotations__["question"] = hints["question"]
+    item = get_args(hints["return"])[0]
+    told = {"content": {"application/x-ndjson": {"schema": {"$ref": f"#/components/schemas/{item.__name__}"}}}}
+    app.post(f"/v1/{path}", response_model=item, name=path, description=function.__doc__, responses={200: told})(answer)
+
+
+_SAID: Final[dict[type[Exception], tuple[int, str]]] = {
+    BusyError: (429, "too many requests at once; try again in a second"),
+    LateError: (503, "the answer takes too long; ask for less at once, or try again"),
+}
+
+
+def _error_json(message: str) -> str:
+    return json.dumps({"error": message})
+
+
+def _error(message: str, status: int, **headers: str) -> Response:
+    return Response(_error_json(message), status, headers=headers, media_type="application/json")
+
+
+def _add_errors(app: FastAPI) -> None:
+    async def told(request: Request, error: Exception) -> Response:
+        return _error(str(error), 404 if isinstance(error, UnknownRunError) else 422)
+
+    async def waits(request: Request, error: Exception) -> Response:
+        status, message = _SAID[type(error)]
+        return _error(message, status, **{"retry-after": "1"})
+
+    async def wrong(request: Request, error: Any) -> Response:
+        """Name the field and what it must be, and never what was given: it may not even be text."""
+        found = error.errors()[:5]
+        faults = (f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found)
+        return _error("; ".join(faults), 413 if any(one["type"] == "string_too_long" for one in found) else 422)
+
+    async def http(request: Request, error: Any) -> Response:
+        return _error(str(error.detail), error.status_code)
+
+    async def bug(request: Request, error: Exception) -> Response:
+        return _error("a fault of the server, which its terminal tells", 500)
+
+    handlers: list[tuple[type[Exception], Any]] = [(SememekitError, told), (UnknownRunError, told), (BusyError, waits)]
+    handlers += [(LateError, waits), (RequestValidationError, wrong), (HTTPException, http), (Exception, bug)]
+    for kind, handler in handlers:
+        app.add_exception_handler(kind, handler)
+
+
+def _add_page(app: FastAPI) -> None:
+    """The files of the page, read now: no name of a request is ever opened."""
+    for file in sorted((Path(__file__).parent / "static").iterdir()):
+        content = Response(file.read_bytes(), media_type=mimetypes.guess_type(file.name)[0])
+        app.router.routes.append(Route("/" if file.name == "index.html" else f"/{file.name}", content))

@@ -1,0 +1,124 @@
+"""An attack on one text, told while it runs, and the file of ratings of its substitutes."""
+
+import csv
+import json
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from hashlib import sha256
+from io import StringIO
+from typing import Any, Final
+
+from sememekit.attack import Example, ExampleResult, read_attack_plan
+from sememekit.config import Record
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import read_text, replace_file, sole_writer
+from sememekit.progress import silent
+from sememekit.runs.attacks.running import AttackedData, attack_parts
+from sememekit.serve.questions import AttackQuestion, RatingQuestion
+from sememekit.serve.runs import Bench
+
+RATINGS: Final = "ratings.csv"
+COLUMNS: Final = ("run", "text", "changed", "old", "new", "same meaning", "fluent")
+
+
+class Piece(Record):
+    """A part of a text; ``old`` is what stood there, None where nothing was replaced."""
+
+    text: str
+    old: str | None
+
+
+class Step(Record):
+    """A step of a search: the best text so far.
+
+    Attributes:
+        queries: texts that were asked so far.
+        tried: texts that this step asked.
+        fields: the texts of the example, each in pieces.
+        probability: of the true label.
+    """
+
+    queries: int
+    tried: int
+    fields: tuple[tuple[Piece, ...], ...]
+    probability: float
+
+
+class AttackEvent(Record):
+    """A line of the stream: a step, and at last the result."""
+
+    step: Step | None = None
+    result: ExampleResult | None = None
+
+
+def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
+    """Replace words of a text until the classifier errs, as ``sememekit attack`` does, a step after the other."""
+    run = bench.run(question.run)
+    if "labels" not in run.kinds:
+        raise ConfigError(f"attack needs a classifier, and {run} is none")
+    named, fields = run.victim, tuple(question.texts)
+    victim, texts = named.victim, run.signature.examples.texts if run.signature.examples else ()
+    if question.label is not None and question.label not in victim.labels:
+        raise DataError(f"attack: no label {question.label!r}; there are {', '.join(victim.labels)}")
+    answer = victim.alone(fields)
+    if isinstance(answer, str):
+        raise DataError(f"attack: {answer}")
+    label = question.label or victim.labels[int(answer.argmax())]
+    candidates = {"name": "sememe", "sources": list(bench.sources)}
+    running = {"query_budget": question.query_budget}
+    plan = read_attack_plan({"search": {"name": question.search}, "candidates": candidates, "attack": running}, "attack")
+    example, digest = Example(0, fields, label), sha256(json.dumps([fields, label]).encode()).hexdigest()
+    parts = attack_parts(plan, named, None, AttackedData("the text", digest, tuple(texts)), [example], [example], silent)
+    asking, place, queries, best = parts.engine.attack_one(example), victim.labels.index(label), 0, (2.0, fields)
+    answers: list[Any] | None = None
+    while True:
+        try:
+            wanted = next(asking) if answers is None else asking.send(answers)
+        except StopIteration as end:
+            result: ExampleResult = parts.engine.confirmed(end.value)
+            break
+        [answers] = victim.ask([wanted])
+        queries += len(wanted)
+        shares = [2.0 if isinstance(one, str) else float(one[place]) for one in answers]
+        lowest = min(range(len(shares)), key=shares.__getitem__)
+        if shares[lowest] < best[0]:
+            best = shares[lowest], wanted[lowest]
+        pieces = tuple(_pieces(*pair) for pair in zip(fields, best[1], strict=True))
+        yield AttackEvent(step=Step(queries=queries, tried=len(wanted), fields=pieces, probability=best[0]))
+    yield AttackEvent(result=result)
+
+
+def _pieces(old: str, new: str) -> tuple[Piece, ...]:
+    """The new text with what stood in the places that differ."""
+    found = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return tuple(
+        Piece(text=new[begin:end], old=None if kind == "equal" else old[first:last]) for kind, first, last, begin, end in found
+    )
+
+
+class RatingAnswer(Record):
+    """The file of ratings, and how many it has."""
+
+    file: str
+    ratings: int
+
+
+def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:
+    """Add a rating of a substitute to the file of ratings; a further rating of the same one takes its place."""
+    run, folder = bench.run(question.run), bench.folder()
+    file = folder / RATINGS
+    with sole_writer(folder / ".lock", lambda holder: DataError(f"{file} is being written by {holder}; try again")):
+        rows = _ratings(read_text(file, DataError)) if file.exists() else {}
+        given = (run.name, question.text, question.changed, question.old, question.new)
+        rows[given] = tuple("yes" if said else "no" for said in (question.same_meaning, question.fluent))
+        stream = StringIO()
+        csv.writer(stream).writerows([COLUMNS, *((*key, *said) for key, said in rows.items())])
+        replace_file(file, stream.getvalue().encode())
+    return RatingAnswer(file=str(file), ratings=len(rows))
+
+
+def _ratings(text: str) -> dict[tuple[str, ...], tuple[str, ...]]:
+    header, *rows = csv.reader(StringIO(text, newline="")) or [()]
+    if tuple(header) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
+        raise DataError(f"{RATINGS} was not written by the workbench; move it away, so that a new one can be made")
+    return {tuple(row[:5]): tuple(row[5:]) for row in rows}

@@ -1,0 +1,124 @@
+"""What every request passes before it is read: who may ask, from where, and how much."""
+
+import asyncio
+import secrets
+from ipaddress import ip_address
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_BYTES: Final = 256 * 1024
+"""Bytes of a request at most; more are refused with 413 and not read."""
+
+_HEADERS: Final = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is reached from this machine alone."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Gate:
+    """An ASGI application before another one.
+
+    It refuses a ``Host`` that is no address of the server (a page of a foreign name that was pointed at this machine), an
+    ``Origin`` other than the host, a request of the endpoint without the token where there is one, a body that is not JSON, too
+    large or too slow. It adds headers that keep a page to this server. Nothing allows another origin to read an answer.
+
+    Args:
+        host: the address that the server listens on.
+        token: what ``Authorization: Bearer TOKEN`` must name; None asks for none.
+        seconds: in which a request must have arrived.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, token: str | None, *, seconds: float = 10.0) -> None:
+        self._app, self._host, self._token, self._seconds = app, host.strip("[]"), token, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return None
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        refusal, body = self._refusal(scope, Headers(scope=scope)), b""
+        if refusal is None and scope["method"] == "POST":
+            try:
+                body = await asyncio.wait_for(_read(receive), self._seconds)
+            except TimeoutError:
+                refusal = 408, f"the request did not arrive within {self._seconds:g} s"
+            except ConnectionError:
+                return None
+            except ValueError:
+                refusal = 413, f"the request has more than {MOST_BYTES:,} bytes"
+        if refusal is not None:
+            status, message = refusal
+            close = {"connection": "close"} if status in (408, 413) else None  # the rest of the body is not read
+            return await JSONResponse({"error": message}, status, close)(scope, receive, send_with_headers)
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return await self._app(scope, replay, send_with_headers)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._is_own(host):
+            return 421, "the Host of the request is not this server"
+        if origin is not None and origin.partition("://")[2] != host:
+            return 403, "requests of other pages are refused"
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return 405, "allowed are GET and POST"
+        if scope["method"] == "POST" and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return 415, "the request must be JSON, with Content-Type: application/json"
+        if self._token is not None and scope["path"].startswith("/v1/"):
+            kind, _, given = headers.get("authorization", "").partition(" ")
+            same = secrets.compare_digest(given.strip().encode(), self._token.encode())
+            if kind.lower() != "bearer" or not same:
+                return 401, "give the token that the server printed: Authorization: Bearer TOKEN"
+        return None
+
+    def _is_own(self, host: str) -> bool:
+        """Whether a ``Host`` names this server. Off loopback any address in numbers does, since no foreign name is one."""
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() and not host.endswith("]") else host
+        name = name.strip("[]").lower()
+        if name == self._host.lower() or is_loopback(name):
+            return True
+        try:
+            return not is_loopback(self._host) and bool(ip_address(name))
+        except ValueError:
+            return False
+
+
+async def _read(receive: Receive) -> bytes:
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError
+        body += message.get("body", b"")
+        if len(body) > MOST_BYTES:
+            raise ValueError
+        more = message.get("more_body", False)
+    return bytes(body)

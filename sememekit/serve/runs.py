@@ -1,0 +1,153 @@
+"""The runs that are served: opened once, asked many times, also with changed annotations."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from sememekit.errors import ConfigError
+from sememekit.notebook.run import Run
+from sememekit.runs.attacks.victims import NamedVictim, open_victim
+from sememekit.sememes.overlay import Change, apply_changes, write_overlay
+from sememekit.serve.questions import GivenChange
+from sememekit.text.segmenters import Segmenter
+
+QUICKSTART: Final = ("sdlm", "softmax", "lattice", "more")
+"""Folders of the quickstart that have runs."""
+_MOST_OVERLAID: Final = 3
+"""Models with changed annotations that are kept."""
+
+
+class UnknownRunError(Exception):
+    """A request names a run that is not served."""
+
+
+class ServedRun(Run):
+    """A run that keeps what each question would make anew: its segmenter, and its models with changed annotations.
+
+    Attributes:
+        name: what clients call it; it stands in reports in the place of the folder.
+    """
+
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def _segmenter(self) -> Segmenter:
+        return super().segmenter()
+
+    @cached_property
+    def _overlaid_runs(self) -> OrderedDict[Path, "ServedRun"]:
+        return OrderedDict()
+
+    def segmenter(self) -> Segmenter:
+        """The segmenter of its data, made once."""
+        return self._segmenter
+
+    def with_overlay(self, overlay: Path | str) -> "ServedRun":
+        """The run with the changes of an overlay; the last three are kept with their models."""
+        path, kept = Path(overlay), self._overlaid_runs
+        if path not in kept:
+            made = type(self)(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, path)
+            made.name, made._segmenter = self.name, self._segmenter
+            kept[path] = made
+            while len(kept) > _MOST_OVERLAID:
+                kept.popitem(last=False)
+        kept.move_to_end(path)
+        return kept[path]
+
+    @cached_property
+    def victim(self) -> NamedVictim:
+        """The classifier as attacks ask it; errors as ``open_victim``."""
+        return open_victim(str(self.path), which=self._which, device=self.settings.device)
+
+
+class Bench:
+    """The served runs by name, the lexicons of substitutes, and the folder of what is saved.
+
+    Args:
+        folders: of runs; two of one name are told apart by numbers.
+        overlays: a folder of this process, for the changes that are asked for.
+        sources: ``FORMAT:PATH`` of lexicons that substitutes of attacks come from.
+        save: folder of what is saved; None where nothing may be.
+
+    Raises CheckpointError: a folder is no run. Raises ConfigError: ``save`` lies in a run.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        overlays: Path,
+        sources: Sequence[str] = ("open",),
+        save: Path | None = None,
+        device: str = "auto",
+    ) -> None:
+        self.sources, self.save, self._overlays = tuple(sources), save, overlays
+        if save is not None:
+            inside = next((one for one in (save.resolve(), *save.resolve().parents) if (one / "plan.json").is_file()), None)
+            if inside is not None:
+                raise ConfigError(f"--save {save}: lies in the run {inside}, which is never changed; give another folder")
+        self.runs: dict[str, ServedRun] = {}
+        for folder in folders:
+            run, name = ServedRun.open(folder, device=device), folder.resolve().name
+            names = (name, *(f"{name}-{number}" for number in range(2, len(folders) + 1)))
+            run.name = next(one for one in names if one not in self.runs)
+            self.runs[run.name] = run
+
+    def run(self, name: str) -> ServedRun:
+        """A served run. Raises UnknownRunError: none has the name."""
+        if name not in self.runs:
+            raise UnknownRunError(f"no run {name!r} is served; there are {', '.join(self.runs)}")
+        return self.runs[name]
+
+    def overlay(self, run: ServedRun, changes: Sequence[GivenChange]) -> Path | None:
+        """A file of this process with the changes, or None where there is none. Raises ConfigError, DataError, GraphError: a
+        change does not fit the annotation of the run."""
+        if not changes:
+            return None
+        graph = run.stored_graph
+        if graph is None:
+            raise ConfigError(f"{run} has no sememe graph whose annotation could be changed")
+        given = [
+            Change(one.sense, tuple(one.add), tuple(one.remove), "", f"change {place}")
+            for place, one in enumerate(changes, start=1)
+        ]
+        _, _, spelled = apply_changes(graph, given)
+        digest = sha256(repr([(one.sense, one.add, one.remove) for one in spelled]).encode()).hexdigest()[:32]
+        path = self._overlays / f"{digest}.overlay"
+        if not path.exists():
+            write_overlay(path, spelled)
+        return path
+
+    def changed(self, name: str, changes: Sequence[GivenChange]) -> ServedRun:
+        """A served run with changes of its annotation; errors as ``run`` and ``overlay``."""
+        run = self.run(name)
+        path = self.overlay(run, changes)
+        return run if path is None else run.with_overlay(path)
+
+    def folder(self) -> Path:
+        """The folder of what is saved, made where it is missing. Raises ConfigError: nothing may be saved."""
+        if self.save is None:
+            raise ConfigError("nothing is saved here; start the server with: sememekit serve --save FOLDER")
+        self.save.mkdir(parents=True, exist_ok=True)
+        return self.save
+
+    def warm_up(self) -> None:
+        """Read all weights, so that the first request need not wait. Errors as ``Run.load``."""
+        for run in self.runs.values():
+            run.load()
+
+
+def quickstart_runs(folder: Path = Path("quickstart")) -> list[Path]:
+    """The runs of the quickstart. Raises ConfigError: there are none, with the command that makes some."""
+    found = [folder / name for name in QUICKSTART if (folder / name / "plan.json").is_file()]
+    if not found:
+        raise ConfigError(
+            f"no RUN is given, and there is none in {folder}; name the folder of a trained model, or train some in three "
+            "minutes with: sememekit quickstart"
+        )
+    return found

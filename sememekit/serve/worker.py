@@ -1,0 +1,92 @@
+"""One thread that asks the models, and a bounded queue before it.
+
+Models are asked one request after the other and not in batches: the kernels of matrix products change with the number of
+rows, and with them the last digits, and an answer must be that of the command. ``benchmarks/serve_load.py`` measures both. One
+thread for all runs suffices, since a request takes all cores that torch may use; RunWarnings, which belong to the process, can
+so be told apart by request.
+"""
+
+import asyncio
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import BoundedSemaphore
+from typing import Final, TypeVar
+
+from sememekit.files import RunWarning
+
+T = TypeVar("T")
+
+MOST_WAITING: Final = 64
+"""Requests that may wait or be computed at once; the next one is refused with 429."""
+MOST_STREAMS: Final = 16
+LONGEST_WAIT: Final = 30.0
+"""Seconds until a request that is not answered is given up with 503."""
+
+
+class BusyError(Exception):
+    """Too many requests at once."""
+
+
+class LateError(Exception):
+    """The answer takes too long."""
+
+
+class Worker:
+    """Runs functions one after the other."""
+
+    def __init__(self, most: int = MOST_WAITING, seconds: float = LONGEST_WAIT) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sememekit-serve")
+        self._room, self._streams, self._seconds = BoundedSemaphore(most), BoundedSemaphore(MOST_STREAMS), seconds
+
+    async def ask(self, function: Callable[[], T]) -> tuple[T, list[str]]:
+        """What a function returns, and the remarks that it made. Raises BusyError: the queue is full. Raises LateError: it took
+        too long; a function that waits is given up, and one that runs is finished for nobody."""
+        if not self._room.acquire(blocking=False):
+            raise BusyError
+        future: Future[tuple[T, list[str]]] = self._pool.submit(_with_remarks, function)
+        future.add_done_callback(lambda _: self._room.release())
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
+        except TimeoutError:
+            raise LateError from None
+
+    async def stream(self, first: T, rest: Iterator[T]) -> AsyncIterator[T]:
+        """The items of an iterator, each computed once the one before is sent: other requests go between, and a client that
+        reads slowly or leaves costs nothing."""
+        try:
+            item: T | None = first
+            while item is not None:
+                yield item
+                item, _ = await self.ask(lambda: next(rest, None))
+        finally:
+            self._streams.release()
+            if close := getattr(rest, "close", None):
+                self._pool.submit(close)  # behind a step that still runs
+
+    async def begin(self, make: Callable[[], Iterator[T]]) -> tuple[T, Iterator[T]]:
+        """The first item of an iterator, so that what cannot be answered is refused before a stream begins; and the rest.
+        Raises BusyError: too many streams."""
+        if not self._streams.acquire(blocking=False):
+            raise BusyError
+
+        def started() -> tuple[T, Iterator[T]]:
+            iterator = make()
+            return next(iterator), iterator
+
+        try:
+            return (await self.ask(started))[0]
+        except BaseException:
+            self._streams.release()
+            raise
+
+    def close(self) -> None:
+        """Finish what runs; what waits is given up."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _with_remarks(function: Callable[[], T]) -> tuple[T, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RunWarning)
+        result = function()
+    return result, list(dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, RunWarning)))
