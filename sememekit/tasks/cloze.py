@@ -10,7 +10,7 @@ from torch import Tensor
 from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoder, reorder, reversal
 from sememekit.layers import at_least_single, evaluating
-from sememekit.measure.scored import Scored, perplexity_metrics
+from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric
 from sememekit.tasks.language_model import RunningText
 from sememekit.tasks.resources import TaskResources

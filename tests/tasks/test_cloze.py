@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from sememekit.measure.scored import tallies
 
 from sememekit.errors import ConfigError
+from sememekit.measure.perplexity import tallies
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.tasks.cloze import Cloze
