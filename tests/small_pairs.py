@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sememekit.config import load_variant
-from sememekit.corpora.examples.pairs import FilePairs
+from sememekit.corpora.examples.sets import FilePairs
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.jobs.preprocess import preprocess

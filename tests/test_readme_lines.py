@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from tests.commands.processes import play_processes
 from tests.readme_files import write_files
+from tests.served import play_server
 from tests.tiny_models import write_classifier, write_gpt2
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -168,6 +169,13 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
             ("train --recipe", Adapted(f"{SMALL} --set decoder.samples=9")),
         )
     },
+    ("docs/workbench.md", "sememekit serve"): Adapted(
+        before=(
+            "sememekit preprocess plain text --segmenter none --out data/own",
+            "sememekit build-sememe-graph --source open --data data/own --out own.graph",
+            f"sememekit train --decoder sdlm --data data/own --graph own.graph --out runs/sdlm {SMALL} {RATE}",
+        )
+    ),
     ("docs/training.md", "sememekit sweep"): Adapted(f"{SMALL} {RATE}", put={"--trials 8": "--trials 2"}),
     ("docs/training.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
     ("docs/training.md", "sememekit train --from runs/mos"): Adapted(MIXTURE),
@@ -258,6 +266,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow if page in SLOW else ()) for page in WITH_LINES])
 def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play_processes(monkeypatch)
+    play_server(monkeypatch)
     if page == MODELS:
         write_gpt2(place / "models" / "gpt2")
         write_classifier(place / "models" / "sentiment", ("0", "1"))

@@ -1,6 +1,5 @@
 """``sememekit compare RUN RUN2``: language models or classifiers that were each trained with one or several seeds."""
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.figures import percent
 from sememekit.files import typed
 from sememekit.measure import intervals
-from sememekit.measure.intervals import Estimate, Interval
+from sememekit.measure.intervals import Interval
 from sememekit.measure.sides import SCALES, Scale, at_equal_budget
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
@@ -31,7 +30,7 @@ Points = tuple[tuple[float, float, float], ...]
 """Validation of a run by epoch: updates and CPU seconds so far, and the figure."""
 Columns = Sequence[Sequence[int]]
 """The places of the runs of each side in the list of all."""
-_NOTHING: Final = Estimate(math.nan, math.nan, math.nan)
+_NOTHING: Final = Interval(value=None)
 
 
 class SideDifference(Record):
@@ -221,7 +220,7 @@ def _tested(
     return [_measure(name, scale, None, own, one) for own, one in zip(sides, differences, strict=True)]
 
 
-def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int], drawn: Estimate) -> Estimate:
+def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int], drawn: Interval) -> Interval:
     """The interval over examples, where ``hits`` (n, c) say which run labels which example rightly.
 
     Draws say nothing where two sides label all but a few examples alike. Two single runs have Newcombe's interval instead, and
@@ -230,11 +229,9 @@ def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int]
     if len(first) == len(second) == 1:
         every = np.ones(len(hits))
         found = intervals.rate_difference((hits[:, second[0]], every), (hits[:, first[0]], every))
-        assert found.low is not None
-        assert found.high is not None
-        return Estimate(drawn.value, found.low, found.high)
+        return Interval(value=drawn.value, low=found.low, high=found.high)
     apart = np.count_nonzero(hits[:, list(second)].mean(axis=1) - hits[:, list(first)].mean(axis=1))
-    return drawn if apart >= intervals.FEWEST_EXAMPLES else Estimate(drawn.value, math.nan, math.nan)
+    return drawn if apart >= intervals.FEWEST_EXAMPLES else Interval(value=drawn.value)
 
 
 def _at_equal_budget(name: str, scale: Scale, curves: Sequence[Points], columns: Columns, place: int) -> list[SideMeasure]:

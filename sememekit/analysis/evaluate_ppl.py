@@ -12,7 +12,7 @@ from sememekit.analysis.word_groups import WordKind, kinds_of, reads_graph
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import Perplexity, Tally, perplexity_of
-from sememekit.measure.intervals import RESAMPLES, Interval, interval, ratio_difference_intervals
+from sememekit.measure.intervals import RESAMPLES, Interval, ratio_difference_intervals
 from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport
 from sememekit.runs.run import OfRun, Run, Which
@@ -323,7 +323,7 @@ def _side_by_side(
                 tokens=tallies[0].count,
                 share=tallies[0].count / total,
                 perplexities=tuple(perplexities),
-                changes=tuple(_change(first, other, interval(next(estimates))) for other in others),
+                changes=tuple(_change(first, other, next(estimates)) for other in others),
                 of_which=of_which,
             )
         )

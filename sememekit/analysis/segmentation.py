@@ -18,7 +18,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.figures import percent
 from sememekit.files import opening
-from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import Interval, ratio_difference_interval, ratio_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.run import OfRun, Run
@@ -69,7 +69,7 @@ class WordCounts:
 
     def scores(self, seed: int = 0) -> SegmentationScores:
         gold, given, right = int(self.gold.sum()), int(self.given.sum()), int(self.right.sum())
-        found = interval(ratio_interval(2 * self.right, self.gold + self.given, seed=seed))
+        found = ratio_interval(2 * self.right, self.gold + self.given, seed=seed)
         new = None if self.new is None else int(self.new.sum())
         return SegmentationScores(
             sentences=len(self.gold),
@@ -110,7 +110,7 @@ def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection
 def f1_difference(first: WordCounts, second: WordCounts, seed: int = 0) -> Interval:
     """F1 of the first minus that of the second on the same sentences, with the 95% interval of a paired bootstrap."""
     sides = [(2 * counts.right, counts.gold + counts.given) for counts in (first, second)]
-    return interval(ratio_difference_interval(*sides, seed=seed))
+    return ratio_difference_interval(*sides, seed=seed)
 
 
 def spans(words: Words) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import TEXTS, opening, write_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
-from sememekit.measure.intervals import Interval, interval, ratio_difference_interval
+from sememekit.measure.intervals import Interval, ratio_difference_interval
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, TextScores, rouge
 
 SCORED_BY: Final = (*PRESETS, "bleu")
@@ -48,7 +48,7 @@ class Scores(Record):
 
 def scores_of(preset: str, report: TextScores, names: Mapping[str, str] = {}) -> Scores:
     """The scores of texts as a record; ``names`` are other names of metrics."""
-    values = (Score(name=names.get(name, name), **interval(item).model_dump()) for name, item in report.values.items())
+    values = (Score(name=names.get(name, name), **item.model_dump()) for name, item in report.values.items())
     return Scores(preset=preset, signature=report.signature, values=tuple(values))
 
 
@@ -113,7 +113,7 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
     for name in reports[0].per_example:
         columns = [report.per_example[name] for report in reports]
         one, two = (float(column.mean()) for column in columns)
-        difference = interval(ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed))
+        difference = ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed)
         apart = difference.leaves_zero_out
         rows.append(TextsDifference(name=name, first=one, second=two, difference=difference, excludes_zero=apart))
     return ComparisonReport(

@@ -8,7 +8,7 @@ from sememekit.claims.claims import PaperClaim
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.measure.intervals import Estimate, seed_difference, seed_mean
+from sememekit.measure.intervals import Interval, seed_difference, seed_mean
 from sememekit.measure.sides import SCALES, at_equal_budget
 
 Verdict = Literal["holds", "holds in direction", "inconclusive", "contradicted", "equal", "undecided", "differs", "not run"]
@@ -136,14 +136,14 @@ def judge(
     )
 
 
-def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Estimate:
+def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Interval:
     """The difference of the mean logarithms of values above 0."""
     first, second = ([math.log(value) for value in side] for side in (baseline, other))
     return seed_difference(first, second)
 
 
-def _verdict(effect: Estimate, claim: PaperClaim) -> Verdict:
-    if math.isnan(effect.low):
+def _verdict(effect: Interval, claim: PaperClaim) -> Verdict:
+    if effect.value is None or effect.low is None or effect.high is None:
         return "undecided" if claim.better == "equal" else "inconclusive"
     value, low, high = (math.expm1(one) for one in (effect.value, effect.low, effect.high))
     if claim.better == "equal":
@@ -164,7 +164,7 @@ Costs = tuple[float | None, float | None]
 """CPU time of an update of ``other`` over that of ``baseline``, before and after the first cut of the rate."""
 
 
-def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Estimate | None:
+def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Interval | None:
     """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds; None
     where a training had validated nothing by then."""
     sides = ((baseline, (1.0, 1.0)), (other, costs))
@@ -188,6 +188,6 @@ def _spent(curve: Sequence[Point], costs: Costs) -> list[tuple[float, float]]:
     return found
 
 
-def _relative(estimate: Estimate) -> tuple[float, float | None, float | None]:
+def _relative(estimate: Interval) -> tuple[float, float | None, float | None]:
     shown = SCALES["perplexity"].shown(estimate)
-    return math.expm1(estimate.value), shown.low, shown.high
+    return shown.value or 0.0, shown.low, shown.high

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,37 +46,30 @@ def command(
 
     Nothing leaves the machine. Stop it with Ctrl-C; what was saved stays.
     """
-    try:
-        import fastapi  # noqa: F401  # asked first, so that nothing is read in vain
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise ConfigError("serve needs FastAPI and uvicorn; run: pip install 'sememekit[serve]'") from None
+    if not (find_spec("fastapi") and find_spec("uvicorn")):
+        raise ConfigError("serve needs FastAPI and uvicorn; run: pip install 'sememekit[serve]'")
     from sememekit.serve.app import make_app
     from sememekit.serve.gate import is_loopback
     from sememekit.serve.runs import Bench, quickstart_runs
     from sememekit.serve.worker import Worker
 
-    bench = Bench(runs or quickstart_runs(), sources or ["open"], save, device)
-    if token is None and not is_loopback(host):
-        token = secrets.token_urlsafe(24)
+    token = token or (None if is_loopback(host) else secrets.token_urlsafe(24))
     try:
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host}, port {port}: {error.strerror}; --port 0 takes a free port") from None
-    remark(f"reading {', '.join(bench.runs)}", quiet)
-    bench.warm_up()
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/" + (f"#token={token}" if token else "")
-    say(address)
-    if browser:
-        webbrowser.open(address)
-    remark("stop with Ctrl-C", quiet)
-    worker = Worker()
-    try:
+    with listening, closing(Worker()) as worker, TemporaryDirectory(prefix="sememekit-serve-") as overlays:
+        bench = Bench(runs or quickstart_runs(), Path(overlays), sources or ["open"], save, device)
+        remark(f"reading {', '.join(bench.runs)}", quiet)
+        bench.warm_up()
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listening.getsockname()[1]}/" + (f"#token={token}" if token else "")
+        say(address)
+        sys.stdout.flush()  # a pipe gets it now, and not when the server ends
+        if browser:
+            webbrowser.open(address)
+        remark("stop with Ctrl-C", quiet)
         run_server(make_app(bench, worker, host, token), listening)
-    finally:
-        worker.close()
-        bench.close()
 
 
 def run_server(app: Gate, listening: socket.socket) -> None:

@@ -13,7 +13,7 @@ from sememekit.decoders.edge_blocks import EdgeBlocks, make_edge_blocks
 from sememekit.decoders.sense_blocks import SenseArrays, SenseBlocks, make_blocks, ranges
 from sememekit.layers import FixedTables
 from sememekit.sememes import SememeGraph
-from sememekit.sememes.structure import EdgeKind
+from sememekit.sememes.definitions import EdgeKind
 
 SLOWER = 3.0
 """Learned numbers of edge classes are divided by it; see ``EdgeWeights``."""

@@ -13,8 +13,7 @@ from sememekit.decoders.base import Decoder, Resources
 from sememekit.decoders.bias_start import BiasStart, BiasStartSettings
 from sememekit.errors import ConfigError
 from sememekit.layers import FixedTables, product_and_bias
-from sememekit.word_classes.partition import sememe_order
-from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
+from sememekit.word_classes.partition import WordTree, balanced_tree, huffman_tree, sememe_order
 
 
 @final

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.attack import read_attack_plan
-from sememekit.attack.comparison import compare_attacks
-from sememekit.attack.folder import AttackFolder, code_names
+from sememekit.attack.folder import AttackFolder, code_names, compare_attacks
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.config import merge_tables, trusted_code
 from sememekit.engines.base import engine_of

@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from sememekit.config import Record
-from sememekit.measure.intervals import Interval, interval, rate, rate_difference, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import Interval, rate, rate_difference, ratio_difference_interval, ratio_interval
 
 Outcome = Literal["success", "failed", "no_candidates", "skipped", "error"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "failed", "no_candidates", "skipped", "error")
@@ -112,7 +112,7 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) ->
         success_rate=rate(success, attackable),
         success_of_attacked=rate(success, attacked),
         success_at=at,
-        mean_queries=interval(ratio_interval(queries * attackable, attackable)),
+        mean_queries=ratio_interval(queries * attackable, attackable),
         median_queries=float(np.median(queries[attackable > 0])) if attackable.any() else None,
         mean_queries_of_successes=float(won.mean()) if len(won) else None,
         words_changed=float(np.mean(shares)) if shares else None,
@@ -171,8 +171,8 @@ def paired_differences(
 
 def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Difference:
     if name.startswith("mean "):
-        sides = [interval(ratio_interval(*side)) for side in (one, two)]
-        found = interval(ratio_difference_interval(one, two))
+        sides = [ratio_interval(*side) for side in (one, two)]
+        found = ratio_difference_interval(one, two)
     else:
         sides, found = [rate(*side) for side in (one, two)], rate_difference(one, two)
     zero_out = None if found.low is None or found.high is None else found.low > 0 or found.high < 0

@@ -19,7 +19,6 @@ contribute: phi where all are common, and 0 where none is, as in Newcombe's inte
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -35,21 +34,12 @@ Ratio = tuple[ArrayLike, ArrayLike]
 """Numerator and denominator of each of n examples, (n,) each."""
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its percentile interval; NaN where there is nothing to divide by, the limits also for few examples."""
-
-    value: float
-    low: float
-    high: float
-
-
 class Interval(Record):
     """A value and its 95 % interval; all None where there is nothing to divide by, the limits also for few examples."""
 
     value: float | None
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def leaves_zero_out(self) -> bool | None:
@@ -57,20 +47,20 @@ class Interval(Record):
         return None if self.low is None or self.high is None else self.low > 0 or self.high < 0
 
 
-def interval(estimate: Estimate) -> Interval:
-    """The estimate with None for NaN, which JSON does not have."""
-    values = (None if math.isnan(value) else value for value in (estimate.value, estimate.low, estimate.high))
-    return Interval(**dict(zip(("value", "low", "high"), values, strict=True)))
+def interval(value: float, low: float = math.nan, high: float = math.nan) -> Interval:
+    """A value with its limits, and None for NaN, which JSON does not have."""
+    value_or_none, low_or_none, high_or_none = (None if math.isnan(one) else one for one in (value, low, high))
+    return Interval(value=value_or_none, low=low_or_none, high=high_or_none)
 
 
-def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
+def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """sum(numerator) / sum(denominator) over n examples, with its bootstrap interval."""
     top, bottom = _column(numerator), _column(denominator)
     values, draws = resampled_ratios(top[:, None], bottom[:, None], resamples=resamples, seed=seed)
     return from_draws(float(values[0]), draws[:, 0])
 
 
-def ratio_difference_interval(first: Ratio, second: Ratio, *, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
+def ratio_difference_interval(first: Ratio, second: Ratio, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
 
     Each side is a numerator and a denominator, (n,) each; an example that a side does not count has zeros there.
@@ -80,7 +70,7 @@ def ratio_difference_interval(first: Ratio, second: Ratio, *, resamples: int = R
 
 def ratio_difference_intervals(
     pairs: Sequence[tuple[Ratio, Ratio]], *, resamples: int = RESAMPLES, seed: int = 0
-) -> list[Estimate]:
+) -> list[Interval]:
     """``ratio_difference_interval`` of several pairs over the same n examples, which are drawn once for all pairs."""
     tops, bottoms = (np.stack([_column(side[part]) for pair in pairs for side in pair], axis=1) for part in (0, 1))
     values, draws = resampled_ratios(tops, bottoms, resamples=resamples, seed=seed)
@@ -93,7 +83,7 @@ def resampled_ratios(
     """Many ratios over the same n examples, with common draws: c values, and (resamples, c) of them under resampling, NaN where
     too few examples have a denominator.
 
-    Differences of columns of the draws are paired. ``from_draws`` makes an ``Estimate`` of a value and its draws.
+    Differences of columns of the draws are paired. ``from_draws`` makes an ``Interval`` of a value and its draws.
 
     Args:
         numerators, denominators: (n, c).
@@ -129,16 +119,16 @@ def _ratios(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np
     return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
 
 
-def from_draws(value: float, draws: NDArray[np.float64]) -> Estimate:
+def from_draws(value: float, draws: NDArray[np.float64]) -> Interval:
     """A value with the 95 % percentile interval of its draws."""
     draws = draws[~np.isnan(draws)]
     if not len(draws):
-        return Estimate(value, math.nan, math.nan)
+        return interval(value)
     low, high = np.quantile(draws, [0.025, 0.975])
-    return Estimate(value, float(low), float(high))
+    return interval(value, float(low), float(high))
 
 
-def seed_difference(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Estimate:
+def seed_difference(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
     """mean(second) - mean(first) with Student's interval for two samples of one variance.
 
     The seeds of the two systems are no pairs: a seed fixes the order of the data alike, but not the course of the training.
@@ -153,14 +143,14 @@ def seed_difference(first: Sequence[float], second: Sequence[float], confidence:
     value = float(two.mean() - one.mean())
     freedom = len(one) + len(two) - 2
     if freedom < 1:
-        return Estimate(value, math.nan, math.nan)
+        return interval(value)
     squares = float(((one - one.mean()) ** 2).sum() + ((two - two.mean()) ** 2).sum())
     error = math.sqrt(squares / freedom * (1 / len(one) + 1 / len(two)))
     half = student_quantile(0.5 + confidence / 2, freedom) * error
-    return Estimate(value, value - half, value + half)
+    return interval(value, value - half, value + half)
 
 
-def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
+def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """The mean over seeds with Student's interval for one sample, n - 1 degrees of freedom; with one seed the limits are NaN.
 
     Args:
@@ -169,12 +159,12 @@ def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     own = np.asarray(values, dtype=np.float64)
     value, freedom = float(own.mean()), len(own) - 1
     if freedom < 1:
-        return Estimate(value, math.nan, math.nan)
+        return interval(value)
     half = student_quantile(0.5 + confidence / 2, freedom) * float(own.std(ddof=1)) / math.sqrt(len(own))
-    return Estimate(value, value - half, value + half)
+    return interval(value, value - half, value + half)
 
 
-def combined(sentences: Estimate, seeds: Estimate) -> Estimate:
+def combined(sentences: Interval, seeds: Interval) -> Interval:
     """A difference with an interval over the sentences of a text and over trainings.
 
     ``sentences`` holds the trained models fixed, and ``seeds`` the text, so that their errors are independent: on each side the
@@ -182,8 +172,10 @@ def combined(sentences: Estimate, seeds: Estimate) -> Estimate:
     recovery, Zou and Donner 2008). Without limits where one of them has none.
     """
     value = sentences.value
+    if value is None or sentences.low is None or seeds.low is None:
+        return Interval(value=value)
     below, above = (math.hypot(*(abs(getattr(one, end) - one.value) for one in (sentences, seeds))) for end in ("low", "high"))
-    return Estimate(value, value - below, value + above)
+    return interval(value, value - below, value + above)
 
 
 def student_quantile(probability: float, freedom: int) -> float:
@@ -239,7 +231,7 @@ def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
     """The share sum(hits) / sum(of) of two columns of zeros and ones, with Wilson's interval; hits lie within ``of``."""
     top, bottom = round(float(hits.sum())), round(float(of.sum()))
     if not bottom:
-        return Interval(value=None, low=None, high=None)
+        return Interval(value=None)
     low, high = wilson_interval(top, bottom)
     return Interval(value=top / bottom, low=low, high=high)
 
@@ -249,7 +241,7 @@ def rate_difference(one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, n
     divisor, both over the same n examples."""
     first, second = rate(*one), rate(*two)
     if first.value is None or second.value is None:
-        return Interval(value=None, low=None, high=None)
+        return Interval(value=None)
     value = first.value - second.value
     rest = [hits - found.value * of for (hits, of), found in zip((one, two), (first, second), strict=True)]
     common = float((rest[0] * rest[1]).sum())  # (ad - bc) / n of the two by two table

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
-from sememekit.measure.intervals import RESAMPLES, Estimate, ratio_interval
+from sememekit.measure.intervals import RESAMPLES, Interval, ratio_interval
 
 UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
 """A word of a scored text that matches nothing."""
@@ -97,13 +97,13 @@ class TextScores:
     Scores with equal ``signature`` can be compared.
     """
 
-    values: Mapping[str, Estimate]
+    values: Mapping[str, Interval]
     per_example: Mapping[str, npt.NDArray[np.float64]]
     examples: int
     signature: str
 
     def __getitem__(self, name: str) -> float:
-        return self.values[name].value
+        return self.values[name].value or 0.0
 
     @classmethod
     def of(cls, names: Sequence[str], rows: npt.ArrayLike, parts: Mapping[str, object], resamples: int, seed: int) -> Self:

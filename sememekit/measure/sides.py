@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sememekit.measure.intervals import Estimate, Interval, interval
+from sememekit.measure.intervals import Interval
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Scale:
         """The mean of figures, given as inner values: geometric of perplexities."""
         return self.outer(statistics.fmean(inner))
 
-    def shown(self, estimate: Estimate) -> Interval:
+    def shown(self, estimate: Interval) -> Interval:
         """A difference of inner values as it is shown."""
-        return interval(Estimate(*map(self.change, (estimate.value, estimate.low, estimate.high))))
+        return Interval(**{name: None if value is None else self.change(value) for name, value in estimate})
 
 
 SCALES: Final = {

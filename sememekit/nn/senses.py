@@ -119,11 +119,7 @@ class Senses:
 
     @classmethod
     def of_words(
-        cls,
-        words: Sequence[str],
-        *lexicons: Lexicon | str,
-        clean: Callable[[str], str | None] = str,
-        lemmas: str = "",
+        cls, words: Sequence[str], *lexicons: Lexicon | str, clean: Callable[[str], str | None] = str, lemmas: str = ""
     ) -> Senses:
         """Look words up in lexicons, as ``build_graph`` does: special tokens, numbers and marks have the sememes of rules.
 

@@ -35,9 +35,8 @@ from sememekit.files import naming, sole_writer, sync_to_disk
 from sememekit.prepare.encode import write_splits
 from sememekit.prepare.merge import count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
-from sememekit.prepare.reading import MARKER, read_sources
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.prepare.shards import ShardJob, run_shards, shard_key
+from sememekit.prepare.shards import MARKER, ShardJob, read_sources, run_shards, shard_key
 from sememekit.progress import Progress
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.huggingface import HuggingFacePieces

@@ -1,4 +1,7 @@
-"""Shards of a corpus: text in, words as provisional ids out, and a marker when one is finished; on an engine.
+"""Sources and shards of a corpus, on an engine: text in, words as provisional ids out, and a marker for what is finished.
+
+A source that is unpacked into the work folder has a marker beside it, ``NUMBER.source``: what the source was (name, size and
+time, or what its store says), and the size and SHA-256 of the file. A later run takes the file again where both agree.
 
 A shard writes four files into the work folder, each under a name that holds the key of the shard:
 
@@ -18,28 +21,101 @@ import hashlib
 import json
 import pickle
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.corpora.base import Corpus
+from sememekit.corpora.sources import CorpusFile, Unpacked
 from sememekit.corpora.units import ShardResult, line_sizes
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError
-from sememekit.prepare.reading import read_marker, write_marker
+from sememekit.files import replace_file, sync_to_disk, to_json
 from sememekit.progress import Progress
 from sememekit.text.form import CLOSING, OPENING, has_ends, without_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, clean_blocks, place, read_pieces
 from sememekit.text.segmenters import Segmenter, numbering
 
 _VERSION: Final = 4
+MARKER: Final = ".source"
 _FLUSH: Final = 1 << 20
 
 _Array = npt.NDArray[np.integer]
+
+
+class SourceTask(NamedTuple):
+    """One source for a process of an engine."""
+
+    corpus: Corpus
+    source: CorpusFile
+    number: int
+    folder: Path
+    errors: str
+
+    def run(self) -> tuple[Unpacked, dict[str, int]]:
+        """The source, and the faults of its bytes."""
+        source = CorpusFile(self.source.split, self.source.path.absolute())
+        marker, stamp = self.folder / f"{self.number}{MARKER}", self._stamp(source.path)
+        if (kept := read_marker(marker)) is not None and kept["stamp"] == stamp:
+            return Unpacked(**{**kept["found"], "path": self.folder / kept["found"]["path"]}), kept["faults"]
+        faults = FaultCounter(self.errors)
+        found = self.corpus.unpack(source, self.number, self.folder, faults)
+        if found.path != source.path:
+            table = {**found._asdict(), "path": found.path.name}
+            write_marker(marker, {"stamp": stamp, "found": table, "faults": faults.counts}, [found.path])
+        return found, faults.counts
+
+    def _stamp(self, path: Any) -> list[Any]:
+        """What changes when the source does."""
+        if isinstance(path, Path):
+            stat = path.stat() if path.is_file() else None
+            state: Any = None if stat is None else [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        else:
+            state = path.stamp()
+        return [_VERSION, str(path), state, self.errors, self.corpus.column]
+
+
+def write_marker(marker: Path, table: Mapping[str, Any], files: Sequence[Path]) -> None:
+    """Write what is known of finished files beside them, with size and SHA-256 of each, once they are on the disk."""
+    for file in files:
+        sync_to_disk(file)
+    replace_file(marker, to_json({**table, "files": {file.name: _digest(file) for file in files}}))
+
+
+def read_marker(marker: Path) -> dict[str, Any] | None:
+    """What ``write_marker`` wrote, where all files are as they were; otherwise None."""
+    try:
+        table: dict[str, Any] = json.loads(marker.read_bytes())
+        return table if table["files"] == {name: _digest(marker.parent / name) for name in table["files"]} else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _digest(path: Path) -> list[int | str]:
+    with path.open("rb") as file:
+        return [path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()]
+
+
+def read_sources(
+    engine: Engine, corpus: Corpus, sources: Sequence[CorpusFile], folder: Path, faults: FaultCounter, progress: Progress
+) -> list[Unpacked]:
+    """Every source, in order; their faults are added to ``faults``. Raises DataError as ``Corpus.unpack``."""
+    progress("hash", 0, len(sources))
+    found: list[Unpacked] = []
+    if not corpus.unpacks_apart:
+        for number, source in enumerate(sources):
+            found.append(corpus.unpack(source, number, folder, faults))
+            progress("hash", number + 1, len(sources))
+        return found
+    tasks = [SourceTask(corpus, source, number, folder, faults.policy) for number, source in enumerate(sources)]
+    for unpacked, counts in engine.in_order(SourceTask.run, tasks, lambda done: progress("hash", done, len(sources))):
+        found.append(unpacked)
+        faults.counts.update(counts)
+    return found
 
 
 def shard_key(span: Span, source_sha256: str, corpus: Corpus, segmenter: str, end: str | None, errors: str) -> str:

@@ -59,11 +59,7 @@ def read_given_words(folder: Path) -> GivenWords:
 
 
 def cutting_of_given(
-    given: GivenWords,
-    dataset: str,
-    corpus: Corpus,
-    settings: PreprocessSettings,
-    lexicon_words: Iterable[str] | None = None,
+    given: GivenWords, dataset: str, corpus: Corpus, settings: PreprocessSettings, lexicon_words: Iterable[str] | None = None
 ) -> Cutting:
     """A corpus cut as the text of the other data was; ``lexicon_words`` in place of ``settings.lexicon``. Raises ConfigError:
     settings that ask for something else. Raises DataError: a segmenter or a lexicon that is not that of the other data."""

@@ -7,15 +7,7 @@ from typing import Any, cast
 
 from pydantic import Field, SerializeAsAny
 
-from sememekit.config import (
-    USUAL_VARIANTS,
-    Claim,
-    Settings,
-    load_variant,
-    nearest,
-    read_settings,
-    unread,
-)
+from sememekit.config import USUAL_VARIANTS, Claim, Settings, load_variant, nearest, read_settings, unread
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Decoder
 from sememekit.encoders import ENCODERS

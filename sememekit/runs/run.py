@@ -46,6 +46,7 @@ KIND_NAMES: Final[Mapping[Kind, str]] = {
     "texts": "a model of headlines or dialogue",
     "lattices": "a lattice model",
     "words": "a model that predicts words",
+    "cloze": "a cloze model",
 }
 """Kinds of runs that commands and methods tell apart, in the order in which they are asked for."""
 
@@ -87,14 +88,10 @@ class Run:
         trust_code: bool,
         overlay: Path | None = None,
     ) -> None:
-        self.folder = folder
-        self.plan = plan
-        self.vocabulary = vocabulary
+        self.folder, self.plan, self.vocabulary, self.settings = folder, plan, vocabulary, settings
         self.signature = folder.data_signature()
-        self.settings = settings
         self._which: Which = which
-        self._trust_code = trust_code
-        self._overlay = overlay
+        self._trust_code, self._overlay = trust_code, overlay
 
     @classmethod
     def open(

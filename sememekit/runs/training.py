@@ -23,16 +23,7 @@ from sememekit.runs.augment import FILE as AUGMENT_FILE
 from sememekit.runs.augment import augmented, kept
 from sememekit.runs.build import ModelParts
 from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
-from sememekit.runs.run import (
-    CLUSTERS,
-    GRAPH,
-    SIGNATURE,
-    TRAIN_COUNTS,
-    Run,
-    counts_text,
-    load_weights,
-    vocabulary_of_run,
-)
+from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, Run, counts_text, load_weights, vocabulary_of_run
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import LabelPredictor, Task, declares

@@ -105,12 +105,7 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
     return f"{of} {were} cut to {their} first {words:,} words (task.read_words)"
 
 
-def load_writer(
-    run: Path | Run,
-    *,
-    apart: bool = False,
-    command: str = "generate",
-) -> Writer:
+def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generate") -> Writer:
     """Load a trained model that writes texts, for ``command``, which an error names.
 
     Args:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import GRAPH, write_output
+from sememekit.sememes.definitions import EdgeClasses, EdgeKind, classes_of
 from sememekit.sememes.graph_file import parse_graph, render_graph, render_structure
 from sememekit.sememes.special_tokens import UNKNOWN
-from sememekit.sememes.structure import EdgeClasses, EdgeKind, classes_of
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
 
 __all__ = ["LexiconSource", "SememeGraph", "SenseEntry", "Source", "WordEntry"]

@@ -28,8 +28,8 @@ from typing import Any
 
 from sememekit.errors import GraphError
 from sememekit.files import read_text, typed
+from sememekit.sememes.definitions import Place
 from sememekit.sememes.format_guess import likely_format
-from sememekit.sememes.structure import Place
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, WordEntry
 
 FORMAT = "sememekit sememe graph"

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import warn
+from sememekit.sememes.definitions import EdgeKind
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lexicon import Lexicon, LexiconReport
 from sememekit.sememes.overlay import ChangedSense, near
-from sememekit.sememes.structure import EdgeKind
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sememekit.sememes.definitions import Place, places_in
 from sememekit.sememes.lexicon import Sense
-from sememekit.sememes.structure import Place, places_in
 
 
 class Source:

@@ -1,7 +1,8 @@
 """Sememes and words of a served run, suggestions for words without annotation, and saving what was changed."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 
 import numpy as np
 
@@ -17,9 +18,7 @@ from sememekit.sememes.suggesting import Suggester, Suggestion, WordSuggestions
 from sememekit.serve.questions import SaveQuestion, SememeQuestion, UnannotatedQuestion, WordQuestion
 from sememekit.serve.runs import Bench, ServedRun
 
-_MOST_WORDS = 60
-_MOST_NEIGHBOURS = 12
-_SUGGESTED = 5
+_MOST_WORDS, _MOST_NEIGHBOURS, _SUGGESTED = 60, 12, 5
 
 
 class WordOfSememe(Record):
@@ -152,37 +151,31 @@ def _suggested(suggester: Suggester, name: str) -> Iterable[Suggestion]:
 def save(bench: Bench, question: SaveQuestion) -> SaveAnswer:
     """Write changes into a new folder: an overlay for --overlay, the senses of the changed words for --source table:, and a
     table of what differs. The folder is there whole or not at all."""
-    if bench.save is None:
-        raise ConfigError("nothing is saved here; start the server with: sememekit serve --save FOLDER")
     run = bench.changed(question.run, question.changes)
-    overlay = bench.overlay(bench.run(question.run), question.changes)
-    assert overlay is not None
+    if (overlay := bench.overlay(run, question.changes)) is None:
+        raise ConfigError("there is no change to save")
     contents = {
         "overlay.txt": overlay.read_bytes(),
-        "table.tsv": _table(_graph(run), {one.word for one in run.changed_senses}).encode(),
-        "diff.tsv": _diff(run.changed_senses).encode(),
+        "table.tsv": _tsv(DUMP_HEADER.split("\t"), *_table(_graph(run), {one.word for one in run.changed_senses})),
+        "diff.tsv": _tsv(("word", "sense", "before", "after", "added", "removed"), *_diff(run.changed_senses)),
     }
-    bench.save.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while (folder := bench.save / f"{run.name}-{number}").exists():
-        number += 1
+    names = (bench.folder() / f"{run.name}-{number}" for number in count(1))
+    folder = next(name for name in names if not name.exists())
     write_folder(folder, contents, "manifest.json")
     return SaveAnswer(folder=str(folder), files=tuple(contents))
 
 
-def _table(graph: SememeGraph, words: Iterable[str]) -> str:
-    lines = [DUMP_HEADER]
+def _tsv(*rows: Sequence[str]) -> bytes:
+    return "".join("\t".join(" ".join(cell.split()) for cell in row) + "\n" for row in rows).encode()
+
+
+def _table(graph: SememeGraph, words: Iterable[str]) -> Iterator[Sequence[str]]:
     for name in sorted(words):
         for sense in graph.entry(graph.words.index(name)).senses:
-            sememes = " ".join("_".join(one.split()) for one in sense.sememes)
-            lines.append("\t".join((name, "", " ".join(sense.label.split()), sememes, "")))
-    return "\n".join(lines) + "\n"
+            yield name, "", sense.label, " ".join("_".join(one.split()) for one in sense.sememes), ""
 
 
-def _diff(changed: Iterable[ChangedSense]) -> str:
-    lines = ["word\tsense\tbefore\tafter\tadded\tremoved"]
+def _diff(changed: Iterable[ChangedSense]) -> Iterator[Sequence[str]]:
     for one in changed:
         removed = [name for name in one.before if name not in one.after]
-        columns = (one.before, one.after, one.added, removed)
-        lines.append("\t".join((one.word, str(one.sense), *(" ".join(names) for names in columns))))
-    return "\n".join(lines) + "\n"
+        yield one.word, str(one.sense), *map(" ".join, (one.before, one.after, one.added, removed))

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from sememekit.analysis.explanations.label import LabelExplanation
 from sememekit.analysis.explanations.lattice import LatticeExplanation
+from sememekit.analysis.explanations.sememes import PredictedWord
 from sememekit.analysis.explanations.words import Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.predict import LabelPrediction, PredictionReport
@@ -88,29 +89,19 @@ def _info(run: ServedRun) -> RunInfo:
     )
 
 
-class NextWord(Record):
-    """A word that may come next, with the sense of the largest share where the model has senses."""
-
-    word: str
-    probability: float
-    sense: str | None = None
-    sememes: str | None = None
-    share: float | None = None
-
-
 class NextWords(OfRun):
-    """The most probable next words, as ``Run.next_words`` gives them; ``context`` is the context as it was read."""
+    """The most probable next words; ``context`` is the context as it was read."""
 
     context: str
-    words: tuple[NextWord, ...]
+    words: tuple[PredictedWord, ...]
 
 
 def next_words(bench: Bench, question: questions.NextWordsQuestion) -> NextWords:
-    """The most probable next words of a language model."""
+    """The most probable next words of a language model, with the shares of their senses."""
     run = bench.changed(question.run, question.changes)
-    table = run.next_words(question.context, question.top)
-    words = tuple(NextWord(**row) for row in table)
-    return NextWords(run=run.name, checkpoint=run.snapshot, context=table.title, words=words)
+    report = run.explain(question.context, top=question.top).report
+    context = " ".join(word.read_as for word in report.context)
+    return NextWords(run=run.name, checkpoint=run.snapshot, context=context, words=report.words)
 
 
 class ScoreAnswer(OfRun):

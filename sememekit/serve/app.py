@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from sememekit import __version__
 from sememekit.config import Record
@@ -21,8 +22,6 @@ from sememekit.serve.runs import Bench, UnknownRunError
 from sememekit.serve.worker import BusyError, LateError, Worker
 
 T = TypeVar("T")
-
-STATIC: Final = Path(__file__).parent / "static"
 
 ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
     "next-words": answers.next_words,
@@ -153,10 +152,6 @@ def _add_errors(app: FastAPI) -> None:
 
 def _add_page(app: FastAPI) -> None:
     """The files of the page, read now: no name of a request is ever opened."""
-    for file in sorted(STATIC.iterdir()):
+    for file in sorted((Path(__file__).parent / "static").iterdir()):
         content = Response(file.read_bytes(), media_type=mimetypes.guess_type(file.name)[0])
-        app.get("/" if file.name == "index.html" else f"/{file.name}", include_in_schema=False)(_file(content))
-
-
-def _file(content: Response) -> Callable[[], Response]:
-    return lambda: content
+        app.router.routes.append(Route("/" if file.name == "index.html" else f"/{file.name}", content))

@@ -105,12 +105,9 @@ class RatingAnswer(Record):
 
 def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:
     """Add a rating of a substitute to the file of ratings; a further rating of the same one takes its place."""
-    if bench.save is None:
-        raise ConfigError("nothing is saved here; start the server with: sememekit serve --save FOLDER")
-    run = bench.run(question.run)
-    bench.save.mkdir(parents=True, exist_ok=True)
-    file = bench.save / RATINGS
-    with sole_writer(bench.save / ".lock", lambda holder: DataError(f"{file} is being written by {holder}; try again")):
+    run, folder = bench.run(question.run), bench.folder()
+    file = folder / RATINGS
+    with sole_writer(folder / ".lock", lambda holder: DataError(f"{file} is being written by {holder}; try again")):
         rows = _ratings(read_text(file, DataError)) if file.exists() else {}
         given = (run.name, question.text, question.changed, question.old, question.new)
         rows[given] = tuple("yes" if said else "no" for said in (question.same_meaning, question.fluent))

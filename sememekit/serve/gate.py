@@ -1,17 +1,16 @@
 """What every request passes before it is read: who may ask, from where, and how much."""
 
 import asyncio
-import json
 import secrets
 from ipaddress import ip_address
 from typing import Final
 
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES: Final = 256 * 1024
 """Bytes of a request at most; more are refused with 413 and not read."""
-BODY_SECONDS: Final = 10.0
-"""Seconds in which a request must have arrived."""
 
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -41,9 +40,10 @@ class Gate:
     Args:
         host: the address that the server listens on.
         token: what ``Authorization: Bearer TOKEN`` must name; None asks for none.
+        seconds: in which a request must have arrived.
     """
 
-    def __init__(self, app: ASGIApp, host: str, token: str | None, *, seconds: float = BODY_SECONDS) -> None:
+    def __init__(self, app: ASGIApp, host: str, token: str | None, *, seconds: float = 10.0) -> None:
         self._app, self._host, self._token, self._seconds = app, host.strip("[]"), token, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,13 +54,10 @@ class Gate:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", []), *own]}
+                MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._refusal(scope, headers)
-        body = b""
+        refusal, body = self._refusal(scope, Headers(scope=scope)), b""
         if refusal is None and scope["method"] == "POST":
             try:
                 body = await asyncio.wait_for(_read(receive), self._seconds)
@@ -71,7 +68,9 @@ class Gate:
             except ValueError:
                 refusal = 413, f"the request has more than {MOST_BYTES:,} bytes"
         if refusal is not None:
-            return await _refuse(send_with_headers, *refusal)
+            status, message = refusal
+            close = {"connection": "close"} if status in (408, 413) else None  # the rest of the body is not read
+            return await JSONResponse({"error": message}, status, close)(scope, receive, send_with_headers)
         sent = False
 
         async def replay() -> Message:
@@ -83,7 +82,7 @@ class Gate:
 
         return await self._app(scope, replay, send_with_headers)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self._is_own(host):
             return 421, "the Host of the request is not this server"
@@ -123,11 +122,3 @@ async def _read(receive: Receive) -> bytes:
             raise ValueError
         more = message.get("more_body", False)
     return bytes(body)
-
-
-async def _refuse(send: Send, status: int, message: str) -> None:
-    body = json.dumps({"error": message}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(b"connection", b"close")] * (status in (408, 413))  # the rest of the body is not read
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -13,7 +13,6 @@ from sememekit.config import LARGEST_SEED
 LONGEST_CONTEXT: Final = 2_000
 LONGEST_TEXT: Final = 20_000
 """Characters of a text at most; a longer one is refused with 413."""
-MOST_CHANGES: Final = 50
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -43,11 +42,8 @@ class GivenChange(Question):
 
     sense: Name
     """WORD#NUMBER, or WORD where it has one sense."""
-    add: list[Name] = Field(default=[], max_length=MOST_CHANGES)
-    remove: list[Name] = Field(default=[], max_length=MOST_CHANGES)
-
-
-Changes = Annotated[list[GivenChange], Field(max_length=MOST_CHANGES)]
+    add: list[Name] = Field(default=[], max_length=50)
+    remove: list[Name] = Field(default=[], max_length=50)
 
 
 class OfRun(Question):
@@ -60,7 +56,7 @@ class OfRun(Question):
 class WithChanges(OfRun):
     """Base of requests that a changed annotation may be read with."""
 
-    changes: Changes = []
+    changes: list[GivenChange] = Field(default=[], max_length=50)
     """Changes of annotations that the model reads, in their order; nothing is trained."""
 
 
@@ -147,10 +143,8 @@ class UnannotatedQuestion(OfRun):
     top: Top = 30
 
 
-class SaveQuestion(OfRun):
+class SaveQuestion(WithChanges):
     """Changes to save as overlay, table and diff."""
-
-    changes: Changes = Field(min_length=1)
 
 
 class AttackQuestion(OfRun):

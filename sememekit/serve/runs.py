@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from sememekit.errors import ConfigError
@@ -72,6 +71,7 @@ class Bench:
 
     Args:
         folders: of runs; two of one name are told apart by numbers.
+        overlays: a folder of this process, for the changes that are asked for.
         sources: ``FORMAT:PATH`` of lexicons that substitutes of attacks come from.
         save: folder of what is saved; None where nothing may be.
 
@@ -79,27 +79,24 @@ class Bench:
     """
 
     def __init__(
-        self, folders: Sequence[Path], sources: Sequence[str] = ("open",), save: Path | None = None, device: str = "auto"
+        self,
+        folders: Sequence[Path],
+        overlays: Path,
+        sources: Sequence[str] = ("open",),
+        save: Path | None = None,
+        device: str = "auto",
     ) -> None:
-        self.sources, self.save = tuple(sources), save
+        self.sources, self.save, self._overlays = tuple(sources), save, overlays
         if save is not None:
             inside = next((one for one in (save.resolve(), *save.resolve().parents) if (one / "plan.json").is_file()), None)
             if inside is not None:
                 raise ConfigError(f"--save {save}: lies in the run {inside}, which is never changed; give another folder")
         self.runs: dict[str, ServedRun] = {}
         for folder in folders:
-            run = ServedRun.open(folder, device=device)
-            name = folder.resolve().name
-            number = 1
-            while name in self.runs:
-                number += 1
-                name = f"{folder.resolve().name}-{number}"
-            run.name = name
-            self.runs[name] = run
-
-    @cached_property
-    def _overlays(self) -> TemporaryDirectory[str]:
-        return TemporaryDirectory(prefix="sememekit-serve-")
+            run, name = ServedRun.open(folder, device=device), folder.resolve().name
+            names = (name, *(f"{name}-{number}" for number in range(2, len(folders) + 1)))
+            run.name = next(one for one in names if one not in self.runs)
+            self.runs[run.name] = run
 
     def run(self, name: str) -> ServedRun:
         """A served run. Raises UnknownRunError: none has the name."""
@@ -121,7 +118,7 @@ class Bench:
         ]
         _, _, spelled = apply_changes(graph, given)
         digest = sha256(repr([(one.sense, one.add, one.remove) for one in spelled]).encode()).hexdigest()[:32]
-        path = Path(self._overlays.name) / f"{digest}.overlay"
+        path = self._overlays / f"{digest}.overlay"
         if not path.exists():
             write_overlay(path, spelled)
         return path
@@ -132,15 +129,17 @@ class Bench:
         path = self.overlay(run, changes)
         return run if path is None else run.with_overlay(path)
 
+    def folder(self) -> Path:
+        """The folder of what is saved, made where it is missing. Raises ConfigError: nothing may be saved."""
+        if self.save is None:
+            raise ConfigError("nothing is saved here; start the server with: sememekit serve --save FOLDER")
+        self.save.mkdir(parents=True, exist_ok=True)
+        return self.save
+
     def warm_up(self) -> None:
         """Read all weights, so that the first request need not wait. Errors as ``Run.load``."""
         for run in self.runs.values():
             run.load()
-
-    def close(self) -> None:
-        """Remove the files of this process."""
-        if "_overlays" in vars(self):
-            self._overlays.cleanup()
 
 
 def quickstart_runs(folder: Path = Path("quickstart")) -> list[Path]:

@@ -33,10 +33,7 @@ class LateError(Exception):
 
 
 class Worker:
-    """Runs functions one after the other.
-
-    >>> result, remarks = await worker.ask(lambda: run.next_words("去年 美国"))
-    """
+    """Runs functions one after the other."""
 
     def __init__(self, most: int = MOST_WAITING, seconds: float = LONGEST_WAIT) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sememekit-serve")

@@ -36,14 +36,7 @@ from sememekit.files import refuse_odd_files, replace_file, sole_writer, sync_to
 from sememekit.ranks import ALONE, Ranks
 from sememekit.training import metrics as metrics_file
 from sememekit.training import snapshots
-from sememekit.training.manifest import (
-    KEPT,
-    MANIFEST,
-    check_manifest,
-    hashes,
-    replace_listed,
-    write_manifest,
-)
+from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 from sememekit.training.tensor_file import RowsOf
 
 FORMAT = 1

@@ -73,10 +73,7 @@ def first_bad_module(task: Task, batch: Any, carry: Carry, on_any_rank: Callable
     if on_any_rank(bad is not None):
         return NOT_AGAIN if bad is None else f"parameter {bad!r} holds non-finite numbers"
     found: list[str] = []
-    handles = []
-    for name, module in task.named_modules():
-        if name:
-            handles.append(module.register_forward_hook(_watch(name, found)))
+    handles = [module.register_forward_hook(_watch(name, found)) for name, module in task.named_modules() if name]
     try:
         loss = task.loss(batch, carry)
         if not found and not _finite(loss.nats):

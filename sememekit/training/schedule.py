@@ -110,10 +110,9 @@ class Schedule(NamedTuple):
         else:
             rate = f"change the rate (--set optimizer.learning_rate={began / 4:g}, or {began * 4:g})"
         return (
-            f"training is stuck: after {progress.epoch} epochs validation {self.metric.name} is {value:.4g}, and a "
-            f"model that knows word frequencies only has {self.baseline:.4g}; {rate}, check that the data are not shuffled "
-            "word by "
-            f"word, or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
+            f"training is stuck: after {progress.epoch} epochs validation {self.metric.name} is {value:.4g}, and a model that "
+            f"knows word frequencies only has {self.baseline:.4g}; {rate}, check that the data are not shuffled word by word, "
+            f"or wait longer (--resume --set run.stall_epochs={2 * run.stall_epochs})"
         )
 
 

@@ -51,7 +51,8 @@ def describe() -> list[str]:
     lines = []
     for name, command in LEAVES.items():
         arguments = [param.metavar or param.name for param in command.params if param.param_type_name == "argument"]
-        options = [param for param in command.params if param.param_type_name == "option"]
+        shown = [param for param in command.params if not getattr(param, "hidden", False)]
+        options = [param for param in shown if param.param_type_name == "option"]
         flags = sorted(flag for param in options for flag in (*param.opts, *param.secondary_opts))
         lines.append(" ".join([name, *arguments, *flags]))
     return lines

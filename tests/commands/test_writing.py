@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -175,9 +174,9 @@ def test_words_in_angle_brackets_stay_whole(headlines: Path) -> None:
         def segment(self, text: str) -> list[str]:
             return list("".join(text.split()))
 
-    lettered = replace(writer, segmenter=Letters())
+    lettered = writer._replace(segmenter=Letters())
     assert lettered.words("我吃<unk> <s>梨<other>！") == ["我", "吃", "<unk>", "<s>", "梨", *"<other>", "！"]
-    assert replace(writer, segmenter=None).words("我吃 梨") == ["我吃", "梨"]
+    assert writer._replace(segmenter=None).words("我吃 梨") == ["我吃", "梨"]
 
 
 def test_unknown_words_give_way_to_the_source(pairs: PairPlace, tmp_path: Path) -> None:

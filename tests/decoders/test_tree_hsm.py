@@ -11,8 +11,7 @@ from sememekit.decoders.base import Resources
 from sememekit.decoders.tree_hsm import TreeHSM
 from sememekit.errors import ConfigError
 from sememekit.text.vocabulary import Vocabulary
-from sememekit.word_classes.partition import sememe_order
-from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
+from sememekit.word_classes.partition import WordTree, balanced_tree, huffman_tree, sememe_order
 from tests.small import small_graph, small_vocabulary
 
 WIDTH = 5

@@ -26,7 +26,7 @@ from sememekit.claims.claims import load_claims
 from sememekit.jobs.reproduce import judged
 from sememekit.runs.slots import settings_slots, settings_table
 from tests.browser import BROWSER, MISSING, browse
-from tests.screenshots import SIZES
+from tests.screenshots import SIZES, WORKBENCH
 
 yaml = pytest.importorskip("yaml")
 pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed")
@@ -219,7 +219,7 @@ def test_pictures_of_pages_are_small_and_shown() -> None:
     pictures = {path.name: path.stat().st_size for path in (DOCS / "pictures").glob("*.png")}
     shown = {name for path in DOCS.rglob("*.md") for name in re.findall(r"pictures/([\w-]+\.png)\)", path.read_text("utf-8"))}
     assert shown == set(pictures)
-    assert {f"{name}.png" for name in SIZES} == set(pictures), "python -m tests.screenshots"
+    assert {f"{name}.png" for name in (*SIZES, *WORKBENCH)} == set(pictures), "python -m tests.screenshots"
     assert max(pictures.values()) < 100_000
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from sememekit.errors import ConfigError, GraphError
 from sememekit.sememes import Lexicon, SememeGraph, build_graph, graph_statistics, open_lexicon
+from sememekit.sememes.definitions import DEEPEST, Place, classes_of, places_in
 from sememekit.sememes.graph import WordEntry
 from sememekit.sememes.graph_file import render_structure
 from sememekit.sememes.overlay import apply_changes, parse_change
-from sememekit.sememes.structure import DEEPEST, Place, classes_of, places_in
 from sememekit.sememes.word_entry import SenseEntry
 from tests.small import small_graph, small_vocabulary
 

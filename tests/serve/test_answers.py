@@ -54,9 +54,10 @@ def test_runs_are_listed_by_name(client: TestClient, folders: Path) -> None:
 def test_next_words_are_those_of_a_run(client: TestClient, folders: Path) -> None:
     table = load_run(folders / "sdlm", device="cpu").next_words("我 吃", top=5)
     found = asked(client, "next-words", run="sdlm", context="我 吃", top=5)
-    assert [tuple(row.values()) for row in found["words"]] == [tuple(row.values()) for row in table]
+    assert [(row["word"], row["probability"]) for row in found["words"]] == [(row["word"], row["probability"]) for row in table]
+    assert [row["senses"][0]["share"] for row in found["words"]] == [row["share"] for row in table]
     plain = asked(client, "next-words", run="softmax", context="我 吃", top=5)
-    assert plain["words"][0]["sense"] is None
+    assert plain["words"][0]["senses"] == []
 
 
 def test_scores_are_those_of_the_command(client: TestClient, folders: Path, tmp_path: Path) -> None:
@@ -190,7 +191,7 @@ def test_a_rating_is_kept_in_a_file(client: TestClient, bench: Bench) -> None:
 def test_nothing_is_saved_into_a_run(folders: Path) -> None:
     for inside in (folders / "sdlm", folders / "sdlm" / "mine"):
         with pytest.raises(ConfigError, match="lies in the run"):
-            Bench([folders / "sdlm"], save=inside)
+            Bench([folders / "sdlm"], folders, save=inside)
 
 
 def test_without_a_run_those_of_the_quickstart_are_taken(tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ def test_without_a_run_those_of_the_quickstart_are_taken(tmp_path: Path) -> None
 
 
 def test_two_runs_of_one_name_are_told_apart(folders: Path) -> None:
-    assert list(Bench([folders / "sdlm", folders / "sdlm"]).runs) == ["sdlm", "sdlm-2"]
+    assert list(Bench([folders / "sdlm", folders / "sdlm"], folders).runs) == ["sdlm", "sdlm-2"]
 
 
 def test_the_description_names_every_path(client: TestClient) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.word_classes.trees import WordTree, balanced_tree, huffman_tree
+from sememekit.word_classes.partition import WordTree, balanced_tree, huffman_tree
 
 COUNTS = st.lists(st.integers(0, 200), min_size=2, max_size=40).map(np.array)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sememekit.analysis.word_groups import COUNT_BANDS, band_names
 from sememekit.config import Record
-from sememekit.measure.intervals import Interval, from_draws, interval, resampled_ratios
+from sememekit.measure.intervals import Interval, from_draws, resampled_ratios
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.statistics import sememe_counts, word_sememes
 
@@ -261,9 +261,9 @@ class _Columns:
 
     def rate(self, name: tuple[object, ...]) -> Interval:
         place = self._place[name]
-        return interval(from_draws(float(self._values[place]), self._draws[:, place]))
+        return from_draws(float(self._values[place]), self._draws[:, place])
 
     def difference(self, one: tuple[object, ...], other: tuple[object, ...]) -> Interval:
         first, second = self._place[one], self._place[other]
         draws = self._draws[:, first] - self._draws[:, second]
-        return interval(from_draws(float(self._values[first] - self._values[second]), draws))
+        return from_draws(float(self._values[first] - self._values[second]), draws)

@@ -15,7 +15,7 @@ from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, ReadLi
 from sememekit.analysis.senses.tagging import Measurement, remember
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.measure.intervals import Interval, interval, ratio_difference_interval, ratio_interval
+from sememekit.measure.intervals import Interval, ratio_difference_interval, ratio_interval
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run
 
@@ -192,9 +192,9 @@ def _row(name: str, correct: dict[str, list[float]], words: Sequence[str]) -> Se
     of_words = np.bincount(number, here) / np.bincount(number)
     return SenseAccuracy(
         name=name,
-        micro=interval(ratio_interval(here, ones)),
-        macro=interval(ratio_interval(of_words, np.ones(len(of_words)))),
-        above_random=interval(ratio_difference_interval((here, ones), (np.array(correct[RANDOM]), ones))),
+        micro=ratio_interval(here, ones),
+        macro=ratio_interval(of_words, np.ones(len(of_words))),
+        above_random=ratio_difference_interval((here, ones), (np.array(correct[RANDOM]), ones)),
     )
 
 

@@ -5,8 +5,8 @@ from sememekit.corpora.examples.base import ExampleSet, Row
 
 EXAMPLE_SETS = {
     "classification": "sememekit.corpora.examples.sets:ClassificationSet",
-    "duc": "sememekit.corpora.examples.pairs:Duc",
-    "gigaword": "sememekit.corpora.examples.pairs:GigawordSet",
+    "duc": "sememekit.corpora.examples.sets:Duc",
+    "gigaword": "sememekit.corpora.examples.sets:GigawordSet",
     "imdb": "sememekit.corpora.examples.sets:Imdb",
     "lcsts": "sememekit.corpora.examples.lcsts:Lcsts",
     "nli": "sememekit.corpora.examples.sets:InferenceSet",

@@ -1,8 +1,15 @@
 """The sets of examples that have a name."""
 
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, final
 
 from sememekit.corpora.examples.base import ExampleSet
+from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, value_of
+from sememekit.errors import DataError
+from sememekit.text.form import has_ends
+from sememekit.text.reading import FaultCounter
 
 
 class TextPairs(ExampleSet):
@@ -59,3 +66,88 @@ class Imdb(ClassificationSet):
     }
     left_out: ClassVar = frozenset({"unsup"})  # the folder of reviews without labels
     break_mark: ClassVar = True
+
+
+SOURCE_KEYS = ("source", "text", "article", "document", "short_text", "content", "abst")
+TARGET_KEYS = ("references", "summaries", "target", "summary", "title", "headline")
+_NAMES = (("article", "title"), ("source", "target"), ("src", "tgt"))
+
+
+class PairSet(ExampleSet):
+    """A source and a target, whose references are kept as text.
+
+    The vocabulary is that of train alone. A training pair that occurs in valid or test is counted and left out.
+    """
+
+    texts = ("source", "target")
+    headers: ClassVar = (SOURCE_KEYS, TARGET_KEYS)
+    label_headers: ClassVar = ()
+    columns: ClassVar = ("source", "target")
+    keeps_text: ClassVar = True
+    predicted: ClassVar = 1
+    vocabulary_of_train: ClassVar = True
+    held_out_stays_out: ClassVar = True
+
+
+class FilePairs(PairSet):
+    """Pairs in two files side by side, line by line (``train.article.txt`` with ``train.title.txt``; also ``source`` with
+    ``target`` and ``src`` with ``tgt``), in JSON lines with a text and its summary or summaries, or in a table with TAB.
+    """
+
+    def beside_names(self, name: str) -> list[str]:
+        """The file, and the one whose name has "title" where this has "article"."""
+        for source, target in _NAMES:
+            if _has(source, name):
+                return [name, _swap(source, target, name)]
+        return [name]
+
+    def is_beside(self, name: str) -> bool:
+        return any(_has(target, name) for _, target in _NAMES)
+
+    def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
+        if len(files) == 1 and is_json(files[0]):
+            return _of_records(files[0], self, faults)
+        return (row._replace(references=row.texts[1:]) for row in super().rows(files, split, faults, left_out))
+
+
+@final
+class GigawordSet(FilePairs):
+    """Headlines of Gigaword in the form of Rush et al. (2015): tokenised, lower-cased, digits as ``#``."""
+
+    segmenters: ClassVar = ("gigaword", "none", "english", "english-cased", "jieba", "characters", "fmm", "sentencepiece")
+
+
+@final
+class Duc(FilePairs):
+    """DUC-2004, task 1: first sentences with four references each, a test set for models of Gigaword."""
+
+    segmenters: ClassVar = GigawordSet.segmenters
+    test_only: ClassVar = True
+
+
+def _of_records(file: Opened, kind: ExampleSet, faults: FaultCounter) -> Iterator[Row]:
+    for number, record in json_records(file, faults):
+        where = f"{file.name}:{number}"
+        source, target = value_of(record, SOURCE_KEYS, where)[1], value_of(record, TARGET_KEYS, where)[1]
+        if not isinstance(source, str):
+            raise DataError(f"{where}: the source must be a string, given {source!r}"[:300])
+        references = [target] if isinstance(target, str) else target
+        if not isinstance(references, list) or not all(isinstance(reference, str) for reference in references):
+            raise DataError(f"{where}: the target must be a string or a list of strings, given {target!r}"[:300])
+        if not references:
+            raise DataError(f"{where}: no reference; a pair needs one at least")
+        blank = [place for place, reference in enumerate(references, start=1) if not reference.strip()]
+        if blank and len(references) > 1:
+            raise DataError(f"{where}: reference {blank[0]} of {len(references)} is empty")
+        if any(map(has_ends, (source, *references))):
+            faults.add("end_marks")
+        tidy = tuple(map(kind.text, references))
+        yield Row(number, (kind.text(source), tidy[0]), None, tidy)
+
+
+def _has(part: str, name: str) -> bool:
+    return re.search(rf"(?:^|[._-]){part}(?=[._-]|$)", name) is not None
+
+
+def _swap(old: str, new: str, name: str) -> str:
+    return re.sub(rf"(^|[._-]){old}(?=[._-]|$)", rf"\g<1>{new}", name, count=1)

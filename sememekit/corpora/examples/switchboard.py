@@ -4,8 +4,8 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, final
 
-from sememekit.corpora.examples.pairs import PairSet
 from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, numbered_lines
+from sememekit.corpora.examples.sets import PairSet
 from sememekit.errors import ConfigError, DataError
 from sememekit.text.reading import FaultCounter
 

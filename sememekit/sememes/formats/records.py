@@ -2,8 +2,7 @@
 
 import re
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import ClassVar
 
@@ -30,22 +29,15 @@ class RecordReader(LexiconReader):
             raise DataError(other_form(self.path, form))
         if self.format_name == "list" and only_words(source.lines()):
             warn(other_form(self.path, "words"))
-        builder, doubts, joined = LexiconBuilder(self.path), list[tuple[int, str]](), _Joined()
+        builder, senses = LexiconBuilder(self.path), list[tuple[int, Sense]]()
         for line, record in self.records(source):
             if isinstance(record, Sense):
                 builder.add(record)
-                joined.add(line, record)
-                if self.names_by_hand and (doubt := _doubt_of(record)):
-                    doubts.append((line, doubt))
+                senses.append((line, record))
             else:
                 builder.skip(line, record)
-        if doubts:
-            line, told = doubts[0]
-            others = f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else ""
-            warn(f"{source.place(line)}: {told}{others}")
-        elif self.names_by_hand and (found := joined.found()):
-            line, told = found
-            warn(f"{source.place(line)}: {told}")
+        if self.names_by_hand and (doubt := _doubt(senses)):
+            warn(f"{source.place(doubt[0])}: {doubt[1]}")
         if builder.is_empty:
             raise DataError(f"lexicon {self.path}: no record with a word in it")
         notes = (f"read as {source.encoding}",) if len(self.encodings) > 1 else ()
@@ -65,36 +57,29 @@ _MAYBE_DIVIDING = "/|\\+"
 """Marks that a name may have, and that divide where nearly every sense has one and no blank."""
 
 
-class _Joined:
-    """Counts the senses of a file, to find a mark that stands between sememes in the place of blanks."""
-
-    def __init__(self) -> None:
-        self._senses = self._blanks = 0
-        self._with: Counter[str] = Counter()
-        self._first: dict[str, tuple[int, Sense]] = {}
-
-    def add(self, line: int, sense: Sense) -> None:
-        """Count a sense; ``human|人`` is one sememe with two sides."""
-        self._senses += bool(sense.sememes)
-        self._blanks += len(sense.sememes) > 1
-        for mark in _MAYBE_DIVIDING:
-            names = [name for name in sense.sememes if mark in name.strip(mark)]
-            if names and not (mark == "|" and all(PAIR.fullmatch(name) for name in names)):
-                self._with[mark] += 1
-                self._first.setdefault(mark, (line, sense))
-
-    def found(self) -> tuple[int, str] | None:
-        """The first line with such a mark, and what to say of it."""
-        for mark, count in self._with.most_common(1):
-            if count > self._senses / 2 and self._blanks < self._senses / 10:
-                line, sense = self._first[mark]
-                name = sense.sememes[0]
-                write = " ".join(name.split(mark))
-                return line, (
-                    f"{sense.word[:40]!r} has {name[:40]!r}, which is read as one sememe, and so in {count:,} of "
-                    f"{self._senses:,} senses; blanks stand between sememes: write {write[:80]!r}"
-                )
+def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:
+    """The first line whose sememes are hardly what was meant, and what to say of it and of others like it."""
+    doubts = [(line, doubt) for line, sense in senses if (doubt := _doubt_of(sense))]
+    if doubts:
+        line, doubt = doubts[0]
+        return line, doubt + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else "")
+    several = sum(len(sense.sememes) > 1 for _, sense in senses)
+    having = {mark: [(line, sense) for line, sense in senses if _has(mark, sense)] for mark in _MAYBE_DIVIDING}
+    mark, found = max(having.items(), key=lambda item: len(item[1]))
+    if 2 * len(found) <= len(senses) or 10 * several >= len(senses):
         return None
+    line, sense = found[0]
+    name, write = sense.sememes[0], " ".join(sense.sememes[0].split(mark))
+    return line, (
+        f"{sense.word[:40]!r} has {name[:40]!r}, which is read as one sememe, and so in {len(found):,} of "
+        f"{len(senses):,} senses; blanks stand between sememes: write {write[:80]!r}"
+    )
+
+
+def _has(mark: str, sense: Sense) -> bool:
+    """Whether a mark stands inside a sememe; ``human|人`` is one sememe with two sides."""
+    names = [name for name in sense.sememes if mark in name.strip(mark)]
+    return bool(names) and not (mark == "|" and all(PAIR.fullmatch(name) for name in names))
 
 
 def _doubt_of(sense: Sense) -> str:

@@ -21,7 +21,7 @@ export function contextView(place, runs) {
       if (context.trim()) problem(error); else problem(null);
     }
   });
-  const input = textInput(say("yourContext"), state.context || start, (value) => { state.context = value; writeLink(); draw(value); }, { id: "context" });
+  const input = textInput(say("yourContext"), state.context || start, (value) => { state.context = value; writeLink(); draw(value); }, { id: "context", rows: 1 });
   place.replaceChildren(el("p", { class: "lead" }, say("contextLead")), input, el("div", { class: `columns ${runs.length > 1 ? "two" : ""}` }, columns));
   draw(state.context || start);
 }
@@ -29,6 +29,7 @@ export function contextView(place, runs) {
 function drawColumn(column, answer, run, two) {
   const { words, expected, no_senses: none, context } = answer.result;
   const most = words[0]?.probability ?? 1;
+  const mostSememe = Math.max(...expected.map((one) => one.mass));
   const read = context.map((one) => one.read_as).join(" ");
   const rows = words.map((one) => [wordButton(one.word, run), shareOf(one.probability, { of: most }), ...(none ? [] : [senseLines(one.senses, run)])]);
   const title = `${read} …`;
@@ -41,7 +42,7 @@ function drawColumn(column, answer, run, two) {
     }),
     none ? el("p", { class: "faint small" }, say("noSenses")) : card(say("raisedSememes"), expected.length ? table(
       [say("sememe"), say("probability"), say("mean"), say("lift")],
-      expected.map((one) => [el("ul", { class: "chips" }, sememeChip(one.name, run)), shareOf(one.mass, { of: expected[0].mass }), percent(one.mean),
+      expected.map((one) => [el("ul", { class: "chips" }, sememeChip(one.name, run)), shareOf(one.mass, { of: mostSememe, kind: "short" }), percent(one.mean),
         one.lift === null ? "–" : `× ${one.lift.toFixed(1)}`]), { numbers: [2, 3], spare: 2 }) : el("p", { class: "faint" }, "–"), {
       name: `sememes-${run}`,
       rows: () => [["sememe", "probability", "mean", "rise", "lift", "gate", "count"], ...expected.map((one) => [one.name, one.mass, one.mean, one.rise, one.lift, one.gate, one.count])],
