@@ -16,6 +16,7 @@ from sememekit.commands._program import app
 from sememekit.errors import ConfigError
 from sememekit.sememes.overlay import HEADER
 from sememekit.serve.app import ANSWERS, STREAMS
+from sememekit.serve.questions import GivenChange
 from sememekit.serve.runs import Bench, quickstart_runs
 
 CHANGE = {"sense": "苹果#2", "add": ["机器"], "remove": ["品牌"]}
@@ -109,6 +110,19 @@ def test_explanations_with_changes_are_those_of_the_command(client: TestClient, 
         assert without_run(found) == without_run(expected)
 
 
+def test_models_with_changes_are_kept_and_not_without_end(bench: Bench) -> None:
+    run = bench.runs["sdlm"]
+    paths = [bench.overlay(run, [GivenChange(sense="苹果#1", add=[name])]) for name in ("人", "钱", "机器", "电脑", "受")]
+    assert all(path is not None for path in paths)
+    first = run.with_overlay(str(paths[0]))
+    assert run.with_overlay(str(paths[0])) is first
+    for path in paths[1:]:
+        run.with_overlay(str(path))
+    assert run.with_overlay(str(paths[0])) is not first
+    assert len(run._overlaid_runs) == 3
+    assert bench.overlay(run, [GivenChange(sense="苹果#1", add=["人"])]) == paths[0], "the same changes are the same file"
+
+
 def test_tags_are_those_of_the_command(client: TestClient, folders: Path) -> None:
     result = CliRunner().invoke(app, ["tag", str(folders / "sdlm"), "--format", "jsonl", "--device", "cpu"], input=TEXT)
     expected = [json.loads(line) for line in result.stdout.splitlines()[1:]]
@@ -142,6 +156,8 @@ def test_an_attack_is_told_step_by_step(client: TestClient) -> None:
     assert steps[0]["queries"] == 1
     assert steps[-1]["queries"] == result["queries"]
     assert steps[-1]["probability"] < 0.5 < steps[0]["probability"]
+    shares = [step["probability"] for step in steps]
+    assert shares == sorted(shares, reverse=True), "the best text so far"
     assert (result["outcome"], result["label"], result["adversarial_prediction"]) == ("success", "cinema", "other")
     changed = [piece for piece in steps[-1]["fields"][0] if piece.get("old") is not None]
     assert changed, "the step says which part was replaced"
