@@ -1,4 +1,4 @@
-"""What a request is answered with: the reports of the commands, and so their numbers."""
+"""Answers to requests: the reports of the commands, so the numbers agree."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

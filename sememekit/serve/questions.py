@@ -1,4 +1,4 @@
-"""What a client may ask: one class for each request, with the limits of its texts and numbers.
+"""Requests of clients: one class for each request, with the limits of its texts and numbers.
 
 No field names a file, a folder or code. A run is named as ``GET /v1/runs`` lists it.
 """
@@ -158,7 +158,7 @@ class AttackQuestion(OfRun):
 
 
 class RatingQuestion(OfRun):
-    """What a person says of a substitute."""
+    """A person's rating of a substitute."""
 
     text: Context
     """The text before the attack."""
