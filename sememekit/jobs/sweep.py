@@ -27,7 +27,7 @@ BUSY: Final = "{} is being written by another sweep ({}); wait until it has ende
 
 
 class SweepReport(Record):
-    """What a sweep came to.
+    """The result of a sweep.
 
     Attributes:
         out: its folder; ``best.toml`` there has the settings of the best trial.
@@ -70,7 +70,7 @@ def sweep(
     on_trial: Callable[[TrialReport], None] = lambda trial: None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SweepReport:
-    """Train with settings that Optuna proposes, and keep the best; goes on with what is in ``out``.
+    """Train with settings that Optuna proposes, and keep the best; an unfinished sweep in ``out`` is continued.
 
     Proposals are those of the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
     where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before

@@ -44,7 +44,7 @@ class Position(NamedTuple):
 
 
 class TrainReport(Record):
-    """What a training came to.
+    """The result of a training.
 
     Attributes:
         epochs: epochs done in all, earlier calls included.
@@ -84,7 +84,7 @@ def train(
     should_stop: Callable[[], bool] | None = None,
     ranks: Ranks | None = None,
 ) -> TrainReport:
-    """Train a model. Of several processes all make the same call; the first one writes the folder and its page.
+    """Train a model. Several processes all make the same call; the first one writes the folder and its page.
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.

@@ -97,7 +97,7 @@ def model_row(out: Path, name: str, trained: Trained, measured: PerplexityReport
 
 
 def contexts_of(data: PreparedData, *, own: bool) -> tuple[str, ...]:
-    """What is explained: fixed contexts of the newspaper; of an own text the beginnings of three of its test sentences."""
+    """Return the contexts to explain: fixed ones of the newspaper, or the beginnings of three test sentences of an own text."""
     if not own:  # another month may have none of their words
         return tuple(context for context in CONTEXTS if any(word in data.vocabulary for word in context.split()))
     words = data.vocabulary.decode(data.tokens("test"))
@@ -128,7 +128,7 @@ def explanation_scores(
 
 
 def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:
-    """What a trained lattice model finds in characters: a picture, some sentences, and F1 where the words are known."""
+    """Find words in characters with a trained lattice model: a picture, some sentences, and F1 if the words are known."""
     gold, run = out / "text" / "gold.txt", out / name
     lines = gold.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     known = any(" " in line for line in lines)
