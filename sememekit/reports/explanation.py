@@ -102,7 +102,7 @@ def _levels(sememes: Sequence[ContextSememe]) -> str:
 
 
 def _largest(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> list[Table]:
-    """What an overlay changes, the largest changes first: a table whose last columns are numbers, or none of no rows."""
+    """Return a table of the largest changes by an overlay, its last columns numbers; no table without rows."""
     places, left_out = range(len(columns) - numbers, len(columns)), max(0, len(rows) - SHOWN)
     return [Table(columns, rows[:SHOWN], title, numbers=places, left_out=left_out)] if rows else []
 
@@ -151,7 +151,7 @@ def asked_tables(explanation: Explanation) -> list[Table]:
 
 
 def probability(value: float) -> str:
-    """With three digits, however small: that of one word seldom is a tenth of a per cent."""
+    """Write a probability with three digits: a single word seldom has a tenth of a per cent."""
     return f"{100 * value:.3g} %"
 
 

@@ -1,4 +1,4 @@
-"""What a quickstart found, and the page that shows it."""
+"""The results of a quickstart, and the page that shows them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -73,7 +73,7 @@ class ModelRow(Record):
 
 
 class LatticeFound(Record):
-    """What a lattice model found in raw characters.
+    """The words that a lattice model found in raw characters.
 
     Attributes:
         characters: in its training text.
@@ -91,7 +91,7 @@ class LatticeFound(Record):
 
 
 class QuickstartReport(Record):
-    """What a quickstart did.
+    """The report of a quickstart.
 
     Attributes:
         stopped: whether a signal ended it in training; the same command goes on. The rest is empty then.
@@ -196,7 +196,7 @@ def how_it_was_made(report: QuickstartReport) -> list[str]:
 
 
 def words_of_lattice(found: LatticeFound) -> list[str]:
-    """What the lattice model found, as lines: the texts in its words, and how often it is right."""
+    """Return the segmentation of a lattice model as lines: the texts in its words, and how often it is right."""
     lines = [" ".join(sentence.viterbi) for sentence in found.sentences]
     if found.rows:
         ways = [(row.name, row) for row in found.rows]
