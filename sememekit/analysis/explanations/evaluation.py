@@ -1,4 +1,4 @@
-"""``sememekit eval --explanations``: how often the sememes that an explanation lists are those of the word that came."""
+"""``sememekit eval --explanations``: how often the next word has the sememes that an explanation lists."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -50,7 +50,7 @@ class PlaceInfluence:
 
 @dataclass(frozen=True)
 class Influence:
-    """What moved one decision.
+    """The influence of words on one decision.
 
     Attributes:
         log_probs: (C,) of the labels.
