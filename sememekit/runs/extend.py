@@ -257,7 +257,7 @@ class _Growth:
 
 
 def _clusters(growth: _Growth, decoder: Decoder, given: NDArray[np.int64] | None, plan: Plan) -> NDArray[np.int64] | None:
-    """(V',) clusters that a run keeps, or that its output layer made of counts, with those of the new words."""
+    """Return the clusters (V',) of old and new words, from the run's file or from those its output layer made of counts."""
     wanted = plan.decoder is not None and "clusters" in type(decoder).needs(plan.decoder.settings)
     if given is not None:
         old = torch.from_numpy(given)

@@ -73,7 +73,7 @@ class Plan(Settings):
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """What commands can ask of the task: see ``Task.kinds``."""
+        """The questions that commands can ask the task: see ``Task.kinds``."""
         return self.task_class.kinds
 
     @property

@@ -155,7 +155,7 @@ class Run:
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """What can be asked of its model: see ``Task.kinds``."""
+        """The questions that its model answers: see ``Task.kinds``."""
         return self.plan.kinds
 
     @property
@@ -192,7 +192,7 @@ class Run:
 
     @cached_property
     def chunks(self) -> ChunkVocabulary | None:
-        """Words and n-grams of its data, or None. Raises CheckpointError: they are not those of the run's data."""
+        """Words and n-grams of its data, or None. Raises CheckpointError: the run's data have others."""
         file = self.folder.file(CHUNKS)
         if not file.exists():
             return None
@@ -220,13 +220,13 @@ class Run:
 
     @cached_property
     def kept(self) -> bytes | None:
-        """What its encoder asked it to keep, or None."""
+        """The bytes that its encoder asked it to keep, or None."""
         file = self.folder.file(ENCODER)
         return file.read_bytes() if file.exists() else None
 
     @property
     def parts(self) -> ModelParts:
-        """What its model is built from beside the plan."""
+        """The parts of its model beside the plan."""
         return ModelParts(self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
 
     @cached_property
@@ -321,7 +321,7 @@ def counts_text(counts: NDArray[np.int64]) -> bytes:
 
 
 def vocabulary_of_run(folder: RunFolder) -> Vocabulary:
-    """The words of a run; CheckpointError where they are not those of its data."""
+    """Read the words of a run. Raises CheckpointError: its data have other words."""
     vocabulary, signature = Vocabulary.load(folder.file(VOCABULARY)), folder.data_signature()
     if vocabulary.fingerprint != signature.vocabulary:
         raise CheckpointError(

@@ -38,7 +38,7 @@ class Found(Record):
 
 
 class WrittenText(Record):
-    """What a model wrote for one line (from 1): the best text, and the next best where more than one was asked for.
+    """The texts that a model wrote for one line (from 1): the best, and the next best if more than one was asked for.
 
     Attributes:
         unknown: words of the line that the model does not know, each once.
@@ -99,7 +99,7 @@ def words_read(run: Run, words: int) -> int:
 
 
 def told_of_cut(cut: int, sources: int, words: int) -> str:
-    """What a person reads where ``cut`` of the sources had more words than the model reads."""
+    """Return the remark that ``cut`` of the sources had more words than the model reads."""
     were, their = ("was", "its") if cut == 1 else ("were", "their")
     of = f"{cut:,} of {sources:,} source{'' if sources == 1 else 's'}"
     return f"{of} {were} cut to {their} first {words:,} words (task.read_words)"
