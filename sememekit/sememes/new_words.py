@@ -110,7 +110,7 @@ def _fitting(entry: WordEntry, spelled: dict[str, str], dropped: dict[str, None]
 
 
 def larger_graph(graph: SememeGraph, vocabulary: Vocabulary, new: NewWords, record: str) -> SememeGraph:
-    """The graph of a vocabulary that has the words of ``graph`` and the new ones; its sememes are those of ``graph``."""
+    """Return the graph of a vocabulary with the words of ``graph`` and new ones; the sememes stay."""
     entries = {entry.word: entry for entry in (*graph.entries(), *new.entries)}
     lexicons = (*graph.lexicons, *(one for one in new.lexicons if one not in graph.lexicons))
     history = (*graph.history, record)

@@ -37,7 +37,7 @@ class FoundSense(Record):
 
 
 class SearchReport(Record):
-    """What was asked for, how many words fit, and the first of their senses."""
+    """The question, the number of words that fit, and the first of their senses."""
 
     asked: tuple[str, ...]
     sources: tuple[str, ...]
@@ -174,7 +174,7 @@ def similarity(
     side: Side = "chinese",
     graph: Path | None = None,
 ) -> PairsReport:
-    """The similarity of two words is that of their most similar pair of senses, as in ``similar_words``.
+    """Compute the similarity of word pairs: of their most similar pair of senses, as in ``similar_words``.
 
     Raises ConfigError: no lexicon knows a word of a single pair, with the nearest spellings.
 
