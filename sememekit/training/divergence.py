@@ -1,4 +1,4 @@
-"""When a run has diverged or its rate has fallen to nothing, what its user is told, and which part is not finite first."""
+"""Divergence: when a run has diverged or its rate is too small, the message, and the first part that is not finite."""
 
 import math
 from collections.abc import Callable, Mapping

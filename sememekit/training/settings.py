@@ -41,7 +41,7 @@ class OptimizerSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _rate_of_the_optimiser(cls, given: Any) -> Any:
-        """Without a learning rate, that of the optimiser: 20 is for plain SGD on clipped gradients only."""
+        """Set the learning rate to the optimiser's default: 20 is for plain SGD on clipped gradients only."""
         if isinstance(given, Mapping) and "learning_rate" not in given and given.get("name") in USUAL_RATES:
             return {**given, "learning_rate": USUAL_RATES[given["name"]]}
         return given

@@ -142,7 +142,7 @@ def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = Non
 
 
 def run_of(folder: Path) -> dict[str, Any]:
-    """What a snapshot says of its run. Raises CheckpointError: its file is missing or torn."""
+    """Read the record of its run from a snapshot. Raises CheckpointError: its file is missing or torn."""
     found = read_json(folder / "trainer.json").get("run")
     return found if isinstance(found, dict) else {}
 
@@ -210,7 +210,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], list[str]]:
-    """The names that are pointed to, and those of snapshots that were being written or removed.
+    """Return the names that are pointed to, and the snapshots that were being written or removed.
 
     ``offer`` says how to go on without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
     """
