@@ -160,7 +160,7 @@ class Task(nn.Module, ABC):
         self.ranks = ranks
 
     def remarks(self, data: PreparedData) -> Sequence[str]:
-        """What a user should know before training on ``data`` begins, a sentence each."""
+        """Return remarks for the user before training on ``data`` begins, a sentence each."""
         return ()
 
     def expect_updates(self, total: int) -> None:
@@ -192,7 +192,7 @@ class Task(nn.Module, ABC):
         """
 
     def start(self, data: PreparedData) -> Carry:
-        """What the first batch of an epoch is handed."""
+        """Return the state that the first batch of an epoch gets."""
         return ()
 
     @abstractmethod
@@ -300,7 +300,7 @@ class SentencePredictor(Task):
     @property
     @abstractmethod
     def marginal(self) -> str:
-        """What its probabilities are, in words: a marginal over what, and by which rule."""
+        """The meaning of its probabilities in words: the marginal, and its rule."""
 
     @abstractmethod
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:

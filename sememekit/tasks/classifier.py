@@ -176,7 +176,7 @@ class TextClassifier(LabelPredictor):
         """Features (B, F) of examples, from the vectors (B, H) of each of their texts."""
 
     def text_vectors(self, tokens: Tensor, lengths: Tensor, x: Tensor | None = None) -> Tensor:
-        """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of those of the words."""
+        """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of the words' own."""
         x_TBE = functional.dropout(self.embedding(tokens) if x is None else x, self.settings.input_dropout, self.training)
         encoded = self.encoder(x_TBE, tokens, self.encoder.start(tokens.shape[1]), lengths)
         if self.settings.pooling == "last":
@@ -231,7 +231,7 @@ class TextClassifier(LabelPredictor):
         return self.batch_of(texts, np.asarray(examples.labels[chosen]))
 
     def remarks(self, data: PreparedData) -> list[str]:
-        """Of a text so long that a batch with it seems to hang."""
+        """Warn of a text so long that a batch with it seems to hang."""
         lengths = self.examples(data, "train").lengths().max(1)
         longest, usual = int(lengths.max()), int(np.median(lengths))
         if self.settings.max_length or longest <= max(_LONG, _TIMES_USUAL * usual):

@@ -129,7 +129,7 @@ class RunningText(Task):
             self.embedding.weight.data.copy_(vectors)
 
     def remarks(self, data: PreparedData) -> list[str]:
-        """Of examples, which are read as one running text: mostly --task was forgotten."""
+        """Warn that examples are read as one running text: mostly --task was forgotten."""
         examples = data.signature.examples
         if examples is None:
             return []

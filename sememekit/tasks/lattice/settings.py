@@ -82,7 +82,7 @@ class LatticeSettings(config.Settings):
         return spread_of(START_LENGTH, self.embedding_size) if self.spread is None else self.spread
 
     def temperature_after(self, updates: int, planned: int | None) -> float:
-        """Of "gumbel" and "gumbel_tree", after so many of the updates that the run plans."""
+        """Return the temperature of "gumbel" and "gumbel_tree" after so many of the run's planned updates."""
         if self.temperature_every is not None:
             cooled = self.temperature_decay ** (updates // self.temperature_every)
         elif not updates:
