@@ -340,7 +340,7 @@ class _Run:
 
     @staticmethod
     def _pick(won: NDArray[np.int64], rows: Rows, scores: NDArray[np.float64]) -> int:
-        """Of several successes the one with the fewest changes, then the best score, then the first."""
+        """Pick the success with the fewest changes, then the best score, then the first."""
         changed = (rows[won] > 0).sum(axis=1)
         fewest = won[changed == changed.min()]
         return int(fewest[best_index(scores[fewest])])

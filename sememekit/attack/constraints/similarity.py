@@ -84,7 +84,7 @@ class Similarity(TextConstraint):
         return allowed
 
     def _steps(self, word: str, substitutes: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """What each choice at a place, none first, adds to the sum, and whether it has a vector that is near enough."""
+        """Return what each choice at a place adds to the sum (no change first), and whether its vector is near enough."""
         rows = [self._row(other) for other in substitutes]
         step_CE = np.zeros((1 + len(rows), self._vectors.size))
         before = self._row(word)
@@ -96,7 +96,7 @@ class Similarity(TextConstraint):
         return step_CE, np.array([True, *(self._near(before, row) for row in rows)])
 
     def _near(self, before: int | None, row: int | None) -> bool:
-        """Whether a substitute has a vector, and one within ``each`` of that of the word."""
+        """Whether a substitute has a vector within ``each`` of the word's vector."""
         if row is None or self.settings.each <= -1.0:
             return row is not None
         if before is None:
