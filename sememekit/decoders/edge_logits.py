@@ -34,7 +34,7 @@ def pays(num_tokens: int, width: int, num_bases: int, num_words: int, num_senses
 
 
 class EdgeInputs(NamedTuple):
-    """What the logits of senses are made of, for N tokens.
+    """Inputs of the logits of senses, for N tokens.
 
     Attributes:
         bases_RHE: the matrices Q.

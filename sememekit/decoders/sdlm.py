@@ -147,7 +147,7 @@ class SDLM(NormalisedScores, Sensed, Sharded):
         return self.settings.context_dropout > 0.0 or self.settings.vector_dropout > 0.0
 
     def _inputs(self, hidden: Tensor, words: Tensor | None = None) -> SenseInputs:
-        """What the logits of the senses of some words (W,), or of all, are made of for ``hidden`` (..., H)."""
+        """Compute the inputs of the sense logits of some words (W,), or of all, for ``hidden`` (..., H)."""
         settings = self.settings
         flat_NH = hidden.reshape(-1, hidden.shape[-1])
         contexts = torch.bmm(flat_NH.expand(settings.num_bases, -1, -1), self.bases).view(settings.num_bases, *hidden.shape)

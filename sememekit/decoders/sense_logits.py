@@ -27,7 +27,7 @@ which halves the time of what is done with them, the larger part at small widths
 
 
 class SenseInputs(NamedTuple):
-    """What the logits of senses are made of, for N tokens.
+    """Inputs of the logits of senses, for N tokens.
 
     Attributes:
         contexts_RNE: the contexts in every basis.
