@@ -30,7 +30,7 @@ class AWDLSTM(Encoder):
     """
 
     class Settings(config.Settings):
-        """Settings of the AWD-LSTM. Sizes are those of Penn Treebank in the public code; rates are 0 unless given.
+        """Settings of the AWD-LSTM. Default sizes: Penn Treebank in the public code; default rates: 0.
 
         The published rates, those of the task included, belong together: ``mixture/ptb-awd`` has them all.
         """

@@ -33,8 +33,8 @@ class Encoded:
 
 
 class EncoderResources(NamedTuple):
-    """What an encoder is built from: E, the size of the input vectors; the words; the graph, if any; and what ``Encoder.keep``
-    gave when the run began, if anything."""
+    """Resources of an encoder: E, the size of the input vectors; the words; the graph, if any; and the bytes that
+    ``Encoder.keep`` returned when the run began, if any."""
 
     input_size: int
     vocabulary: Vocabulary
@@ -74,7 +74,7 @@ class Encoder(nn.Module, ABC):
 
     @classmethod
     def keep(cls, settings: Any, data: PreparedData) -> bytes | None:
-        """What a run on ``data`` keeps for its encoder beside words and graph, as ``encoder.json``; by default nothing.
+        """Return what a run on ``data`` keeps for its encoder beside words and graph, as ``encoder.json`` (default: nothing).
 
         Asked once, before a fresh run is built; every model of the run is built with it (``EncoderResources.kept``).
         """
@@ -141,7 +141,7 @@ class Encoder(nn.Module, ABC):
         return hidden.view(*lead, -1), tuple(part.view(*lead, part.shape[-1]) for part in state)
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
-        """(B, H) the hidden state after the last real step; with two directions, that of the end of each."""
+        """(B, H) the hidden state after the last real step; with two directions, after the end of each."""
         return last_real_step(encoded.hidden, lengths)
 
 

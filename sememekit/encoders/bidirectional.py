@@ -76,7 +76,7 @@ class Bidirectional(Encoder):
         raise ConfigError(f"encoder {type(self).__name__!r} reads whole sentences and cannot go word by word")
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
-        """The last output of the forward stack beside that of the backward one, at the first word."""
+        """Join the last output of the forward stack and the backward stack's output at the first word."""
         half = self.output_size // 2
         return torch.cat([last_real_step(encoded.hidden[..., :half], lengths), encoded.hidden[0, :, half:]], dim=-1)
 

@@ -256,7 +256,7 @@ class Pretrained(Encoder):
 
 
 class _Kept(NamedTuple):
-    """What ``encoder.json`` holds: the configuration, ids before a text, and the ids of each word."""
+    """The content of ``encoder.json``: the configuration, ids before a text, and the ids of each word."""
 
     config: dict[str, Any]
     start: tuple[int, ...]
@@ -287,7 +287,7 @@ def _configuration(table: dict[str, Any]) -> Any:
 
 
 def _asked(what: str, call: Any) -> Any:
-    """What ``call`` gives; ConfigError where transformers cannot."""
+    """Return the result of ``call``; ConfigError where transformers fails."""
     try:
         return call()
     except ConfigError:

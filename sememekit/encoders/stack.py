@@ -34,7 +34,7 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
 def _scan_with_products_in(
     dtype: torch.dtype, weights: Sequence[Tensor], x: Tensor, own: State, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
-    """One layer of an LSTM of torch, whose rows are those of i, f, u, o: ``lstm_scan`` wants u, f, i, o."""
+    """Run one layer of torch's LSTM, whose rows are of i, f, u, o: ``lstm_scan`` wants u, f, i, o."""
     input_GE, recurrent_GH, *biases = (torch.cat([u, f, i, o]) for i, f, u, o in (part.chunk(4) for part in weights))
     ready_TBG = functional.linear(x.to(dtype), input_GE.to(dtype)).to(x.dtype) + sum(biases)
     scanned = lstm_scan(ready_TBG, recurrent_GH.to(dtype), *own)
