@@ -75,7 +75,7 @@ State = tuple[Tensor, ...]
 
 
 class Written(NamedTuple):
-    """What the network says at each step.
+    """Outputs of the network at each step.
 
     Attributes:
         outputs: (T, B, G) the contexts g that words are predicted from; (N, G) where only N positions were asked for.
@@ -160,7 +160,7 @@ class AttentionalRNN(nn.Module):
             return self._advance(self._of_words(x_NE), state, memory)
 
     def _of_words(self, x: Tensor) -> Tensor:
-        """What the first layer makes of word vectors (..., E), before anything that is fed: (..., gates x H)."""
+        """Project word vectors (..., E) by the first layer, before anything that is fed: (..., gates x H)."""
         matrix, _, bias, _ = self.stack[0].parameters()
         return functional.linear(x, matrix[:, : self.input_size], bias)
 
