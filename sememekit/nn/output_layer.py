@@ -23,7 +23,7 @@ IGNORED = -100
 
 
 class Output(NamedTuple):
-    """What an output layer answers, named as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` names it.
+    """The output of a layer, named as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` names it.
 
     Attributes:
         output: (...) log-probability of each target in nats, 0 where it is ignored.
@@ -250,8 +250,8 @@ class OutputLayer(nn.Module):
         return True
 
     def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:
-        """What brings contexts (..., H), their targets and their answers from batch first to time first and back, for masks of
-        dropout that stay the same over time; nothing where contexts have no time."""
+        """Return a transpose between batch first and time first, so that dropout masks stay the same over time; the identity
+        where contexts have no time."""
         return (lambda x: x.transpose(0, 1)) if self.batch_first and hidden.ndim >= 3 else (lambda x: x)
 
     def _check(self, hidden: Tensor) -> None:
@@ -313,7 +313,7 @@ class StructuredLayer(OutputLayer):
         return torch.from_numpy(self._fingerprint.copy())
 
     def set_extra_state(self, state: Any) -> None:
-        """Compare the fingerprint of a state dict with that of this layer.
+        """Compare the fingerprint of a state dict with this layer's.
 
         Raises CheckpointError: the weights belong to other senses, classes or another tree."""
         found = state.cpu().long().numpy() if isinstance(state, Tensor) else np.zeros(0, dtype=np.int64)

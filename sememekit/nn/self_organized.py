@@ -133,8 +133,8 @@ class SelfOrganizedSoftmax(OutputLayer):
         return False
 
     def _observe(self, hidden: Tensor, words: Tensor, keep: Tensor) -> None:
-        """Statistics in shapes that do not depend on ``keep``; where it leaves a word out, those of word 0, which stands in its
-        place, stay as they were."""
+        """Collect statistics in shapes that do not depend on ``keep``: word 0 stands in the place of words left out, and its
+        own statistics stay as they were."""
         before = self.layer.scores[0].clone()
         self.layer.observe(hidden, words)
         self.layer.scores[0].copy_(torch.where(keep.all(), self.layer.scores[0], before))
