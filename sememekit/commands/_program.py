@@ -319,7 +319,7 @@ _UTF8 = "rename it (names of old Chinese archives: convmv -f gbk -t utf8 --notes
 
 
 def _name_message(error: UnicodeEncodeError) -> str:
-    """Of a file name whose bytes are not in the encoding of this machine's names: Python holds them as lone surrogates."""
+    """Return the message for a file name with bytes outside this machine's encoding, which Python holds as lone surrogates."""
     if error.reason != "surrogates not allowed":
         return _unexpected_message(error)
     rest = re.split(r'["\s/]', error.object[error.start :], maxsplit=1)[0]

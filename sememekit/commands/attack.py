@@ -193,8 +193,8 @@ def _table(
     of_candidates: Mapping[tuple[str, str, str], Any],
     resumed: Path | None = None,
 ) -> dict[str, Any]:
-    """What was typed as the table of an attack. ``of_candidates``: what some candidates take, under which key, and with other
-    candidates a constraint."""
+    """Return the typed options as the table of an attack. ``of_candidates``: options of some candidates and their key, which a
+    constraint takes with other candidates."""
     from sememekit.attack.folder import AttackFolder
     from sememekit.config import USUAL_VARIANTS
 

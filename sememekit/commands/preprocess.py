@@ -173,7 +173,7 @@ def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
 
 
 def _remark_overlap(overlap: Mapping[str, Overlap], quiet: bool) -> None:
-    """Say where train has more of a held-out split than texts repeat by themselves."""
+    """Warn where train has more of a held-out split than texts naturally repeat."""
     from sememekit.prepare.overlap import NGRAM
 
     for split, found in overlap.items():

@@ -133,7 +133,7 @@ def _print(report: SweepReport) -> None:
 
 
 def _all_failed(report: SweepReport) -> TrainingError:
-    """Of a sweep without any figure: the reason that most of its trials have."""
+    """Return the error of a sweep without any figure: the reason of most of its trials."""
     reason, times = Counter(trial.why or "it ended before its settings were drawn" for trial in report.trials).most_common(1)[0]
     number = len(report.trials)
     often = "" if times == number else f" (so {times} of them; {report.out}/report.json has the others)"
