@@ -59,8 +59,7 @@ class Arm(Settings):
 
 
 def trained_by(arm: Arm, augmented: bool = True) -> tuple[object, ...]:
-    """What decides how an arm is trained, or would be without ``augment``; it is the same where arms differ in how they are
-    measured."""
+    """Return what decides how an arm is trained (or would be without ``augment``), whatever is measured on it."""
     return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors, arm.clusters, arm.augment if augmented else ""
 
 
@@ -103,7 +102,7 @@ class PaperClaim(Settings):
 
 
 class ClaimFile(Settings):
-    """One file: a paper, its data sets and arms, and its claims.
+    """One file: a paper, its data sets, the models compared, and its claims.
 
     A data set or an arm may name another one of the file as its ``base``, whose keys it has where it has none of its own.
 
@@ -156,7 +155,7 @@ def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperC
 
 
 def _with_base(entries: Mapping[str, Any], chain: tuple[str, ...], place: str) -> Any:
-    """The entry at the end of the chain of bases, its keys in the place of those of its base, which may have one, too."""
+    """Return the entry at the end of the chain of bases; its keys replace its base's, which may have a base, too."""
     entry = entries[chain[-1]]
     if not isinstance(entry, dict) or "base" not in entry:
         return entry
