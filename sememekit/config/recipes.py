@@ -78,7 +78,7 @@ class Place:
 
 
 class Shelf:
-    """The recipes below a folder, and those of the user's own files. Each file is read once.
+    """The recipes below a folder and in the user's own files. Each file is read once.
 
     A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``.
     """
@@ -212,7 +212,7 @@ class Claim(Settings):
 
 
 class RecipeInfo(Record):
-    """What ``recipes list`` shows of one recipe."""
+    """The row of one recipe in ``recipes list``."""
 
     name: str
     """``paper/row``: what ``--recipe`` takes."""
