@@ -161,8 +161,8 @@ class PreparedData:
             self._mapped[name] = mapped(path, dtype)
 
     def chunks(self) -> ChunkVocabulary:
-        """The chunk vocabulary; without one in the folder, that of chunks of one word. Raises DataError when the file is absent
-        or torn, or belongs to another vocabulary or another run of ``preprocess``."""
+        """Return the chunk vocabulary (default without a file: chunks of one word). Raises DataError when the file is absent or
+        torn, or belongs to another vocabulary or another run of ``preprocess``."""
         summary = self.signature.chunks
         if summary is None:
             return ChunkVocabulary(self.vocabulary, max_length=1)
