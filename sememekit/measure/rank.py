@@ -48,7 +48,7 @@ def spectrum_of(matrix: npt.NDArray[np.float64]) -> Spectrum:
 
 @final
 class TriangularFactor:
-    """R of A = Q R for a matrix with V columns whose rows come block by block; its singular values are those of A.
+    """R of A = Q R for a matrix with V columns whose rows come block by block; R and A have the same singular values.
 
     A block B of b rows is taken in by the QR decomposition of R above B, a panel of columns after the other: Householder
     reflections of the panel, which mix one row of R with the rows of B alone, are applied to the columns to its right. So R
