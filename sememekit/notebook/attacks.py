@@ -37,7 +37,7 @@ Victim = Callable[[list[Any]], Any]
 
 @final
 class AttackResult:
-    """What came of an attack: figures in ``report``, an example each in ``results``; a notebook shows the page.
+    """The result of an attack: figures in ``report``, an example each in ``results``; a notebook shows the page.
 
     Attributes:
         report: rates with intervals, coverage, notes and warnings.
@@ -106,7 +106,7 @@ def attack_classifier(
     out: Path | str | None = None,
     progress: Progress = silent,
 ) -> AttackResult:
-    """Attack a classifier by replacing words; the parts are those of ``sememekit attack`` (docs/attacks.md).
+    """Attack a classifier by replacing words; with the parts of ``sememekit attack`` (docs/attacks.md).
 
     >>> def predict(texts):  # or the predict_proba of a classifier
     ...     return np.array([[0.9, 0.1] if "工人" in text else [0.2, 0.8] for text in texts])

@@ -316,7 +316,7 @@ def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) 
 
 
 def _of_lattices(*, embeddings: bool = False) -> None:
-    """What ``explain`` of a lattice model takes besides the options of its two functions."""
+    """Declare the arguments of ``explain`` for a lattice model besides its two functions' options."""
 
 
 def _lines(method: str, text: Lines) -> list[str]:
