@@ -1,4 +1,4 @@
-"""How a long job reports progress: it calls a callback, which is ``silent`` unless given."""
+"""How a long job reports progress: it calls a callback (default: ``silent``)."""
 
 from collections.abc import Callable
 

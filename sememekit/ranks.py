@@ -111,7 +111,7 @@ class Ranks:
         self.sum([0])
 
     def leaders(self, value: T) -> T:
-        """What the first rank gives; what the others give counts for nothing."""
+        """Broadcast the value of the first rank."""
         if self.size == 1:
             return value
         box = [value]
@@ -120,7 +120,7 @@ class Ranks:
         return box[0]
 
     def all(self, value: T) -> list[T]:
-        """What each rank gives, in order."""
+        """Gather the values of all ranks, in order."""
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size

@@ -69,7 +69,7 @@ class SememeBand(Record):
 @final
 @dataclass(frozen=True)
 class Gold:
-    """The gold sememes: those of the words that occur next.
+    """The gold sememes: of the words that occur next.
 
     Attributes:
         keys: sorted word * K + sememe of every pair, all senses of a word together.
