@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import importlib.util
 import json
 import re
@@ -72,7 +73,7 @@ def test_scores_of_suggested_sememes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SOME_PARTS = """
-import argparse, json, os, sys, time
+import argparse, fcntl, json, os, sys, time
 parser = argparse.ArgumentParser()
 for name in ("step", "parts", "part-limit", "out", "device", "words", "training"):
     parser.add_argument(f"--{name}")
@@ -81,7 +82,10 @@ for part in options.parts.split("|"):
     if part == "breaks":
         sys.exit("CUDA error: an illegal memory access")
     if part.startswith("hangs"):
-        os.fork() or time.sleep(600)  # a child of its own, as pytest has
+        lock = open(options.out + "/lock", "w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fork():  # a child of its own, as pytest is
+            open(options.out + "/locked", "w").close()
         time.sleep(600)
     with open(options.out + "/gpu.jsonl", "a") as stream:
         stream.write(json.dumps({"step": options.step, "part": part, "process": os.getpid()}) + "\\n")
@@ -129,12 +133,16 @@ def test_parts_without_time_are_lines(gpu: ModuleType, tmp_path: Path) -> None:
 
 def test_an_interrupted_call_leaves_no_process(gpu: ModuleType, tmp_path: Path) -> None:
     def interrupt() -> bool:
-        raise KeyboardInterrupt
+        if (tmp_path / "locked").exists():
+            raise KeyboardInterrupt
+        return False
 
-    watch = gpu.Watch(some_options(tmp_path), "some", ["hangs"], 60)
+    watch = gpu.Watch(some_options(tmp_path), "some", ["hangs"], 120)
     with pytest.raises(KeyboardInterrupt):
-        watch.wait(time.monotonic() + 60, interrupt)
+        watch.wait(time.monotonic() + 120, interrupt)
     assert watch.process.returncode is not None
+    with (tmp_path / "lock").open() as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)  # waits for whoever is left
 
 
 def rehearse(out: Path, *more: str) -> list[dict[str, Any]]:
