@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from sememekit.text.form import parse_tagged
 from sememekit.text.maximum_matching import MaximumMatcher
-from sememekit.text.normalise import parse_tagged
 
 FLOOR = 8.0
 

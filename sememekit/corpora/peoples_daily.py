@@ -9,7 +9,7 @@ from sememekit.corpora.base import Corpus, SplitFolder, text_size
 from sememekit.corpora.sources import CorpusFile, require_file
 from sememekit.corpora.units import Unit
 from sememekit.errors import DataError
-from sememekit.text.normalise import RULE, classify, join_names, parse_tagged, split_sentences, stands_alone, to_half_width
+from sememekit.text.form import RULE, classify, join_names, parse_tagged, split_sentences, stands_alone, to_half_width
 from sememekit.text.segmenters import Segmenter
 
 
@@ -34,7 +34,7 @@ class TaggedMonth(Corpus):
 
     The rule for words, in this order:
 
-    1. A word is normalised (:mod:`sememekit.text.normalise`). One of the four classes, a month, or a word of punctuation only
+    1. A word is normalised (:mod:`sememekit.text.form`). One of the four classes, a month, or a word of punctuation only
        is never cut.
     2. A word of the lexicon stays.
     3. Any other word is cut by forward maximum matching into words of the lexicon and single characters. (The released code

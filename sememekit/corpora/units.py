@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.data.examples import mapped
 from sememekit.text.maximum_matching import line_sums
 
 
@@ -29,11 +30,11 @@ class ShardResult(NamedTuple):
 
     def ids(self) -> npt.NDArray[np.uint32]:
         """(words,) provisional ids, memory-mapped."""
-        return _open_array(self.stem.with_suffix(".ids"), self.words)
+        return mapped(self.stem.with_suffix(".ids"), "<u4")
 
     def units(self) -> npt.NDArray[np.uint32]:
         """(sentences, 3) words, characters and bytes, memory-mapped."""
-        return _open_array(self.stem.with_suffix(".units"), self.sentences * 3).reshape(-1, 3)
+        return mapped(self.stem.with_suffix(".units"), "<u4").reshape(-1, 3)
 
     def num_types(self) -> int:
         """How many distinct words there are: one a line of the file."""
@@ -46,12 +47,6 @@ class ShardResult(NamedTuple):
             for line in file:
                 word, count, index = line[:-1].split("\t")
                 yield word, int(count), int(index)
-
-
-def _open_array(path: Path, length: int) -> npt.NDArray[np.uint32]:
-    if length == 0:
-        return np.zeros(0, dtype="<u4")
-    return np.memmap(path, dtype="<u4", mode="r", shape=(length,))
 
 
 def line_sizes(lines: Sequence[str]) -> npt.NDArray[np.int64]:

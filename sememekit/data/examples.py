@@ -6,13 +6,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.data.signature import Signature, remedy
 from sememekit.errors import DataError
+
+
+def mapped(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The numbers of a file, memory-mapped and read-only; a file without bytes cannot be mapped."""
+    return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.zeros(0, dtype=dtype)
 
 
 class Original(NamedTuple):

@@ -26,7 +26,7 @@ from typing import Any, Final, final
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.data.examples import Examples, Originals, check_lines, example_files
+from sememekit.data.examples import Examples, Originals, check_lines, example_files, mapped
 from sememekit.data.segmenters import MODELS, kept_words, recorded_segmenter
 from sememekit.data.signature import SIGNATURE, Signature, read_signature, remedy
 from sememekit.errors import DataError
@@ -158,8 +158,7 @@ class PreparedData:
     def _map(self, name: str, dtype: npt.DTypeLike) -> None:
         path = self.folder / name
         with opening(path, lambda why: DataError(f"{why}; put it back, or {remedy(self.folder)}")):
-            empty = path.stat().st_size == 0  # a file without bytes cannot be mapped
-            self._mapped[name] = np.zeros(0, dtype=dtype) if empty else np.memmap(path, dtype=dtype, mode="r")
+            self._mapped[name] = mapped(path, dtype)
 
     def chunks(self) -> ChunkVocabulary:
         """The chunk vocabulary; without one in the folder, that of chunks of one word. Raises DataError when the file is absent

@@ -130,7 +130,7 @@ class Run(OpenRun):
             ConfigError: an option that the function does not take, or a value of another type or out of its range; others as
                 the function.
         """
-        kind = self._kind("explain", *KIND_NAMES)
+        kind = self._kind("explain", *EXPLAINERS)
         _check_texts("explain", "a string for each text", text, *others)
         more = [_of_lattices] if kind == "lattices" else []
         asked = {name: options[name] for name in ("embeddings",) if more and name in options}
@@ -167,7 +167,7 @@ class Run(OpenRun):
         """
         from sememekit.analysis.senses.tagging import header_of, tag
 
-        given = self._checked("tag", self._kind("tag", "words"), options, tag)
+        given = self._checked("tag", self._kind("tag", "words", "cloze"), options, tag)
         rows = [*tag(self, _lines("tag", text), **given)]
         cells: list[tuple[Any, ...]] = []
         for row in rows:
@@ -280,7 +280,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
-    "tag": frozenset({"words"}),
+    "tag": frozenset({"words", "cloze"}),
     "explain": frozenset(EXPLAINERS),
     "analyze": frozenset({"labels", "words", "texts"}),
     "segment": frozenset({"lattices"}),

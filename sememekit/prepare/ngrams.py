@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sememekit.data.examples import mapped
+
 Keys = npt.NDArray[np.int64]
 
 BLOCK: Final = 1 << 22
@@ -98,7 +100,7 @@ def _first_ranks(text: _Text, path: Path) -> Keys:
         for begin in text.begins(1):
             part = np.asarray(text.tokens[begin : begin + text.block], dtype=np.int64)
             file.write(np.where(barred[part], -1, part).data)
-    return _open(path)
+    return mapped(path, np.int64)
 
 
 def _add_up(runs: Path, least: int, block: int, path: Path) -> tuple[Keys, Keys]:
@@ -122,19 +124,13 @@ def _add_up(runs: Path, least: int, block: int, path: Path) -> tuple[Keys, Keys]
             kept = counts >= least
             keys_file.write(keys[kept].data)
             counts_file.write(counts[kept].data)
-    return _open(keys_path), _open(counts_path)
+    return mapped(keys_path, np.int64), mapped(counts_path, np.int64)
 
 
 def _bound(runs: Sequence[Keys], places: Sequence[int], block: int) -> int:
     """A key such that every run has at most its share of a block up to it, and one run all of its share."""
     share, rest = max(1, block // max(1, len(runs))), zip(runs, places, strict=True)
     return min(int(run[0, min(place + share, run.shape[1]) - 1]) for run, place in rest if place < run.shape[1])
-
-
-def _open(path: Path) -> Keys:
-    if path.stat().st_size == 0:
-        return np.zeros(0, dtype=np.int64)
-    return np.memmap(path, dtype=np.int64, mode="r")
 
 
 def _best(
@@ -165,4 +161,4 @@ def _next_ranks(text: _Text, ranks: Keys, keys: Keys, length: int, path: Path) -
             index = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
             found = keys[index] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
             file.write(np.where(found, index, -1).data)
-    return _open(path)
+    return mapped(path, np.int64)

@@ -76,7 +76,7 @@ def build_task(
     encoder = Chosen[Encoder](plan.encoder.name, variant("encoder", plan.encoder.name), plan.encoder.settings)
     if encoder.kind.reads_ahead and task_class.left_to_right:
         raise ConfigError(
-            f"task {plan.task.name!r} predicts the next word, which encoder {encoder.name!r} has read already; take an "
+            f"task {plan.task.name!r} predicts a word that encoder {encoder.name!r} has read already; take an "
             f"encoder that reads from left to right{nearest(encoder.name.removeprefix('bi'), ENCODERS)}"
         )
     decoder = None

@@ -46,6 +46,7 @@ KIND_NAMES: Final[Mapping[Kind, str]] = {
     "texts": "a model of headlines or dialogue",
     "lattices": "a lattice model",
     "words": "a model that predicts words",
+    "cloze": "a cloze model",
 }
 """Kinds of runs that commands and methods tell apart, in the order in which they are asked for."""
 

@@ -115,13 +115,7 @@ def open_training(
         ranks.wait()  # what all find wrong below they find at one time, so that one process says it
         task.take_part(ranks)  # what cannot be divided leaves no run behind
         if plan.run.shard_words and ranks.size > 1:
-            divide = getattr(task, "shard_words", None)
-            if divide is None:
-                raise ConfigError(
-                    f"task {type(task).__name__} does not divide its words among processes; only language_model does; leave "
-                    "out run.shard_words, and every process has them all"
-                )
-            divide(ranks)
+            divide_words(task, ranks)
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(parts, data)
@@ -148,6 +142,17 @@ def open_training(
             if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
                 folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
         yield Training(folder, plan, task, trainer, remarks, vectors)
+
+
+def divide_words(task: Task, ranks: Ranks) -> None:
+    """Keep of each table of words the rows of this rank alone. Raises ConfigError: the task cannot."""
+    divide = getattr(task, "shard_words", None)
+    if divide is None:
+        raise ConfigError(
+            f"task {type(task).__name__} does not divide its words among processes; only language_model does; leave out "
+            "run.shard_words, and every process has them all"
+        )
+    divide(ranks)
 
 
 def _open_folder(out: Path, ranks: Ranks, held: ExitStack) -> RunFolder:

@@ -32,11 +32,6 @@ LEXICON_FORMATS: dict[str, str] = {
 """Format of ``--source`` -> "module:Class"."""
 
 
-def _format(name: str) -> type[LexiconReader]:
-    reader: type[LexiconReader] = load_variant("lexicon format", name, LEXICON_FORMATS)
-    return reader
-
-
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
     needed."""
@@ -49,7 +44,7 @@ def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     if drive or (name not in LEXICON_FORMATS and at_home(spec).exists()):
         like = f"{likely_format(at_home(spec))}:{spec}"
         raise ConfigError(f"lexicon {spec!r}: say its format, as in {like}; allowed: {', '.join(LEXICON_FORMATS)}")
-    reader = _format(name)
+    reader: type[LexiconReader] = load_variant("lexicon format", name, LEXICON_FORMATS)
     path = rest or reader.default_path()
     if path is None:
         raise ConfigError(f"lexicon {spec!r}: give a path, as in {name}:PATH")
@@ -99,7 +94,7 @@ def open_lexicons(
     options |= {"defining_words": defining_words, "seed": seed}
     for name, default in (("side", "chinese"), ("defining_words", 2000)):
         if options[name] != default and not any(name in lexicon_reader(spec)[0].Settings.model_fields for spec in specs):
-            having = [kind for kind in LEXICON_FORMATS if name in _format(kind).Settings.model_fields]
+            having = [kind for kind in LEXICON_FORMATS if name in lexicon_reader(f"{kind}:FILE")[0].Settings.model_fields]
             raise ConfigError(
                 f"--{name.replace('_', '-')} {options[name]}: this is for {', '.join(having)}, not for {', '.join(specs)}; "
                 "leave it out"

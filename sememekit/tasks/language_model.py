@@ -1,4 +1,4 @@
-"""Language modelling: predict each word of a stream from the words before it."""
+"""Language modelling: predict each word of a stream from the words before it; and what all models of a running text share."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,31 +22,25 @@ from sememekit.measure import unigram_tally
 from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
 from sememekit.ranks import Ranks
-from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
+from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, Task, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.vectors import StartSettings
 from sememekit.text.vocabulary import Vocabulary
 
 
-@final
-class LanguageModel(WordPredictor):
-    """Embedding -> dropout -> encoder -> dropout -> output layer, trained by truncated back-propagation through time.
-
-    >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
-    >>> loss = model.loss(target_TB, model.encoder.start(2))
-    >>> perplexity = tallies(model.score(ids_N))[0].perplexity
-
-    The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from segment to
-    segment. The loss is the mean over the tokens of a segment; docs/perplexity.md says what is divided by what.
+class RunningText(Task):
+    """Embedding -> dropout -> encoder -> dropout -> output layer over the words of a stream that is cut into B columns.
 
     Of the regularisation of Merity et al. 2018 this has what needs words or losses, for any encoder: dropout of word types,
     masks that are locked over time, segments of random length, and two penalties on the activations of the last layer, which
     are for the gradient only and in no reported loss.
     """
 
-    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
     divides: ClassVar[bool] = True
+    vocabulary: Vocabulary
+    encoder: Encoder
+    decoder: Decoder
 
     class Settings(StartSettings):
         unit_lengths: ClassVar[dict[str, float]] = {"adam": 0.33}
@@ -104,24 +98,15 @@ class LanguageModel(WordPredictor):
         decoder = resources.make_decoder(encoder.output_size, embedding)
         return cls(settings, resources.vocabulary, embedding, encoder, decoder)
 
-    @property
-    def evaluation_batch_size(self) -> int:
-        return self.settings.evaluation_batch_size
-
-    def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        encoded, contexts = self._encode(tokens, state)
-        return contexts, encoded.state
-
-    def _encode(self, tokens: Tensor, state: State) -> tuple[Encoded, Tensor]:
-        settings = self.settings
-        locked = (0,) if settings.locked_dropout else ()
+    def _vectors(self, tokens: Tensor) -> Tensor:
         x_TBE = self.embedding(tokens)
-        if self.training and settings.word_dropout:
-            kept_V = shared_dropout(x_TBE.new_ones(len(self.vocabulary)), settings.word_dropout, True, ())
+        if self.training and self.settings.word_dropout:
+            kept_V = shared_dropout(x_TBE.new_ones(len(self.vocabulary)), self.settings.word_dropout, True, ())
             x_TBE = x_TBE * kept_V[tokens].unsqueeze(-1)
-        x_TBE = shared_dropout(x_TBE, settings.input_dropout, self.training, locked)
-        encoded = self.encoder(x_TBE, tokens, state)
-        return encoded, shared_dropout(encoded.hidden, settings.output_dropout, self.training, locked)
+        return self._dropped(x_TBE, self.settings.input_dropout)
+
+    def _dropped(self, x: Tensor, rate: float) -> Tensor:
+        return shared_dropout(x, rate, self.training, (0,) if self.settings.locked_dropout else ())
 
     def _bounds(self, columns: np.ndarray, epoch_seed: int) -> list[int]:
         """Where the segments of an epoch begin, and where the last one ends."""
@@ -137,28 +122,6 @@ class LanguageModel(WordPredictor):
             shortest=settings.shortest_chunk,
             excess=settings.length_excess,
         )
-
-    def shard_words(self, ranks: Ranks) -> None:
-        """Called once, on the CPU, before several processes train with ``run.shard_words``: keep of each table of words the
-        rows of this rank alone. Raises ConfigError: the output layer cannot, or a batch has other parts on each."""
-        if not isinstance(self.decoder, Sharded):
-            raise ConfigError(
-                f"decoder {type(self.decoder).__name__!r} does not divide its words among processes; softmax, sampled and sdlm "
-                "do; take one of them (--decoder softmax), or leave out run.shard_words"
-            )
-        shard = WordShard(ranks, len(self.vocabulary))
-        columns, size = self.settings.batch_size, self.settings.small_batch_size
-        if size is not None:
-            bounds = [columns * rank // ranks.size for rank in range(ranks.size + 1)]
-            parts = [-(-(end - begin) // size) for begin, end in pairwise(bounds)]
-            if len(set(parts)) > 1:
-                raise ConfigError(
-                    f"task.small_batch_size={size} cuts the {columns} columns of {ranks.size} processes into "
-                    f"{' and '.join(map(str, sorted(set(parts))))} parts, and with run.shard_words=true all take as many; set "
-                    f"task.batch_size to a multiple of {ranks.size * size} (--set task.batch_size={ranks.size * size})"
-                )
-        self.decoder.shard_words(shard)
-        shard_vectors(self.embedding, shard)
 
     def initialise(self) -> None:
         vectors = self.encoder.word_vectors()
@@ -190,22 +153,6 @@ class LanguageModel(WordPredictor):
             segment = np.ascontiguousarray(columns[begin : end + 1], dtype=np.int64)
             yield torch.from_numpy(segment).to(self.device, non_blocking=True)
 
-    def start(self, data: PreparedData) -> Carry:
-        mine = self.ranks.columns(self.settings.batch_size)
-        return self.encoder.start(mine.stop - mine.start)
-
-    def loss(self, batch: Tensor, carry: Carry) -> BatchLoss:
-        encoded, hidden_TBH = self._encode(batch[:-1], carry)
-        nats_TB = self.decoder.nll(hidden_TBH, batch[1:])
-        scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
-        return BatchLoss(
-            at_least_single(nats_TB).sum(),
-            nats_TB.numel(),
-            self._penalty(encoded.hidden, hidden_TBH),
-            tuple(part.detach() for part in encoded.state),
-            rate_scale=scale,
-        )
-
     def losses(self, batch: Tensor, carry: Carry) -> Iterator[BatchLoss]:
         """``small_batch_size`` columns at a time."""
         columns = batch.shape[1]
@@ -229,6 +176,74 @@ class LanguageModel(WordPredictor):
             parts.append(temporal * at_least_single(hidden).diff(dim=0).square().mean())
         return torch.stack(parts).sum() if parts else None
 
+    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
+        return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
+
+
+@final
+class LanguageModel(RunningText, WordPredictor):
+    """A model that predicts each word from those before it, trained by truncated back-propagation through time.
+
+    >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
+    >>> loss = model.loss(target_TB, model.encoder.start(2))
+    >>> perplexity = tallies(model.score(ids_N))[0].perplexity
+
+    The state is zero at the start of an epoch or evaluation and is carried from segment to segment. The loss is the mean over
+    the tokens of a segment; docs/perplexity.md says what is divided by what.
+    """
+
+    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
+
+    @property
+    def evaluation_batch_size(self) -> int:
+        return self.settings.evaluation_batch_size
+
+    def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        encoded, contexts = self._encode(tokens, state)
+        return contexts, encoded.state
+
+    def _encode(self, tokens: Tensor, state: State) -> tuple[Encoded, Tensor]:
+        encoded = self.encoder(self._vectors(tokens), tokens, state)
+        return encoded, self._dropped(encoded.hidden, self.settings.output_dropout)
+
+    def shard_words(self, ranks: Ranks) -> None:
+        """Called once, on the CPU, before several processes train with ``run.shard_words``: keep of each table of words the
+        rows of this rank alone. Raises ConfigError: the output layer cannot, or a batch has other parts on each."""
+        if not isinstance(self.decoder, Sharded):
+            raise ConfigError(
+                f"decoder {type(self.decoder).__name__!r} does not divide its words among processes; softmax, sampled and sdlm "
+                "do; take one of them (--decoder softmax), or leave out run.shard_words"
+            )
+        shard = WordShard(ranks, len(self.vocabulary))
+        columns, size = self.settings.batch_size, self.settings.small_batch_size
+        if size is not None:
+            bounds = [columns * rank // ranks.size for rank in range(ranks.size + 1)]
+            parts = [-(-(end - begin) // size) for begin, end in pairwise(bounds)]
+            if len(set(parts)) > 1:
+                raise ConfigError(
+                    f"task.small_batch_size={size} cuts the {columns} columns of {ranks.size} processes into "
+                    f"{' and '.join(map(str, sorted(set(parts))))} parts, and with run.shard_words=true all take as many; set "
+                    f"task.batch_size to a multiple of {ranks.size * size} (--set task.batch_size={ranks.size * size})"
+                )
+        self.decoder.shard_words(shard)
+        shard_vectors(self.embedding, shard)
+
+    def start(self, data: PreparedData) -> Carry:
+        mine = self.ranks.columns(self.settings.batch_size)
+        return self.encoder.start(mine.stop - mine.start)
+
+    def loss(self, batch: Tensor, carry: Carry) -> BatchLoss:
+        encoded, hidden_TBH = self._encode(batch[:-1], carry)
+        nats_TB = self.decoder.nll(hidden_TBH, batch[1:])
+        scale = (len(batch) - 1) / self.settings.chunk_length if self.settings.random_lengths else 1.0
+        return BatchLoss(
+            at_least_single(nats_TB).sum(),
+            nats_TB.numel(),
+            self._penalty(encoded.hidden, hidden_TBH),
+            tuple(part.detach() for part in encoded.state),
+            rate_scale=scale,
+        )
+
     def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage = silent) -> Iterator[Scored]:
         inputs, targets, mask = evaluation_columns(tokens, batch_size or self.evaluation_batch_size)
         length = self.settings.evaluation_chunk_length
@@ -246,6 +261,3 @@ class LanguageModel(WordPredictor):
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         return perplexity_metrics(self.score(data.tokens(split)))
-
-    def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
-        return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}

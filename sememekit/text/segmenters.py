@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol, final
@@ -104,7 +105,8 @@ class JiebaSegmenter:
             if not kept:
                 raise DataError("jieba needs a dictionary of words, and this one is empty")
             known, tokenizer = tokenizer.FREQ, jieba.Tokenizer()
-            tokenizer.FREQ, tokenizer.total = _prefix_dictionary(kept, known)
+            lines = "".join(f"{word} {max(known.get(word, 0), 1)}\n" for word in kept)
+            tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(BytesIO(lines.encode()))
             tokenizer.initialized = True
             dictionary = f" over {len(kept)} words, {hash_words(kept)[:16]}"
         self._cut = tokenizer.lcut
@@ -171,15 +173,3 @@ def _usual_jieba() -> Any:
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     return tokenizer
-
-
-def _prefix_dictionary(words: Iterable[str], known: Mapping[str, int]) -> tuple[dict[str, int], int]:
-    """Frequencies of words, zeros for their prefixes (as jieba needs them), and the sum of all."""
-    frequencies: dict[str, int] = {}
-    total = 0
-    for word in words:
-        frequencies[word] = max(known.get(word, 0), 1)
-        total += frequencies[word]
-        for end in range(1, len(word)):
-            frequencies.setdefault(word[:end], 0)
-    return frequencies, total

@@ -16,6 +16,7 @@ from sememekit.layers import rows_of_ranks
 from sememekit.ranks import Ranks
 from sememekit.runs.build import build_task, clusters_of, data_of, graph_of, labels_of
 from sememekit.runs.plan import read_plan
+from sememekit.runs.training import divide_words
 from sememekit.training import StepReport, Trainer
 from sememekit.training.snapshots import write_snapshot
 from tests.golden import SMALL_ENCODERS, Places
@@ -119,7 +120,7 @@ def trainer_of(table: dict[str, Any], ranks: Ranks, dtype: torch.dtype = torch.f
     task.initialise()
     task.begin_training(data)
     if plan.run.shard_words and ranks.size > 1:
-        task.shard_words(ranks)
+        divide_words(task, ranks)
     folder: Any = NoFolder()
     return Trainer(task.to(dtype), data, folder, plan.optimizer, plan.schedule, plan.run, ranks)
 

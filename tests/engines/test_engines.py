@@ -45,6 +45,16 @@ def test_results_come_with_their_index(engine: Engine) -> None:
     assert engine.submit(double, 4).result() == 8
 
 
+def test_results_that_come_in_any_order_are_given_in_the_order_of_the_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_engine("local", 1, tmp_path) as opened:
+        monkeypatch.setattr(opened, "map", lambda work, items: iter([(2, "c"), (0, "a"), (1, "b")]))
+        reports: list[int] = []
+        assert list(opened.in_order(double, [5, 6, 7], reports.append)) == ["a", "b", "c"]
+        assert reports == [1, 2, 3]
+
+
 def test_an_error_arrives_as_it_was_raised(engine: Engine) -> None:
     with pytest.raises(DataError, match=r"^number 3$"):
         list(engine.map(refuse, [3, 3]))

@@ -10,7 +10,7 @@ import pytest
 from sememekit.config import resources_folder
 from sememekit.errors import ConfigError, DataError
 from sememekit.sememes import build_graph, open_lemmas, open_lexicon, open_lexicons
-from sememekit.sememes.formats.dictionary import ContentWords, Definition, choose_defining_words, stop_words
+from sememekit.sememes.formats.dictionary import Definition, choose_defining_words, content_lemmas, stop_words
 from sememekit.sememes.formats.open_lexicon import OpenLexiconReader, scan_open_lexicon
 from sememekit.text.vocabulary import Vocabulary
 from tests.small_wordnet import write_wordnet
@@ -167,16 +167,14 @@ def test_content_lemmas() -> None:
         "the number of dogs",
         "a dog that barks",
         "barking loudly; a numb dog",
+        "barking loudly; dogs, a Dog",
         "number",
-        "number",
-        "number",
-        "number",
-        "狗 是 一种 动物",
+        "狗是一种动物",
     ]
-    content = ContentWords(texts, None)
-    assert content("the number of dogs") == ("number", "dog")
-    assert content("barking loudly; dogs, a Dog") == ("barking", "loudly", "dog")
-    assert content("狗是一种动物") == ("狗", "动物")
+    content = content_lemmas(texts, None)
+    assert content["the number of dogs"] == ("number", "dog")
+    assert content["barking loudly; dogs, a Dog"] == ("barking", "loudly", "dog")
+    assert content["狗是一种动物"] == ("狗", "动物")
     assert {"the", "的", "especially"} <= stop_words()
 
 

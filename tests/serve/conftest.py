@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +80,14 @@ def client(bench: Bench) -> TestClient:
     return TestClient(make_app(bench, Worker()), base_url="http://localhost")
 
 
-@pytest.fixture(scope="session")
-def address(bench: Bench) -> Iterator[str]:
+@contextmanager
+def serving(bench: Bench, token: str | None = None) -> Iterator[str]:
     """A server on a free port of this machine."""
     import uvicorn
 
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(make_app(bench, Worker()), log_level="error", lifespan="off", ws="none")
+    config = uvicorn.Config(make_app(bench, Worker(), token=token), log_level="error", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -95,3 +96,9 @@ def address(bench: Bench) -> Iterator[str]:
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
     thread.join(timeout=10)
+
+
+@pytest.fixture(scope="session")
+def address(bench: Bench) -> Iterator[str]:
+    with serving(bench) as address:
+        yield address

@@ -16,6 +16,7 @@ from sememekit.commands._program import app
 from sememekit.errors import ConfigError
 from sememekit.sememes.overlay import HEADER
 from sememekit.serve.app import ANSWERS, STREAMS
+from sememekit.serve.questions import GivenChange
 from sememekit.serve.runs import Bench, quickstart_runs
 
 CHANGE = {"sense": "苹果#2", "add": ["机器"], "remove": ["品牌"]}
@@ -109,6 +110,19 @@ def test_explanations_with_changes_are_those_of_the_command(client: TestClient, 
         assert without_run(found) == without_run(expected)
 
 
+def test_models_with_changes_are_kept_and_not_without_end(bench: Bench) -> None:
+    run = bench.runs["sdlm"]
+    paths = [bench.overlay(run, [GivenChange(sense="苹果#1", add=[name])]) for name in ("人", "钱", "机器", "电脑", "受")]
+    assert all(path is not None for path in paths)
+    first = run.with_overlay(str(paths[0]))
+    assert run.with_overlay(str(paths[0])) is first
+    for path in paths[1:]:
+        run.with_overlay(str(path))
+    assert run.with_overlay(str(paths[0])) is not first
+    assert len(run._overlaid_runs) == 3
+    assert bench.overlay(run, [GivenChange(sense="苹果#1", add=["人"])]) == paths[0], "the same changes are the same file"
+
+
 def test_tags_are_those_of_the_command(client: TestClient, folders: Path) -> None:
     result = CliRunner().invoke(app, ["tag", str(folders / "sdlm"), "--format", "jsonl", "--device", "cpu"], input=TEXT)
     expected = [json.loads(line) for line in result.stdout.splitlines()[1:]]
@@ -142,6 +156,8 @@ def test_an_attack_is_told_step_by_step(client: TestClient) -> None:
     assert steps[0]["queries"] == 1
     assert steps[-1]["queries"] == result["queries"]
     assert steps[-1]["probability"] < 0.5 < steps[0]["probability"]
+    shares = [step["probability"] for step in steps]
+    assert shares == sorted(shares, reverse=True), "the best text so far"
     assert (result["outcome"], result["label"], result["adversarial_prediction"]) == ("success", "cinema", "other")
     changed = [piece for piece in steps[-1]["fields"][0] if piece.get("old") is not None]
     assert changed, "the step says which part was replaced"
@@ -162,7 +178,14 @@ def test_words_without_annotation_are_listed_with_suggestions(client: TestClient
     assert (found["total"], [one["word"] for one in found["words"]]) == (1, ["无名"])
 
 
-def test_changes_are_saved_whole_and_commands_read_them(client: TestClient, bench: Bench, folders: Path) -> None:
+@pytest.fixture
+def own_folder(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of what is saved, which no other test has written into."""
+    monkeypatch.setattr(bench, "save", tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_changes_are_saved_whole_and_commands_read_them(client: TestClient, own_folder: Path, folders: Path) -> None:
     before = {path: path.read_bytes() for path in sorted((folders / "sdlm").rglob("*")) if path.is_file()}
     first, second = (asked(client, "save", run="sdlm", changes=[CHANGE]) for _ in range(2))
     folder = Path(first["folder"])
@@ -176,13 +199,12 @@ def test_changes_are_saved_whole_and_commands_read_them(client: TestClient, benc
     assert before == {path: path.read_bytes() for path in sorted((folders / "sdlm").rglob("*")) if path.is_file()}
 
 
-def test_a_rating_is_kept_in_a_file(client: TestClient, bench: Bench) -> None:
-    assert bench.save is not None
+def test_a_rating_is_kept_in_a_file(client: TestClient, own_folder: Path) -> None:
     rating = {"run": "films-run", "text": "看 电影", "changed": "看 =影片,\n", "old": "电影", "new": "=影片", "fluent": True}
     assert asked(client, "rate", **rating, same_meaning=False)["ratings"] == 1
     assert asked(client, "rate", **rating, same_meaning=True)["ratings"] == 1, "a further rating takes its place"
     asked(client, "rate", **{**rating, "new": "片"}, same_meaning=False)
-    with (bench.save / "ratings.csv").open(encoding="utf-8", newline="") as stream:
+    with (own_folder / "ratings.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [(row["new"], row["same meaning"], row["fluent"]) for row in rows] == [("=影片", "yes", "yes"), ("片", "no", "yes")]
     assert rows[0]["changed"] == "看 =影片,\n"

@@ -15,6 +15,7 @@ from sememekit.serve.answers import scores
 from sememekit.serve.questions import GivenChange, ScoreQuestion
 from sememekit.serve.runs import Bench
 from tests.browser import BROWSER, MISSING
+from tests.serve.conftest import serving
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 if BROWSER is None:
@@ -279,3 +280,18 @@ def test_a_link_that_was_tampered_with_opens(window: Window) -> None:
     page.get_by_role("table").first.wait_for()
     page = window.open("annotation", changes=changes)
     page.locator(".problem").filter(has_text="no word '<b>' in the graph").first.wait_for()
+
+
+def test_the_printed_link_opens_a_server_with_a_token(browser: Any, bench: Bench) -> None:
+    with serving(bench, "geheim") as address:
+        window = Window(browser, address)
+        window.page.goto(address)
+        window.page.get_by_role("alert").filter(has_text="This server asks for a token.").wait_for()
+        window.page.goto("about:blank")
+        window.page.goto(f"{address}/#token=geheim&view=context")
+        window.page.get_by_role("table").first.wait_for()
+        assert "geheim" not in window.page.url, "a link that is passed on has no token"
+        window.page.reload()
+        window.page.get_by_role("table").first.wait_for()
+        window.context.close()
+    assert window.faults == []

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sememekit.errors import DataError
-from sememekit.text.form import TextForm
+from sememekit.text.form import HALF_WIDTH_RULE, RULE, TextForm
 from sememekit.text.maximum_matching import MaximumMatcher
-from sememekit.text.normalise import HALF_WIDTH_RULE, RULE
 from sememekit.text.segmenters import WhiteSpace
 
 BOTH = TextForm(lower=True, numbers_to="N")

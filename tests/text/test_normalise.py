@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import DataError
-from sememekit.text.normalise import classify, join_names, parse_tagged, split_sentences, stands_alone, to_half_width
+from sememekit.text.form import classify, join_names, parse_tagged, split_sentences, stands_alone, to_half_width
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sememekit.errors import ConfigError, DataError
+from sememekit.text.form import parse_tagged
 from sememekit.text.maximum_matching import MaximumMatcher, cuts_latin
-from sememekit.text.normalise import parse_tagged
 from sememekit.text.segmenters import SEGMENTERS, JiebaSegmenter, WhiteSpace, open_segmenter
 from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
 

@@ -15,7 +15,8 @@ from sememekit.encoders.base import State
 from sememekit.errors import ConfigError
 from sememekit.runs.run import Run
 from sememekit.runs.stream_nats import with_context
-from sememekit.tasks.base import WordPredictor, require
+from sememekit.tasks.base import WordPredictor, declares, require
+from sememekit.tasks.cloze import Cloze
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.scripts import HAN
 
@@ -110,8 +111,8 @@ class SenseTagger:
     - ``share``: log p(s | c), of output layers that give senses probabilities (``explain`` shows it);
     - ``lift``: ``share`` minus the same in an empty context, the sense prior of the model;
     - ``substitution``: log of the mean of p(v | c) p(r | c v) / p(v) over v, with weights a_v; r are the ``FOLLOWING`` words
-      after w, scored for ``MOST_SUBSTITUTES`` substitutes and by left-to-right models alone. A sense without substitutes has
-      the value of a word that is as probable here as anywhere;
+      after w, scored for ``MOST_SUBSTITUTES`` substitutes by left-to-right models; a cloze model has read them in c. A sense
+      without substitutes has the value of a word that is as probable here as anywhere;
     - ``usual``: ``SenseInventory.usual``, without the model.
 
     >>> tagger = SenseTagger(run, inventory_of(run))
@@ -130,7 +131,7 @@ class SenseTagger:
     def __init__(
         self, run: Run, inventory: SenseInventory, parts: Sequence[str] = ("share", "lift", "substitution", "usual")
     ) -> None:
-        self._task = require(run.task, WordPredictor, "tag")
+        self._task = run.task if declares(run.task, Cloze) else require(run.task, WordPredictor, "tag")
         self._inventory = inventory
         self._end = run.vocabulary.end_id if run.signature.end_of_sentence else None
         self._own = None if run.graph is None else run.graph
@@ -144,9 +145,15 @@ class SenseTagger:
             )
 
     def _width(self) -> int:
-        with torch.no_grad():
-            token = torch.zeros(1, 1, dtype=torch.long, device=self._task.device)
-            return self._task.contexts(token, self._task.encoder.start(1))[0].shape[-1]
+        return self._contexts(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long)).shape[-1]
+
+    @torch.no_grad()
+    def _contexts(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """(T, B, H): of a cloze model those that give ``tokens``, of another those after them."""
+        task, tokens = self._task, tokens.to(self._task.device)
+        if isinstance(task, Cloze):
+            return task.both_sides(tokens, lengths)
+        return task.contexts(tokens, task.encoder.start(tokens.shape[1]))[0]
 
     @torch.no_grad()
     def tag(
@@ -172,32 +179,36 @@ class SenseTagger:
         hidden = torch.cat([context[: len(ids)] for context, ids in zip(contexts, lines, strict=True)])
         nats = iter(self._task.decoder.nll(hidden, target).tolist() if len(target) else [])
         found: list[list[float | None]] = [[next(nats) for _ in ids] for ids in lines]
-        return found if self._end is not None else [[None, *own[1:]] if own else own for own in found]
+        predicted = self._end is not None or isinstance(self._task, Cloze)
+        return found if predicted else [[None, *own[1:]] if own else own for own in found]
 
     def _read(self, lines: list[list[int]], wanted: list[list[int]]) -> tuple[list[Tensor], dict[tuple[int, int], State]]:
-        """Contexts (n, H) before the n words of each line, and where words that follow are scored the states there."""
-        task, ahead = self._task, int(self._end is not None)
-        streams = [with_context(ids, self._end) for ids in lines]
-        rows = max(map(len, streams), default=0)
-        tokens = torch.zeros(rows, len(lines), dtype=torch.long)
+        """Contexts (n, H) of the n words of each line, and where words that follow are scored the states there."""
+        task, ahead, cloze = self._task, int(self._end is not None), isinstance(self._task, Cloze)
+        streams = [[*with_context(ids, self._end), *([self._end] if cloze and self._end is not None else [])] for ids in lines]
+        lengths = torch.tensor([len(stream) for stream in streams])
+        tokens = torch.zeros(int(lengths.max()), len(lines), dtype=torch.long)
         for column, stream in enumerate(streams):
             tokens[: len(stream), column] = torch.tensor(stream)
-        tokens, state = tokens.to(task.device), task.encoder.start(len(lines))
         states: dict[tuple[int, int], State] = {}
-        if "substitution" in self.parts and rows:
+        if not len(tokens):
+            hidden_TBH = self._nothing[:, None]
+        elif isinstance(task, Cloze) or "substitution" not in self.parts:
+            hidden_TBH = self._contexts(tokens, lengths)
+        else:
             after: dict[int, list[tuple[int, int]]] = {}
             for line, places in enumerate(wanted):
                 for place in places:
                     after.setdefault(place + ahead, []).append((line, place))
-            steps = []
-            for step in range(rows):
+            steps, state = [], task.encoder.start(len(lines))
+            for step, row in enumerate(tokens.to(task.device)):
                 for line, place in after.get(step, ()):
                     states[line, place] = tuple(part[line : line + 1].clone() for part in state)
-                hidden, state = task.contexts(tokens[step : step + 1], state)
+                hidden, state = task.contexts(row[None], state)
                 steps.append(hidden)
             hidden_TBH = torch.cat(steps)
-        else:
-            hidden_TBH = task.contexts(tokens, state)[0] if rows else self._nothing[:, None]
+        if cloze:
+            return [hidden_TBH[ahead : ahead + len(ids), column] for column, ids in enumerate(lines)], states
         contexts = [
             torch.cat([self._nothing[: 1 - ahead], hidden_TBH[: max(0, len(ids) - 1 + ahead), column]])
             for column, ids in enumerate(lines)
@@ -221,8 +232,9 @@ class SenseTagger:
             if "substitution" in self.parts:
                 table = self._task.decoder.log_probs(hidden).double().cpu().numpy()
                 for row, (line, place), word, log_probs in zip(rows, group, words, table, strict=True):
-                    right = lines[line][place + 1 : place + 1 + FOLLOWING]
-                    row["substitution"] = self._substitution(word, log_probs, states[line, place], right)
+                    state = states.get((line, place))  # a cloze model has none, and has read the words that follow
+                    right = [] if state is None else lines[line][place + 1 : place + 1 + FOLLOWING]
+                    row["substitution"] = self._substitution(word, log_probs, state, right)
             if "usual" in self.parts:
                 for row, word in zip(rows, words, strict=True):
                     row["usual"] = self._inventory.usual(word)
@@ -251,12 +263,12 @@ class SenseTagger:
         found = self._task.decoder.sense_logs(hidden, torch.tensor(words, device=device), torch.from_numpy(senses).to(device))
         return found.double().cpu().numpy()
 
-    def _substitution(self, word: int, log_probs_V: Reals, state: State, right: list[int]) -> Reals:
+    def _substitution(self, word: int, log_probs_V: Reals, state: State | None, right: list[int]) -> Reals:
         """(n,) log of the mean lift of the substitutes of each sense, see the class."""
         inventory = self._inventory
         by_sense = [inventory.substitutes(sense) for sense in inventory.senses(word)]
         scores = np.zeros(len(by_sense))
-        if right:
+        if state is not None and right:
             candidates = np.unique(np.concatenate([words[:MOST_SUBSTITUTES] for words, _ in by_sense] + [np.array([word])]))
             gains = dict(zip(candidates.tolist(), self._following(candidates, state, right).tolist(), strict=True))
         for place, (words, weights) in enumerate(by_sense):
@@ -270,12 +282,13 @@ class SenseTagger:
 
     def _following(self, candidates: NDArray[np.int64], state: State, right: list[int]) -> Reals:
         """(n,) log-probabilities of the words that follow, with each candidate in the place of the target."""
-        count, device = len(candidates), self._task.device
+        task = require(self._task, WordPredictor, "tag")
+        count, device = len(candidates), task.device
         tokens = torch.tensor([[0] * count, *([word] * count for word in right)], device=device)
         tokens[0] = torch.from_numpy(candidates).to(device)
         several = tuple(part.expand(count, *part.shape[1:]).contiguous() for part in state)
-        hidden, _ = self._task.contexts(tokens[:-1], several)
-        return -self._task.decoder.nll(hidden, tokens[1:]).sum(dim=0).double().cpu().numpy()
+        hidden, _ = task.contexts(tokens[:-1], several)
+        return -task.decoder.nll(hidden, tokens[1:]).sum(dim=0).double().cpu().numpy()
 
 
 def _groups(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

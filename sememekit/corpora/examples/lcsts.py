@@ -8,7 +8,7 @@ from typing import ClassVar, Final, final
 from sememekit.corpora.examples.rows import Opened, Row, numbered_lines
 from sememekit.corpora.examples.sets import PairSet
 from sememekit.errors import DataError
-from sememekit.text.normalise import to_half_width
+from sememekit.text.form import to_half_width
 from sememekit.text.reading import FaultCounter
 
 WORST: Final = 3

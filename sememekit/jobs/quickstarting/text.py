@@ -16,7 +16,7 @@ from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.quickstart import TextSummary
 from sememekit.sememes import SememeGraph
-from sememekit.text.normalise import join_names, parse_tagged, split_sentences, to_half_width
+from sememekit.text.form import join_names, parse_tagged, split_sentences, to_half_width
 from sememekit.text.reading import Span
 from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import WhiteSpace

@@ -107,37 +107,32 @@ def split_words(text: str) -> list[str]:
     return words
 
 
-class ContentWords:
-    """Content lemmas of definitions. The base form of a word is the candidate that occurs most in the definitions.
+def content_lemmas(texts: Iterable[str], lemmas: Lemmas | None) -> dict[str, tuple[str, ...]]:
+    """The content lemmas of each text, all definitions of a dictionary, which also say which words exist.
 
-    A base form that occurs much less than the word itself is none: "number" is not the comparative of "numb", and "united" is
-    not taken for "unite" where dictionaries rarely use that.
-
-    Args:
-        texts: all definitions; they also say which words exist.
-        lemmas: base forms; without them English endings are removed where the rest occurs in the definitions.
+    The base form of a word is the candidate that occurs most in the definitions. A base form that occurs much less than the
+    word itself is none: "number" is not the comparative of "numb", and "united" is not taken for "unite" where dictionaries
+    rarely use that. Without ``lemmas`` English endings are removed where the rest occurs in the definitions.
     """
+    words_of, stop = {text: split_words(text) for text in texts}, stop_words()
+    counts = Counter(word for words in words_of.values() for word in words)
+    bases_of: Callable[[str], Iterable[str]] = lemmas.bases if lemmas is not None else _without_ending
+    frequent = {word: [base for base in bases_of(word) if counts[base] * RARE >= counts[word]] for word in counts}
+    base_of = {word: max(bases, key=counts.__getitem__, default=word) for word, bases in frequent.items()}
+    found = {}
+    for text, words in words_of.items():
+        bases = (base_of[word] for word in words if word not in stop)
+        found[text] = tuple(dict.fromkeys(base for base in bases if base not in stop and (len(base) > 1 or base > "z")))
+    return found
 
-    def __init__(self, texts: Iterable[str], lemmas: Lemmas | None) -> None:
-        self._stop = stop_words()
-        self._bases: Callable[[str], Iterable[str]] = lemmas.bases if lemmas is not None else self._by_ending
-        counts = Counter(word for text in texts for word in split_words(text))
-        self._counts = counts
-        frequent = {word: [base for base in self._bases(word) if counts[base] * RARE >= counts[word]] for word in counts}
-        self._base = {word: max(bases, key=counts.__getitem__, default=word) for word, bases in frequent.items()}
 
-    def _by_ending(self, word: str) -> list[str]:
-        found = []
-        for ending, stands_for in _ENDINGS:
-            if word.endswith(ending) and len(word) > len(ending) + 2 and not word.endswith("ss"):
-                stem = word.removesuffix(ending)
-                found += [stem + stands_for, *([stem[:-1]] if stem[-1:] == stem[-2:-1] and not stands_for else [])]
-        return found
-
-    def __call__(self, text: str) -> tuple[str, ...]:
-        bases = (self._base.get(word, word) for word in split_words(text) if word not in self._stop)
-        kept = (base for base in bases if base not in self._stop and (len(base) > 1 or base > "z"))
-        return tuple(dict.fromkeys(kept))
+def _without_ending(word: str) -> list[str]:
+    found = []
+    for ending, stands_for in _ENDINGS:
+        if word.endswith(ending) and len(word) > len(ending) + 2 and not word.endswith("ss"):
+            stem = word.removesuffix(ending)
+            found += [stem + stands_for, *([stem[:-1]] if stem[-1:] == stem[-2:-1] and not stands_for else [])]
+    return found
 
 
 SENSES = 2
@@ -196,9 +191,7 @@ class DictionaryReader(LexiconReader):
         else:
             origin = read_definitions(self.path)
         lemmas = open_lemmas(self.settings.lemmas) if self.settings.lemmas else origin.lemmas
-        texts = dict.fromkeys(entry.text for entry in origin.entries)
-        content_words = ContentWords(texts, lemmas)
-        content = {text: content_words(text) for text in texts}
+        content = content_lemmas((entry.text for entry in origin.entries), lemmas)
         definitions = [replace(entry, lemmas=content[entry.text]) for entry in origin.entries]
         chosen = choose_defining_words(definitions, self.settings.defining_words)
         builder = LexiconBuilder(origin.path)

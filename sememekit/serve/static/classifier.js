@@ -72,6 +72,7 @@ function attackForm(place, run) {
   let stopping = null;
   const go = button(say("attack"), async () => {
     if (stopping) { stopping.abort(); return; }
+    if (!textsOf(run).every((text) => text.trim())) return;
     stopping = new AbortController();
     go.textContent = say("stop");
     try {

@@ -21,6 +21,8 @@ function drawTabs() {
     tabindex: name === state.view ? "0" : "-1", onclick: () => open(name),
   }, say(name))));
   byId("view").setAttribute("aria-labelledby", `tab-${state.view}`);
+  byId("tabs").scrollLeft = byId(`tab-${state.view}`).offsetLeft - 40; // on a phone not all tabs are in sight
+  document.title = `${say(state.view)} · sememekit`;
 }
 
 function drawModels() {
@@ -76,7 +78,12 @@ byId("lang").addEventListener("change", (event) => {
   draw();
 });
 byId("copy").addEventListener("click", async () => {
-  await navigator.clipboard?.writeText(location.href).catch(() => {});
+  try {
+    await navigator.clipboard.writeText(location.href);
+  } catch { // no clipboard without https, or it was refused
+    window.prompt(say("copy"), location.href);
+    return;
+  }
   byId("copy").textContent = say("copied");
   announce(say("copied"));
   setTimeout(() => { byId("copy").textContent = say("copy"); }, 2000);
