@@ -15,8 +15,8 @@ The steps, in order of worth; each is a process with a time limit, and without a
 
 Each measurement is appended to FOLDER/gpu.jsonl at once, one JSON object a line, and printed after its step. A part that fails
 or exceeds its limit becomes a line with ``error``, and the parts after it run in a new process. The output of a step is in
-FOLDER/STEP.log. FOLDER is ``$OUT`` by default, or else runs/gpu. ``--rehearse`` runs everything on the CPU at small sizes; its
-figures mean nothing.
+FOLDER/STEP.log. FOLDER is ``$OUT`` by default, or else runs/gpu. ``--rehearse`` runs everything on the CPU at small sizes, by
+default in runs/gpu-rehearsal; its figures mean nothing.
 
 Floor of a step: its arithmetic at the FLOP/s of a matrix product, or its bytes at the bytes a second of a copy, whichever takes
 longer. A multiply-add is 2 FLOPs, and a step has three times those of its forward pass. A parameter takes 28 bytes: its weight
@@ -42,7 +42,6 @@ from typing import Any, NamedTuple
 from gpu_steps import LAYERS, MODELS, ROOT, lines_of, record, recorded
 
 PROGRAM = ROOT / "benchmarks" / "gpu_steps.py"
-RUNS = Path("runs/gpu")
 GRACE = 40.0
 """Seconds that a stopped training has for its checkpoint."""
 
@@ -178,8 +177,9 @@ def main() -> None:
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process stays behind
-    options.training = options.resume or (options.out or RUNS) / "training"  # larger than what comes back in $OUT
-    options.out = options.out or Path(os.environ.get("OUT", RUNS))
+    folder = options.out or Path("runs/gpu-rehearsal" if options.rehearse else "runs/gpu")
+    options.training = options.resume or folder / "training"  # not in $OUT, whose files may be few and small
+    options.out = options.out or Path(os.environ.get("OUT", folder))
     options.out.mkdir(parents=True, exist_ok=True)
     options.device = "cpu" if options.rehearse else "cuda"
     options.words = 300 if options.rehearse else options.words

@@ -278,7 +278,7 @@ def steps(options: argparse.Namespace, part: str) -> dict[str, Any]:
         result["peak_megabytes"][dtype] = step.peak_megabytes()
     step.take("float32")
     least = floor(plan, step.model, step.tokens[1:], options.words_and_graph[1])
-    rates = next(line for line in recorded(options) if line["step"] == "machine" and "bytes_per_second" in line)
+    rates = [line for line in recorded(options) if "bytes_per_second" in line][-1]
     moved = least["megabytes"] * 1e6 / rates["bytes_per_second"]
     floors = {dtype: max(least["gigaflop"] * 1e9 / rate, moved) for dtype, rate in rates["flops_per_second"].items()}
     shares = {dtype: floors[dtype] / seconds for dtype, seconds in result["seconds"].items()}

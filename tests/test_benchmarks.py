@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import fcntl
 import importlib.util
 import json
 import re
@@ -79,7 +78,7 @@ for name in ("step", "parts", "part-limit", "out", "device", "words", "training"
     parser.add_argument(f"--{name}")
 options = parser.parse_args()
 for part in options.parts.split("|"):
-    if part == "breaks":
+    if part == "breaks" or options.device == "cuda":
         sys.exit("CUDA error: an illegal memory access")
     if part.startswith("hangs"):
         lock = open(options.out + "/lock", "w")
@@ -122,6 +121,17 @@ def test_after_a_part_that_hangs_the_others_run(gpu: ModuleType, tmp_path: Path)
     assert all(re.fullmatch(r"stopped after \d+ seconds", line["error"]) for line in lines)
 
 
+def test_without_a_device_nothing_follows_the_first_step(
+    gpu: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    monkeypatch.delenv("OUT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="nothing was measured: exit code 1: CUDA error"):
+        gpu.main()
+    assert [line["step"] for line in map(json.loads, gpu.lines_of(tmp_path / "runs/gpu/gpu.jsonl"))] == ["machine"]
+
+
 def test_parts_without_time_are_lines(gpu: ModuleType, tmp_path: Path) -> None:
     options = some_options(tmp_path)
     gpu.run_step(options, gpu.Step("some", ("first", "second"), 120, 60), time.monotonic() - 1)
@@ -132,6 +142,8 @@ def test_parts_without_time_are_lines(gpu: ModuleType, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_call_leaves_no_process(gpu: ModuleType, tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
     def interrupt() -> bool:
         if (tmp_path / "locked").exists():
             raise KeyboardInterrupt
