@@ -1,6 +1,6 @@
 """A linter of our prose: habits that made readers read a sentence twice, in the guides and in the first lines of docstrings.
 
-A guide may have none of them but those that ``EXCUSED`` counts, and no long sentence; the first paragraph of a docstring has none.
+A guide may have none of them but those that ``EXCUSED`` counts, and no long sentence. First paragraphs of docstrings have none.
 Pages of results have short sentences with few figures; their appendices are records.
 """
 
