@@ -58,7 +58,7 @@ EngineIfGiven = Annotated[str | None, option("--engine", _ENGINE_HELP, "engine",
 
 _SEED = option("--seed", "Random seed; the same seed gives the same result.", min=0, max=LARGEST_SEED)
 _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there.")
-_ERRORS = option("--errors", "What to do with bytes that are not valid text.")
+_ERRORS = option("--errors", "Policy for bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.", autocompletion=complete_split)
 
 _MEAN = option(

@@ -45,7 +45,7 @@ def command(
     sememes: Annotated[
         list[str] | None, option("--sememe", "List words with this sememe; repeated: all in one sense.", metavar="SEMEME")
     ] = None,
-    similar: Annotated[bool, option("--similar", "Words whose sememes are most similar to those of WORD.")] = False,
+    similar: Annotated[bool, option("--similar", "Words with the sememes most similar to WORD's.")] = False,
     top: Annotated[int, option("--top", "Rows to list (--suggest: 5).", min=1)] = 20,
     dump: Annotated[Path | None, option("--dump", "Write all senses, or suggestions, as a table.", metavar="FILE")] = None,
     diff: Annotated[str | None, option("--diff", "Compare --source with this lexicon.", metavar=LEXICON)] = None,

@@ -1,4 +1,4 @@
-"""A linter of our prose: habits that made readers read a sentence twice, in the guides and in the first lines of docstrings.
+"""A linter of our prose: habits that made readers read a sentence twice, in guides, docstrings and helps.
 
 A guide may have none of them but those that ``EXCUSED`` counts, and no long sentence. First paragraphs of docstrings have none.
 Pages of results have short sentences with few figures; their appendices are records.
@@ -87,12 +87,25 @@ def test_sentences_of_guides_are_short() -> None:
 
 
 def test_docstrings_begin_with_the_thing_itself() -> None:
+    """Of the function ``command`` all paragraphs count: they are the help of a subcommand."""
     found = []
     for path in (ROOT / "sememekit").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and (text := ast.get_docstring(node)):
-                read = sentences(text.partition("\n\n")[0])
-                found += [f"{path.name}: {name}: {one}" for one in read for name in found_in(one)]
+                read = text if getattr(node, "name", "") == "command" else text.partition("\n\n")[0]
+                found += [f"{path.name}: {name}: {one}" for one in sentences(read) for name in found_in(one)]
+    assert not found, "\n".join(found)
+
+
+def test_helps_of_options_can_be_read_once() -> None:
+    found = []
+    for path in (ROOT / "sememekit" / "commands").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                texts = [one.value for one in node.keywords if one.arg == "help"]
+                texts += node.args[1:2] if isinstance(node.func, ast.Name) and node.func.id == "option" else []
+                words = [one.value for one in texts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+                found += [f"{path.name}: {name}: {one}" for text in words for one in sentences(text) for name in found_in(one)]
     assert not found, "\n".join(found)
 
 
