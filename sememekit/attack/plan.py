@@ -18,7 +18,7 @@ GOALS: dict[str, str] = {"untargeted": "sememekit.attack.goals:Untargeted", "tar
 
 
 class RunningSettings(Settings):
-    """How an attack is run."""
+    """Settings of an attack's course."""
 
     preset: str = ""
     """The published setup that these settings follow, shown in the report."""

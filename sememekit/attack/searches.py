@@ -43,7 +43,7 @@ class Search(ABC):
         self.settings = settings
 
     def refusal(self, space: Space) -> str:
-        """Why this search skips a space, or an empty string."""
+        """The reason why this search skips a space, or an empty string."""
         return ""
 
     @abstractmethod

@@ -126,7 +126,7 @@ def paper_of(file: ClaimFile, claim: PaperClaim) -> str:
 
 
 def claims_folder() -> Path:
-    """Where the claims lie that ship with sememekit."""
+    """Return the folder of the claims that ship with sememekit."""
     return resources_folder() / "claims"
 
 

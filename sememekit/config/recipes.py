@@ -32,7 +32,7 @@ class RecipeFile:
 
 @dataclass(frozen=True)
 class Place:
-    """Where one recipe stands."""
+    """The place of one recipe."""
 
     name: str
     """As it is typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
@@ -235,7 +235,7 @@ def resources_folder() -> Path:
 
 
 def recipes_folder() -> Path:
-    """Where the shipped recipes lie."""
+    """Return the folder of the shipped recipes."""
     return resources_folder() / "recipes"
 
 

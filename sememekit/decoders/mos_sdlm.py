@@ -89,7 +89,7 @@ class MoSSDLM(Sensed):
         return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(gates.tolist()))
 
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
-        """Those of the components, weighted by the prior of each."""
+        """The sense probabilities of the components, weighted by the prior of each."""
         log_weights_NC, contexts = self._contexts(hidden)
         each = self.senses.sense_probabilities(contexts)
         log_senses_NCS, gates_NCK = (

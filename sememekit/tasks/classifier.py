@@ -169,7 +169,7 @@ class TextClassifier(LabelPredictor):
     @classmethod
     @abstractmethod
     def num_features(cls, size: int) -> int:
-        """How many features an example has, from texts of ``size`` numbers each."""
+        """Return the number of features of an example, from texts of ``size`` numbers each."""
 
     @abstractmethod
     def features(self, texts: Sequence[Tensor]) -> Tensor:
@@ -208,7 +208,7 @@ class TextClassifier(LabelPredictor):
         return ids[ids >= 0][: self.settings.max_length or None]
 
     def places_read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Which words of a text the model reads: all but those that it leaves out, up to the greatest length."""
+        """Return the places of the words that the model reads: all but the left-out ones, up to the greatest length."""
         return np.flatnonzero(self._read_as()[np.asarray(text, dtype=np.int64)] >= 0)[: self.settings.max_length or None]
 
     def word_read(self, word: int) -> int:

@@ -48,7 +48,7 @@ class OptimizerSettings(Settings):
 
 
 class ScheduleSettings(Settings):
-    """How long to train and when to cut the rate."""
+    """The length of a training, and the cuts of its rate."""
 
     epochs: int = Field(default=40, ge=1)
     """Passes over the training text at most."""
@@ -82,7 +82,7 @@ class ScheduleSettings(Settings):
 
 
 class RunSettings(Settings):
-    """Where and how a run goes; what is learned depends on the seed, the start, the device and the dtype alone."""
+    """The course of a run; what it learns depends on the seed, the start, the device and the dtype alone."""
 
     seed: Seed = 1
     """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""

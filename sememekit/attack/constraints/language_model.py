@@ -54,7 +54,7 @@ class LanguageModelConstraint(Constraint):
 
 @final
 class Perplexity(TextConstraint):
-    """Only texts are tried whose perplexity under a language model rises by a bounded factor at most.
+    """Refuse texts whose perplexity under a language model rises by more than a factor.
 
     The perplexity of a field is exp of the mean nats of its predictions; every field that changed has to pass.
     """

@@ -21,8 +21,8 @@ _ROUNDING: Final = 1e-9
 
 @final
 class Similarity(TextConstraint):
-    """Only texts with cos(s, s') >= ``least`` are tried, s being the sum of the vectors of the words of a field and s' that
-    after the changes; and only substitutes with cos(v, v') >= ``each``, v being the vector of the word, v' of its substitute.
+    """Keep texts with cos(s, s') >= ``least``, with s the sum of the word vectors of a field before and s' after the changes,
+    and substitutes with cos(v, v') >= ``each``, with v the vector of the word and v' of its substitute.
 
     The mean of word vectors is the plainest sentence encoder; every field has to pass. It tells synonyms from other words
     badly, since one word moves the sum little: ``each`` does that, and ``least`` bounds the whole (docs/attacks.md). A
