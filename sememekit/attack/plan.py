@@ -46,7 +46,7 @@ class RunningSettings(Settings):
     batch_size: int = Field(default=512, ge=1)
     """Texts in one call of the victim. Likewise."""
     seed: Seed = 1
-    """Of everything random."""
+    """Random seed."""
 
 
 class Part(Settings):

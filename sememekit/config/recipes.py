@@ -208,7 +208,7 @@ class Claim(Settings):
     tolerance: float = 0.0
     """Largest difference from ``value`` that counts as reproduced, in the unit of the metric."""
     note: str = ""
-    """What a reader must know for a fair comparison."""
+    """A caveat for a fair comparison."""
 
 
 class RecipeInfo(Record):

@@ -31,7 +31,7 @@ class MoSSDLM(Sensed):
         num_components: int = Field(default=3, ge=1)
         """K, the number of contexts."""
         bias_start: BiasStart = "log_frequency"
-        """Where the biases of the senses start: "log_frequency", that of the word shared evenly by its senses, or "zero"."""
+        """Initial biases of the senses: "log_frequency" (of the word, shared evenly by its senses) or "zero"."""
         mixture_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on all K x E coordinates of the contexts h_k, one mask a sequence; ``context_dropout`` acts on h_k Q_r."""
 

@@ -100,6 +100,22 @@ def test_docstrings_begin_with_the_thing_itself() -> None:
     assert not found, "\n".join(found)
 
 
+def test_meanings_of_settings_can_be_read_once() -> None:
+    """The docstrings below fields of classes, which ``sememekit settings`` prints."""
+    found = []
+    for path in (ROOT / "sememekit").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and any("Settings" in ast.unparse(base) for base in node.bases):
+                texts = [
+                    one.value.value
+                    for one in node.body[1:]
+                    if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+                ]
+                read = [one for text in texts if isinstance(text, str) for one in sentences(text)]
+                found += [f"{path.name}: {name}: {one}" for one in read for name in found_in(one)]
+    assert not found, "\n".join(found)
+
+
 def test_helps_of_options_can_be_read_once() -> None:
     found = []
     for path in (ROOT / "sememekit" / "commands").rglob("*.py"):

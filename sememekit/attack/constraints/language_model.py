@@ -28,7 +28,7 @@ class LanguageModelConstraint(Constraint):
 
     class Settings(Constraint.Settings):
         run: str = ""
-        """Has no effect, and is kept because stored plans have it: the model is that of ``--lm``."""
+        """Has no effect, and is kept because stored plans have it: ``--lm`` names the model."""
         keep: int = Field(default=4, ge=1)
         """Substitutes that stay for each word."""
 
@@ -61,7 +61,7 @@ class Perplexity(TextConstraint):
 
     class Settings(TextConstraint.Settings):
         most: float = Field(default=1.5, gt=0.0)
-        """Perplexity of a changed field over that of the field as it was, at most."""
+        """Largest perplexity of a changed field over the perplexity of the original field."""
 
     settings: Perplexity.Settings
 

@@ -32,7 +32,7 @@ class Similarity(TextConstraint):
 
     class Settings(TextConstraint.Settings):
         path: str = ""
-        """Word vectors as text, ``.xz`` too; those of embedding candidates unless given. The command line's --vectors."""
+        """Word vectors as text, ``.xz`` too (default: of embedding candidates). The command line's --vectors."""
         least: float = Field(default=0.98, gt=0.0, le=1.0)
         """Cosine of the text before and after at least."""
         each: float = Field(default=0.3, ge=-1.0, le=1.0)
