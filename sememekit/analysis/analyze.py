@@ -135,10 +135,10 @@ def analyze(
     The matrix has a row of log-probabilities over the vocabulary for each context, computed in float64. Where it does not fit
     into ``memory`` it is decomposed by blocks of rows (``measure.rank.TriangularFactor``), which takes memory for V x V
     numbers, however many rows there are. Where not even these fit, the rows are a sample drawn without replacement, the same
-    for both runs. Of a model of headlines or dialogue the contexts are those of the words of all targets and of their ends.
-    Arguments as ``sememekit analyze --help``; the data are those of the first run unless given. Raises ConfigError: the task
-    predicts no words, or not even two contexts fit into ``memory``. Raises DataError: the data are absent, lack the split, or
-    one of the runs has another vocabulary."""
+    for both runs. Headline and dialogue models: the contexts of all words of targets and of their ends. Arguments as
+    ``sememekit analyze --help``; default data: the first run's. Raises ConfigError: the task predicts no words, or not even two
+    contexts fit into ``memory``. Raises DataError: the data are absent, lack the split, or one of the runs has another
+    vocabulary."""
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
     prepared = models[0].loaded.data(data)

@@ -184,10 +184,9 @@ class Scheduled(Decoder):
     def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
         """Called once before several processes train: for what must be the same on all ranks and is in no gradient.
 
-        Args:
-            ranks: they make the same calls in the same order; ``after_step`` is a place to exchange numbers.
-            draws: gives the same numbers on every rank, for what is drawn once for a whole batch; resuming restores it. What
-                torch's own generator gives differs from rank to rank.
+        Args: ranks: they make the same calls in the same order; ``after_step`` is a place to exchange numbers. draws: gives the
+        same numbers on every rank, for what is drawn once for a whole batch; resuming restores it. Torch's own generator
+        differs from rank to rank.
         """
 
     def look_up_sparsely(self, allowed: bool) -> None:

@@ -95,8 +95,8 @@ class _WeightedSums(torch.autograd.Function):
 class _EdgeSums(torch.autograd.Function):
     """The likelihood out of the vectors of edges, with its gradient. Products run in ``lowered``; sums in the dtype of words.
 
-    n is the number of tokens of a block, s and e are senses and edges of a block of edges. What is kept are the unnormalised
-    probabilities of senses and the products of edges.
+    n is the number of tokens of a block, s and e are senses and edges of a block of edges. The unnormalised probabilities of
+    senses and the products of edges are kept.
     """
 
     @staticmethod

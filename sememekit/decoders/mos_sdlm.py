@@ -18,7 +18,7 @@ from sememekit.decoders.sdlm import SDLM
 class MoSSDLM(Sensed):
     """p(w | g) = sum_k pi_k p_sdlm(w | h_k): each of K contexts goes through one sememe-driven layer that all of them share.
 
-    pi and h_k are those of Sec. 2.4 of Yang et al. 2018 (``MixtureContexts``), p_sdlm is Eq. (4) to (10) of Gu et al. 2018 with
+    pi and h_k come from Sec. 2.4 of Yang et al. 2018 (``MixtureContexts``), p_sdlm is Eq. (4) to (10) of Gu et al. 2018 with
     h_k as its context (``SDLM``). Neither paper has the combination. Exact, in log space: the log-sum-exp over k of log pi_k
     plus the log-likelihood under context k. It costs K sememe-driven layers.
 

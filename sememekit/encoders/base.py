@@ -103,12 +103,10 @@ class Encoder(nn.Module, ABC):
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         """Read a sequence.
 
-        Args:
-            x: (T, B, E) word vectors.
-            tokens: (T, B) word ids, for encoders that look words up themselves (sememes); reordered and cut as ``x`` is.
-            state: from ``start``, or of the text before.
-            lengths: (B,) int64 on the CPU, the number of real steps of each row, 1 to T; None when all are. Outputs beyond
-                the length are zero and the new state is that of the last real step: padding changes nothing.
+        Args: x: (T, B, E) word vectors. tokens: (T, B) word ids, for encoders that look words up themselves (sememes);
+        reordered and cut as ``x`` is. state: from ``start``, or of the text before. lengths: (B,) int64 on the CPU, the number
+        of real steps of each row, 1 to T; None when all are. Outputs beyond the length are zero and the new state follows the
+        last real step: padding changes nothing.
         """
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:

@@ -24,7 +24,7 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
 
     Autocast is off here. ``dtype`` is that of its products (``product_dtype``): where it is lower than that of ``x``, an LSTM
     on a CPU multiplies in it and keeps states, sums and gates as they are; every other layer and device stays at the dtype of
-    ``x``. What torch does under autocast rounds the states, too.
+    ``x``. Torch under autocast rounds the states, too.
     """
     if dtype != x.dtype and x.device.type == "cpu" and isinstance(layer, nn.LSTM | WeightDropped):
         return _scan_with_products_in(dtype, layer.all_weights[0], x, own, lengths)

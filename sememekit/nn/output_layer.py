@@ -39,7 +39,7 @@ class OutputLayer(nn.Module):
 
     ``layer(hidden, target)`` gives ``(output, loss)`` as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` does, so that a layer takes
     its place in a training loop; ``log_prob`` and ``predict`` are called as there. Where that layer takes (N, H) alone, these
-    take contexts (..., H) with targets (...). Ids of words are those of any tokenizer, in any order.
+    take contexts (..., H) with targets (...). Ids of words come from any tokenizer, in any order.
 
     A setting of the layer behind it (``Settings`` of ``decoder_class``) is a keyword of the constructor; an unknown one is
     refused. A state dict holds the order of words that counts decided, and a fingerprint of senses, classes or a tree: a layer
@@ -344,7 +344,7 @@ def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: in
     """Refuse numbers outside of ``first`` to ``last``.
 
     On a CPU they are looked at. On a GPU the device looks at them, so that nothing is read back: it stops with an assertion.
-    What a compiler traces is not checked, since a graph must not depend on the data.
+    Traced calls are not checked, since a graph must not depend on the data.
 
     Args:
         spared: a number that is allowed besides.

@@ -27,7 +27,7 @@ class SelfOrganizedSoftmax(OutputLayer):
     of c of h_w . x_w (Eq. 3). In training each occurrence of a word moves its statistics q(w, c) (Eq. 9), and every
     ``update_every`` steps words go to other clusters (Algorithm 1), outside of gradients.
 
-    What a step is only the training loop knows: a loss may be taken several times a step (accumulation). So the clusters change
+    Only the training loop knows what a step is: a loss may be taken several times a step (accumulation). So the clusters change
     in ``after_step``, which ``follow(optimizer)`` calls after each of its steps, and never inside ``forward``; a layer that is
     trained for long without gives a warning. Step count, statistics and clusters are buffers of the state dict. With
     ``torch.distributed`` all processes must call it: statistics are averaged before words move, so that clusters are the same
@@ -52,9 +52,9 @@ class SelfOrganizedSoftmax(OutputLayer):
 
     def __init__(self, in_features: int, counts: Any, *, clusters: Any = None, **options: Any) -> None:
         """As ``OutputLayer``, but ``counts`` may be the number V alone with ``update_every=0`` only: the weight of a new
-        occurrence of a word in its statistics is one over its count. ``clusters`` (V,) are the first ones. Unless given
-        they are random, and the same for the same counts whatever the seed of torch, so that several processes begin alike.
-        Raises ConfigError: as ``OutputLayer``; or the number V alone, and the clusters are learned."""
+        occurrence of a word in its statistics is one over its count. ``clusters`` (V,) are the first ones. By default they are
+        random, and the same for the same counts whatever the seed of torch, so that several processes begin alike. Raises
+        ConfigError: as ``OutputLayer``; or the number V alone, and the clusters are learned."""
         super().__init__(in_features, counts, clusters=clusters, **options)
         if isinstance(counts, int | np.integer) and self.layer.settings.update_every:
             raise ConfigError(

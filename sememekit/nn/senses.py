@@ -68,7 +68,7 @@ class Senses:
 
         Args:
             senses: for each word a list of senses, each a list of sememes; or a ``SememeGraph`` of words in the same order.
-            words: V names, for messages and explanations; numbers unless given.
+            words: V names, for messages and explanations (default: numbers).
 
         Raises ConfigError: no words, lists nested otherwise, sememes that are neither all names nor all numbers of 0 or
         more, or not as many names as words."""

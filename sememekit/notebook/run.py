@@ -58,9 +58,9 @@ class Run(OpenRun):
         """exp of the mean nats of the words of a text: of models that predict words, of lattice models, and, for lines ``source
         TAB target``, of models of headlines or dialogue.
 
-        Each line is read by itself, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the
-        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line. Raises
-        DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand."""
+        Lines are read apart, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the perplexity
+        of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line. Raises DataError:
+        nothing to predict, or Chinese without blanks for a run whose data were cut by hand."""
         if "lattices" in self.kinds:
             total = self._reader("perplexity").tally(_lines("perplexity", text))
         else:

@@ -26,8 +26,8 @@ _OF_CLUSTERS: Final = ("perplexity", "cluster_perplexity", "in_cluster_perplexit
 def model_card(run: Run | Path | str, name: str | None = None, *, which: Which = "best") -> str:
     """Markdown with metadata as the Hugging Face hub reads it: figures, data, sememes, settings, versions, use.
 
-    ``name`` is that of the model; the name of the folder unless given. The figures are those of the best weights, or of the
-    last, as they were validated. The licence is left to the owner. Raises CheckpointError: as ``Run.open``.
+    ``name``: of the model (default: of the folder). The figures are the validation figures of the best weights, or of the last.
+    The licence is left to the owner. Raises CheckpointError: as ``Run.open``.
     """
     opened = Run.open(run, device="cpu")
     title, plan, graph = " ".join((name or opened.path.resolve().name).split()), opened.plan, opened.stored_graph

@@ -94,8 +94,8 @@ def extend(
         data: the prepared data of its training, where they lie elsewhere.
 
     Raises ConfigError: the run predicts no words, has no ``<unk>``, or an output layer without word vectors. Raises DataError:
-    words that cannot be added, counts above that of ``<unk>``, or absent data. Raises CheckpointError: no run, or ``out`` is
-    taken."""
+    words that cannot be added, counts above the count of ``<unk>``, or absent data. Raises CheckpointError: no run, or ``out``
+    is taken."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out} exists already; choose another --out, or delete it first")
     if not 0.0 < prior < 1.0:

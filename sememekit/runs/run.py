@@ -108,9 +108,9 @@ class Run:
 
         Args:
             path: the folder; or an open run, of which plan and words are not read again: the same where nothing differs.
-            which: the best weights by validation, or the last; None for those of an open run, of a folder the best.
-            device: ``auto``, ``cpu`` or ``cuda``; None for that of an open run, of a folder ``auto``.
-            dtype: of matrix products; None for that of an open run, of a folder that of the training.
+            which: the best weights by validation, or the last; default: the best, or as the open run has them.
+            device: ``auto``, ``cpu`` or ``cuda``; default: ``auto``, or as the open run has it.
+            dtype: of matrix products; default: as in training, or as the open run has it.
             trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
             overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
 

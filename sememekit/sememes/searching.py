@@ -124,9 +124,9 @@ def similar_words(
 ) -> SearchReport:
     """Words by how similar their sememes are, most similar first, each with its most similar sense.
 
-    The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes and I adds up
-    -log p(k), p(k) being the share of the senses that have sememe k: a rare sememe in common says more than a frequent one. It
-    is 1 for equal sets. ``top`` words are listed, 0 for all with a sememe in common. Words are those of ``sources``, or of a
+    The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes and I adds up -log
+    p(k), p(k) being the share of the senses that have sememe k: a rare sememe in common says more than a frequent one. It is 1
+    for equal sets. ``top`` words are listed, 0 for all with a sememe in common. Words come from ``sources``, or from a
     ``graph``: a file, or the folder of a run. Raises ConfigError: none knows the word with sememes. Raises DataError,
     GraphError: as ``open_lexicon`` and ``graph_at``.
     """

@@ -69,7 +69,7 @@ class SequenceToSequence(TextWriter):
     >>> [hypotheses] = task.write([source_ids])    # beam search by task.settings.search
 
     Source and target share one vocabulary. The source is read without marks; ``<s>`` begins the target and ``</s>`` ends it.
-    Trained by teacher forcing: the word before is that of the reference. The loss is the mean over the words of the targets,
+    Trained by teacher forcing: the word before comes from the reference. The loss is the mean over the words of the targets,
     ends included. The output layer is asked at real positions only, in rows without an axis of time, so that masks that it
     locks over time are drawn for each word.
     """

@@ -124,7 +124,7 @@ def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
 def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = None) -> Snapshot:
     """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn.
 
-    Of a tensor for which ``rows`` gives a slice only these rows are kept in memory.
+    If ``rows`` gives a slice for a tensor, only these rows are kept in memory.
     """
     weights_sha256 = check_snapshot(folder, with_trainer=with_trainer)
     weights = _read_tensors(folder / "weights.safetensors", rows)

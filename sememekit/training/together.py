@@ -1,6 +1,6 @@
 """Training in several processes: sums of gradients, random generators, and a check that their weights are the same.
 
-The gradient of a step is that of the mean over the predictions of the whole batch. A rank takes the mean over its own, so its
+The gradient of a step is of the mean over the predictions of the whole batch. A rank takes the mean over its own, so its
 gradient counts by its share of what is divided by: g = sum over ranks r of (d_r / sum of all d) g_r.
 
 This is done after the backward pass, in place of ``DistributedDataParallel``: which parameters have a gradient is agreed

@@ -56,9 +56,9 @@ class Trainer:
     averaged, the means are validated and stored as the weights of a snapshot; training goes on from the weights of the last
     step. A trainer never prints: it yields reports. ``num_batches`` is how many the current epoch has, 0 before the first.
 
-    With several ``ranks`` each process has a trainer, and all make the same calls: gradients are those of whole batches, every
-    decision is the same, and the first rank validates and writes. Where the task has its words in shards
-    (``Task.shard_words``) all ranks validate, each with its words.
+    With several ``ranks`` each process has a trainer, and all make the same calls: gradients are of whole batches, every
+    decision is the same, and the first rank validates and writes. Where the task has its words in shards (``Task.shard_words``)
+    all ranks validate, each with its words.
     """
 
     def __init__(

@@ -169,7 +169,7 @@ class WordTree:
 def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
     """The tree of the shortest mean path under ``counts`` (V,), each taken as 1 at least (Huffman 1952).
 
-    Of equal weights the words come before the nodes made of them, and words by falling id, which keeps the longest path as
+    Among equal weights the words come before the nodes made of them, and words by falling id, which keeps the longest path as
     short as possible.
     """
     # (weight, whether it is a node that was made, order among its like, number as in ``_numbered``)

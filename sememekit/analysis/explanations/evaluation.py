@@ -88,8 +88,8 @@ def evaluate_explanations(
       little;
     - ``overlap``: share of the k that two contexts half the text apart have in common: 1 for a list that never changes.
 
-    Rankings are those of ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random
-    (expected values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
+    Rankings come from ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random (expected
+    values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
 
     ``tops`` are the k; ``seed`` draws the sentences of ``contexts`` positions, and the bootstrap. Other arguments as
     ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``.

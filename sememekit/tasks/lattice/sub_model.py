@@ -39,7 +39,7 @@ class SubModel(nn.Module):
     p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only where the chunk might go on.
 
     With ``marks`` as released the softmax of every step, the first included, holds two entries more: the end of a chunk, and a
-    mark of its start that no chunk has. What falls to them where they cannot stand is lost: the sum stays below one.
+    mark of its start that no chunk has. Probability given to them where they cannot stand is lost: the sum stays below one.
 
     Args:
         size_in: E, of the vectors of tokens, which are the output vectors as well.
