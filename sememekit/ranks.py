@@ -59,11 +59,11 @@ class Ranks:
         return self.rank == 0
 
     def columns(self, count: int) -> slice:
-        """Which of ``count`` columns that lie side by side are this rank's; sizes differ by one at most."""
+        """Return this rank's slice of ``count`` columns that lie side by side; sizes differ by one at most."""
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
     def of(self, examples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which of the examples (n,) of a batch are this rank's: every ``size``-th, so that long and short ones are shared out;
+        """Return this rank's part of a batch's examples (n,): every ``size``-th, so that long and short ones are shared out;
         maybe none."""
         return examples if self.size == 1 else examples[self.rank :: self.size]
 

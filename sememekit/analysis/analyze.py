@@ -77,7 +77,7 @@ class Case(Record):
 
 
 class RunComparison(Record):
-    """Where two runs differ most about the target word, as in Table 6, Yang et al. 2018.
+    """The largest differences of two runs about the target word, as in Table 6, Yang et al. 2018.
 
     Attributes:
         better: cases in which the first run did better, then those in which the second did.
@@ -181,7 +181,7 @@ def _check_vocabularies(runs: list[Run]) -> None:
 
 
 def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -> tuple[int, bool, str | None]:
-    """How many contexts the matrix has, whether it is decomposed by blocks, and why these are not all."""
+    """Return the number of contexts in the matrix, whether it is decomposed by blocks, and why some are left out."""
     fitting, blocks = rows_that_fit(num_words, memory * 2**30), bytes_by_blocks(num_words) / 2**30
     asked = min(predictions, wanted or predictions)
     if asked < 2:

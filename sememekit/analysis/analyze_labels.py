@@ -222,7 +222,7 @@ def _analysis(
 
 
 def _largest(effects: dict[str, list[float]], top: int) -> tuple[tuple[Moved, ...], int]:
-    """Those of the largest mean size, and how many were left out as too rare."""
+    """Return the influences of the largest mean size, and the number left out as too rare."""
     often = {name: np.array(values) for name, values in effects.items() if len(values) >= AT_LEAST}
     found = [
         Moved(name=name, times=len(values), effect=float(values.mean()), size=float(np.abs(values).mean()))

@@ -120,7 +120,7 @@ def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool 
 
 
 def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> list[Timing]:
-    """How updates are timed: of the claim's two models, and of the baseline and what the other model costs after a cut.
+    """Return the timings of updates: of the claim's two models, and of the baseline and the other model after a cut.
 
     A claim on one model, measured in two ways, has no timing; claims whose models are trained alike share one. See
     ``steps_of``.
@@ -240,7 +240,7 @@ def folder_of(measured: Path) -> Path:
 
 
 def _places(file: ClaimFile, arm: Arm, out: Path, root: Path, tiny: bool) -> dict[str, Path]:
-    """Where the texts, the data, the graph and the clusters of an arm lie; ``root`` is the folder of corpora."""
+    """Return the places of an arm's texts, data, graph and clusters; ``root`` is the folder of corpora."""
     data = file.data[arm.data]
     digest = _digest(_text_from(data))
     folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{digest}"

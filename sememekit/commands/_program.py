@@ -166,7 +166,7 @@ def _add_options(command: Any, name: str) -> None:
 @cache
 def _options_read_here() -> list[Any]:
     def with_options(trust_code: TrustCode = False, debug: Debug = False) -> None:
-        """Only its options are used."""
+        """Declare options alone; never called."""
 
     app = typer.Typer(add_completion=False)
     app.command()(with_options)

@@ -45,7 +45,7 @@ def command(
         list[str] | None,
         option(
             "--over",
-            "What is tried: KEY=a,b,c, KEY=LOW..HIGH, or KEY=log:LOW..HIGH where the logarithm is drawn. May be repeated.",
+            "Values to try: KEY=a,b,c, KEY=LOW..HIGH, or KEY=log:LOW..HIGH on a log scale. May be repeated.",
             metavar="SLOT.KEY=VALUES",
         ),
     ] = None,
@@ -62,10 +62,9 @@ def command(
 ) -> None:
     """Search the settings that are best on validation, within a budget. Test data are never read.
 
-    Each trial is a run folder, OUT/trial-0001 and so on. No settings are tried twice: where all combinations of values were
-    tried the sweep ends, whatever is left of its budget. The best settings are written to OUT/best.toml, a recipe for train.
-    The same command goes on with a sweep that was stopped; only its budget may change. Where all trials failed the exit code
-    is 1.
+    Each trial is a run folder, OUT/trial-0001 and so on. No settings are tried twice: the sweep ends when all combinations are
+    tried, even with budget left. OUT/best.toml has the best settings, as a recipe for train. The same command continues an
+    interrupted sweep; only its budget may change. The exit code is 1 if all trials failed.
     """
     if out is None:
         fail_usage("missing option '--out': the folder of the sweep")

@@ -32,7 +32,7 @@ class RecipeFile:
 
 @dataclass(frozen=True)
 class Place:
-    """Where one recipe stands."""
+    """The place of one recipe."""
 
     name: str
     """As it is typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
@@ -208,7 +208,7 @@ class Claim(Settings):
     tolerance: float = 0.0
     """Largest difference from ``value`` that counts as reproduced, in the unit of the metric."""
     note: str = ""
-    """What a reader must know for a fair comparison."""
+    """A caveat for a fair comparison."""
 
 
 class RecipeInfo(Record):
@@ -235,7 +235,7 @@ def resources_folder() -> Path:
 
 
 def recipes_folder() -> Path:
-    """Where the shipped recipes lie."""
+    """Return the folder of the shipped recipes."""
     return resources_folder() / "recipes"
 
 

@@ -29,7 +29,7 @@ _LONGEST_SHOWN: Final = 200
 
 @dataclass(frozen=True)
 class OnlyWith:
-    """When a setting is read at all: where ``key`` of the same table is one of ``values``, or none of ``other_than``."""
+    """The condition for reading a setting: ``key`` of the same table is one of ``values``, or none of ``other_than``."""
 
     key: str
     values: tuple[Any, ...] = ()

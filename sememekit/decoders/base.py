@@ -91,7 +91,7 @@ class Decoder(nn.Module, ABC):
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        """Which optional fields of ``Resources`` these settings ask for: "graph", "embedding", "clusters"."""
+        """The optional fields of ``Resources`` that these settings need: "graph", "embedding", "clusters"."""
         return frozenset()
 
     def __init__(self, settings: Any, resources: Resources) -> None:

@@ -73,7 +73,7 @@ class SDLM(NormalisedScores, Sensed, Sharded):
         edge_weights: Literal["none", "depth", "role"] = "none"
         """Weight edges by depth or role of the sememe in the definition of the sense; the graph must have structure."""
         sense_bias: bool = True
-        """One free number for each sense; from "log_frequency" that of the word, shared evenly by its senses."""
+        """A bias for each sense; it starts with "log_frequency" from the word's, shared evenly by its senses."""
         context_tanh: bool = False
         """tanh on g Q_r, as the released AWD form has it."""
         gate_bias: bool = True

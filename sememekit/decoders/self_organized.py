@@ -71,8 +71,8 @@ class SelfOrganized(ClusterLearner, FixedTables):
         bias: bool = False
         """One free number for each word and each cluster; the paper has none."""
         projection: Literal["relu", "tanh", "none"] = "relu"
-        """What makes h_c and h_w of h: a matrix and relu, Eq. (1); ours: a matrix and tanh, whose units cannot die; or nothing,
-        so that both are h, as in ``class_hsm``, and a tied embedding must be as wide as the contexts."""
+        """Map from h to h_c and h_w: a matrix and relu, Eq. (1); ours: a matrix and tanh, whose units cannot die; or none: both
+        are h, as in ``class_hsm``, and a tied embedding must be as wide as the contexts."""
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the projected contexts, one mask a sequence; the paper has none."""
 

@@ -147,7 +147,7 @@ def make_blocks(arrays: SenseArrays, dtype: torch.dtype) -> SenseBlocks:
 
 
 def inverse(order: Tensor) -> Tensor:
-    """Where each number of a permutation stands in it."""
+    """Invert a permutation."""
     return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
 
 

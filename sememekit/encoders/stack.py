@@ -81,11 +81,11 @@ class RecurrentStack(Encoder):
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers (not on the input, not on the output: those belong to the task)."""
         initialisation: Initialisation = "uniform"
-        """Of the layers: "uniform" as torch, or "kaiming" (normal, biases 0) as the released sememe cells."""
+        """Initial weights of the layers: "uniform" as torch, or "kaiming" (normal, biases 0) as the released sememe cells."""
         injection: Injection = "none"
         """How sememes enter the first layer: "none", "concat", "gate" or "cell". All but "none" need a graph."""
         sememe_size: int | None = Field(default=None, ge=1)
-        """Size of the sememe vectors; that of the word vectors unless given."""
+        """Size of the sememe vectors (default: of the word vectors)."""
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of the sememe matrix, the same for every position of a batch."""
         sememe_deviation: float = Field(default=0.2236068, gt=0.0)

@@ -51,7 +51,7 @@ class SweepReport(Record):
 
     @property
     def num_trials(self) -> str:
-        """How many trials there are, as "1 trial"."""
+        """The number of trials, as "1 trial"."""
         return _trials(len(self.trials))
 
 

@@ -27,7 +27,7 @@ PAGE_EVERY: Final = 10.0
 
 
 class Position(NamedTuple):
-    """Where a training is.
+    """The position of a training.
 
     Attributes:
         epoch, batch: the current epoch, from 1, and finished batches of it; 0 also while the epoch before is validated.
@@ -169,7 +169,7 @@ def train(
 
 @contextmanager
 def _how_to_go_on(out: Path, ranks: Ranks) -> Iterator[None]:
-    """Where another process ended, say what to type."""
+    """Say what to type if another process ended."""
     try:
         yield
     except RankError as error:

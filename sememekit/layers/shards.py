@@ -21,8 +21,8 @@ from sememekit.ranks import Ranks
 
 
 def rows_of_ranks(tensor: Tensor) -> Sequence[int] | None:
-    """Where the rows of each rank begin in the whole table of which this tensor is a shard, and where the last ones end; None
-    for a tensor that is whole."""
+    """Return the first rows of all ranks in the whole table of which this tensor is a shard, and the table's end; None for a
+    tensor that is whole."""
     return getattr(tensor, "_rows_of_ranks", None)
 
 
@@ -63,7 +63,7 @@ class WordShard:
         return torch.where(own, words - self.words.start, -1)
 
     def columns(self, tensor: Tensor) -> Columns:
-        """How many columns, along the second axis, each rank has."""
+        """Return the number of columns of each rank, along the second axis."""
         ranks = self.ranks
         return Columns(ranks, ranks.sum([tensor.shape[1] if rank == ranks.rank else 0 for rank in range(ranks.size)]))
 

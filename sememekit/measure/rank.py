@@ -87,7 +87,7 @@ class TriangularFactor:
 
 
 def rows_that_fit(num_words: int, num_bytes: float) -> int:
-    """How many rows of V float64 numbers can be decomposed in so much memory."""
+    """Return the number of rows of V float64 numbers that can be decomposed in so much memory."""
     return int(num_bytes // (COPIES * 8 * num_words))
 
 

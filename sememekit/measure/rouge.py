@@ -52,7 +52,7 @@ _NEVER_CHARACTER: Final = "\ue000"
 
 
 class RougeSettings(Settings):
-    """How texts are scored.
+    """Settings of ROUGE.
 
     Attributes:
         unit: "word" or "character"; every character that is not white space is one.

@@ -158,7 +158,7 @@ class SelfOrganizedSoftmax(OutputLayer):
             )
 
     def _follow_clusters(self) -> None:
-        """Where something wrote into the buffer of the clusters, such as a broadcast, lay them out anew."""
+        """Lay the clusters out anew if something wrote into their buffer, such as a broadcast."""
         groups = self.layer.groups
         if groups.group_of._version != self._version:
             groups.set(groups.group_of)

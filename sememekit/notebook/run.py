@@ -116,7 +116,7 @@ class Run(OpenRun):
         return Table(columns, rows, " ".join(word.read_as for word in found.context) + " …")
 
     def explain(self, text: str, *others: str, **options: Any) -> Shown[Any]:
-        """Why the model answers as it does, as the page of ``sememekit explain``: of all four kinds.
+        """Explain an answer of the model, as the page of ``sememekit explain`` does, for all four kinds of models.
 
         Args:
             text: a context, the text to write for, a raw sentence, or the text to classify; ``others`` are the further texts of

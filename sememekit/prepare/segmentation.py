@@ -1,4 +1,4 @@
-"""How a corpus is cut: the name of its segmenter, the words that it knows, the sentences that it is trained on."""
+"""Cutting of a corpus: the name of its segmenter, the words that it knows, the sentences that it is trained on."""
 
 import csv
 import re

@@ -20,7 +20,7 @@ NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
 
 
 class TextSummary(Record):
-    """Which text was used.
+    """The text of a quickstart.
 
     Attributes:
         month: name of the file it comes from.
@@ -208,7 +208,7 @@ def words_of_lattice(found: LatticeFound) -> list[str]:
 
 
 def truth_of_explanations(scores: ExplanationScores) -> str:
-    """How often the sememes listed first are right, against other rankings, in one sentence."""
+    """Say in one sentence how often the sememes listed first are right, against other rankings."""
     found = {score.ranking: score.any.value or 0.0 for score in scores.rankings}
     others = ", ".join(f"{shown_name(name)} {percent(found[name], 0)}" for name in ("gates", FREQUENCY, RANDOM))
     return (

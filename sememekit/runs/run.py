@@ -231,7 +231,8 @@ class Run:
 
     @cached_property
     def device(self) -> torch.device:
-        """Where it computes. Sets threads and precision of this process as the run asks; ConfigError where there is no CUDA."""
+        """The device that it computes on. Sets threads and precision of this process as the run asks; ConfigError where there
+        is no CUDA."""
         return prepare_torch(self.settings)
 
     @cached_property
@@ -282,7 +283,7 @@ class Run:
         return self.folder.metrics()
 
     def epochs(self) -> list[dict[str, Any]]:
-        """Those of finished epochs alone."""
+        """The lines of finished epochs."""
         return self.folder.epochs()
 
     def data(self, given: Path | str | None = None) -> PreparedData:

@@ -71,7 +71,7 @@ class Training(NamedTuple):
 
     @property
     def parameters(self) -> int:
-        """How many numbers are learned, shared ones once, by all processes."""
+        """The number of parameters of all processes, shared ones counted once."""
         return sum(whole_size(parameter) for parameter in self.task.parameters() if parameter.requires_grad)
 
 

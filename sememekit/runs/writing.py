@@ -94,7 +94,7 @@ class Writer(NamedTuple):
 
 
 def words_read(run: Run, words: int) -> int:
-    """How many words of a source of ``words`` words a model reads: all, unless it was trained with ``task.read_words``."""
+    """Return how many of a source's ``words`` words a model reads: all, unless it was trained with ``task.read_words``."""
     return min(words, int(run.plan.table()["task"].get("read_words", 0)) or words)
 
 
@@ -120,9 +120,9 @@ def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generat
 def search_of(
     task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None, dataset: str = ""
 ) -> BeamSettings:
-    """How texts are searched for: as the run says, then the ``preset`` of the data, then ``task.search.KEY=VALUE`` overrides.
-    Raises ConfigError: an override of something else, or settings that contradict each other, or the rules of ``dataset``.
-    """
+    """Return the settings of the beam search: the run's, then the ``preset`` of the data, then ``task.search.KEY=VALUE``
+    overrides. Raises ConfigError: an override of something else, or settings that contradict each other, or the rules of
+    ``dataset``."""
     start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
     table = apply_overrides(start, overrides)
     other = [f"{slot}.{key}" for slot, keys in table.items() for key in keys if (slot, key) != ("task", "search")]

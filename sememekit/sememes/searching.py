@@ -54,7 +54,7 @@ class ChangedWord(Record):
 
 
 class DiffReport(Record):
-    """How two lexicons differ in words and in the sets of sememes of their senses; a part of speech and a gloss do not count.
+    """The differences of two lexicons in words and in sets of sememes of senses; parts of speech and glosses do not count.
 
     Attributes:
         first, second: the lexicons.

@@ -61,7 +61,7 @@ class WithChanges(OfRun):
 
 
 class NextWordsQuestion(WithChanges):
-    """Which words follow a context."""
+    """A question for the words after a context."""
 
     context: Context
     top: Top = 10
@@ -85,7 +85,7 @@ class TagQuestion(OfRun):
 
 
 class ExplainQuestion(WithChanges):
-    """Why a model answers as it does."""
+    """A question for the explanation of an answer."""
 
     text: Context
     """A context, a text to classify, a raw sentence, or a source text, as the run takes it."""

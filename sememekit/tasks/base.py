@@ -139,7 +139,7 @@ class Task(nn.Module, ABC):
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        """Which of the things that a plan may name these settings ask for themselves: "graph" or nothing."""
+        """The parts of a plan that these settings need themselves: "graph" or nothing."""
         return frozenset()
 
     def take_part(self, ranks: Ranks) -> None:
@@ -239,7 +239,7 @@ class Task(nn.Module, ABC):
         return float(len(self.vocabulary)) if has_words else None
 
     def never_learned(self, data: PreparedData, split: str) -> int:
-        """How many predictions of a split are ``<unk>`` where none of train is, so that its probability is never learned."""
+        """Return how many predictions of a split are ``<unk>`` if none of train is: its probability is then never learned."""
         counts = [self.target_counts(data, name) for name in ("train", split)]
         unknown = None if counts[0] is None else self.vocabulary.unknown_id
         train, other = (0 if each is None or unknown is None else int(each[unknown]) for each in counts)
@@ -328,7 +328,7 @@ class LabelPredictor(Task):
         """(n, C) probabilities of the labels for n examples of N arrays of word ids each, without dropout."""
 
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
-        """How much of a split has a vector in the file that the model began with; None where there was none or none is kept."""
+        """Return the share of a split with vectors in the file that the model began with; None if no file was given or kept."""
         return None
 
     def examples(self, data: PreparedData, split: str) -> Examples:

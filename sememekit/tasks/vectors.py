@@ -18,7 +18,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class VectorCoverage(Record):
-    """How much of a text has a vector in the file that a classifier began with; the marks around texts are not counted.
+    """The share of a text with vectors in the file that a classifier began with; the marks around texts are not counted.
 
     Attributes:
         words, words_with_vector: different words of the split.

@@ -296,7 +296,7 @@ def without_mark(line: bytes, faults: FaultCounter) -> bytes:
 
 
 def _last_cut(chunk: bytes, faults: FaultCounter) -> int:
-    """Where to cut a chunk without a line end: after its last white space, else punctuation mark, else whole character."""
+    """Return the cut of a chunk without a line end: after its last white space, else punctuation mark, else whole character."""
     for marks in (_SPACES, _MARKS):
         if cut := max(end + len(mark) if (end := chunk.rfind(mark)) >= 0 else 0 for mark in marks):
             return cut

@@ -57,7 +57,7 @@ def snapshots_in(checkpoints: Path) -> list[str]:
 
 
 def whole_snapshots(checkpoints: Path) -> list[str]:
-    """Those that can be read, the oldest first."""
+    """Return the snapshots that can be read, the oldest first."""
     whole = []
     for name in snapshots_in(checkpoints):
         with suppress(CheckpointError):

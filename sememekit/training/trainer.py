@@ -352,7 +352,7 @@ class Trainer:
         together.restore_ranks(state["random"], self.ranks, self.draws, self.device, seed, step)
 
     def rows(self, name: str, shape: Sequence[int]) -> slice | None:
-        """Which rows of a tensor in a snapshot are this rank's: a slice for tables in shards, otherwise None."""
+        """Return this rank's rows of a tensor in a snapshot: a slice for tables in shards, otherwise None."""
         named: dict[str, Tensor] = dict(self.task.named_parameters(remove_duplicate=False))
         found = _OF_PARAMETER.fullmatch(name)
         parameter = named.get(name) if found is None else self.parameters[int(found[1])]

@@ -70,7 +70,7 @@ def _divide(graph: SememeGraph, num_parts: int, smallest: int) -> tuple[Integers
 
 
 def _widest_gap(rising: Floats) -> int:
-    """Where to cut n >= 2 rising numbers: at the widest gap of the middle half, of equal ones that nearest to the middle."""
+    """Return the cut of n >= 2 rising numbers: the widest gap of the middle half, among equals nearest to the middle."""
     quarter = max(1, len(rising) // 4)
     cuts = np.arange(quarter, len(rising) - quarter + 1)
     gaps = rising[cuts] - rising[cuts - 1]

@@ -132,7 +132,7 @@ class WordEmbeddings(Record):
 
 
 class EmbeddingsReport(OfRun):
-    """Where each embedding of some words wins.
+    """The contexts in which each embedding of some words wins.
 
     Attributes:
         split: the text that was looked through.

@@ -22,7 +22,7 @@ Reals = NDArray[np.float64]
 
 
 class RankingScore(Record):
-    """How well the first k sememes of a ranking fit the words that came.
+    """The fit of the first k sememes of a ranking to the next words.
 
     Attributes:
         top: k.

@@ -119,8 +119,7 @@ def explained(out: Path, contexts: Sequence[str], device: str) -> tuple[list[Exp
 def explanation_scores(
     out: Path, data: PreparedData, graph: SememeGraph, device: str, progress: Progress
 ) -> ExplanationScores | None:
-    """How true the explanations of the sememe model are, on a sample of the test text; None where a lexicon has none of its
-    words."""
+    """Score the explanations of the sememe model on a sample of the test text; None if a lexicon has none of its words."""
     entries = list(graph.entries())
     if not any(entries[word].is_from_lexicon for word in np.unique(data.tokens("test"))):
         return None
