@@ -95,7 +95,7 @@ def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection
     for number, (right_words, words) in enumerate(zip(gold, given, strict=True), start=1):
         if "".join(right_words) != "".join(words):
             raise DataError(
-                f"sentence {number}: another text than that of the gold segmentation: {''.join(words)[:40]!r} in the place of "
+                f"sentence {number}: the text differs from the gold segmentation: {''.join(words)[:40]!r} in the place of "
                 f"{''.join(right_words)[:40]!r}"
             )
         expected, found = spans(right_words), set(spans(words))

@@ -115,7 +115,7 @@ class Program(TyperGroup):
         except BrokenPipeError:
             raise typer.Exit(leave_the_pipe(sys.stdout)) from None
         except KeyboardInterrupt:
-            goes_on = "; the same command goes on where it stopped" if ctx.invoked_subcommand == "preprocess" else ""
+            goes_on = "; the same command continues where it stopped" if ctx.invoked_subcommand == "preprocess" else ""
             remark(f"sememekit: interrupted{goes_on}", quiet=False)
             raise typer.Exit(INTERRUPTED) from None
         return result

@@ -127,7 +127,7 @@ def command(
         _draw(figure, {str(one) if folders[0].name == folders[1].name else one.name: one for one in folders}, quiet)
         return
     if html is not None:
-        fail_usage("--html needs --compare; an attack writes OUT/report.html by itself")
+        fail_usage("--html needs --compare; an attack always writes OUT/report.html")
     if out is None:
         if resume and victim is not None:
             again = typed("sememekit", "attack", "--out", victim, "--resume")

@@ -149,13 +149,13 @@ def command(
     _remark_untrained_unknown(signature, quiet)
     _remark_overlap(report.overlap, quiet)
     if signature.lexicon_coverage is not None:
-        remark(f"the lexicon covers {percent(signature.lexicon_coverage, 2)} of the running words", quiet)
+        remark(f"the lexicon covers {percent(signature.lexicon_coverage, 2)} of the tokens", quiet)
     unknown = sum(one.unknown for one in signature.splits.values())
     tokens = sum(one.tokens for one in signature.splits.values())
     if 2 * unknown > tokens:
         counted = signature.vocabulary_splits != ()
         more = "for more words lower --min-count or raise --max-vocabulary" if counted else "take words of more similar data"
-        remark(f"{percent(unknown / tokens, 2)} of the running words are unknown; {more}", quiet)
+        remark(f"{percent(unknown / tokens, 2)} of the tokens are unknown; {more}", quiet)
     graph = typed("sememekit", "build-sememe-graph", "--source", "open", "--data", out, "--out", f"{out}.graph")
     hint(f"next: {graph}", quiet)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMER = settings_typed_as_options()
 """As of ``train``."""
-NO_OPTIONS = {"--resume": "is no option of sweep: the same command goes on with the sweep in --out"}
+NO_OPTIONS = {"--resume": "is no option of sweep: the same command continues the sweep in --out"}
 """What is typed as an option and is none, and what to do."""
 
 EXAMPLES = (

@@ -115,7 +115,7 @@ class PreparedData:
             if not good:
                 named = " or ".join(str(path) for path in paths)
                 raise DataError(
-                    f"{named}: changed or damaged after it was written, its SHA-256 is not that of {SIGNATURE}; copy it again "
+                    f"{named}: changed or damaged after it was written, its SHA-256 differs from {SIGNATURE}; copy it again "
                     f"from where it came from, or {remedy(self.folder)}"
                 )
         if sets is not None and sets.keeps_text and split in sets.splits:

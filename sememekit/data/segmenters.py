@@ -82,7 +82,7 @@ def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
     content = read_bytes(path, lambda why: DataError(f"{why}; copy the folder again from where it came from"))
     if hashlib.sha256(content).hexdigest() != signature.lexicon:
         raise DataError(
-            f"{path}: changed or damaged after it was written, its SHA-256 is not that of the lexicon in the signature; "
+            f"{path}: changed or damaged after it was written, its SHA-256 differs from the lexicon's in the signature; "
             "copy the folder again from where it came from"
         )
     return frozenset(content.decode().split("\n"))

@@ -110,7 +110,7 @@ class OutputLayer(nn.Module):
         meanings = None if senses is None else as_senses(senses)
         counted = as_counts(counts, None if meanings is None else meanings.num_words, name)
         if "tied" in settings:
-            raise ConfigError(f"{name}: 'tied' is said by embedding=: give the input embedding to share, or leave it out")
+            raise ConfigError(f"{name}: 'tied' follows from embedding=: give the input embedding to share, or leave it out")
         self._check_embedding(name, in_features, len(counted), embedding)
         if "tied" in kind.Settings.model_fields:
             settings["tied"] = embedding is not None

@@ -100,7 +100,7 @@ class QuickstartReport(Record):
         models: the softmax model first.
         explanations: of the sememe model.
         softmax_guesses: the softmax model on the same contexts.
-        scores: how often the sememes that an explanation lists are those of the word that came; None where no word has any.
+        scores: how often the sememes that an explanation lists are those of the next word; None where no word has any.
         lattice: the model of characters; None without one.
         no_lattice: why there is none.
         seconds: wall time of the call that finished it.
@@ -212,7 +212,7 @@ def truth_of_explanations(scores: ExplanationScores) -> str:
     found = {score.ranking: score.any.value or 0.0 for score in scores.rankings}
     others = ", ".join(f"{shown_name(name)} {percent(found[name], 0)}" for name in ("gates", FREQUENCY, RANDOM))
     return (
-        f"Of the {scores.rankings[0].top} sememes that an explanation lists first, at least one is of the word that came in "
+        f"Of the {scores.rankings[0].top} sememes that an explanation lists first, at least one is of the next word in "
         f"{percent(found['rise'], 0)} of {scores.positions:,} positions of the test text; other rankings: {others}."
     )
 

@@ -77,7 +77,7 @@ class Gold:
         possible_K: whether a word that can be gold has the sememe; no other sememe is ranked or drawn.
         size_V: sememes of each word.
         count_K: tokens that have each sememe, by the counts of the vocabulary.
-        nats_K: -log of that count as a share of the running words, 0 at least.
+        nats_K: -log of that count as a share of the tokens, 0 at least.
         nats_V: of the sememes of each word together.
     """
 

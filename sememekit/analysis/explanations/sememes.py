@@ -30,7 +30,7 @@ class ContextSememe(Record):
         mean: n, its mean mass (``Explanation.mean`` says over what).
         rise: m - n.
         lift: m / n; also None where n is 0, of a sememe that only words of count 0 have, or that no sense has.
-        count: running words whose word has it, by the counts of the vocabulary.
+        count: tokens whose word has it, by the counts of the vocabulary.
     """
 
     name: str

@@ -85,7 +85,7 @@ class Explanation(OfRun, SememeViews):
         segmentation: how the context was cut into words.
         words: the most probable next words, by falling probability.
         mean: what the mean masses were taken over; None where there are no masses.
-        min_count: sememes of fewer running words are uncertain.
+        min_count: sememes of fewer tokens are uncertain.
         no_senses: why there are no senses, or None where there are.
         asked: the word that was named, or None.
     """

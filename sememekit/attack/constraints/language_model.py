@@ -69,7 +69,7 @@ class Perplexity(TextConstraint):
 
     @property
     def told(self) -> str:
-        return f"perplexity: at most {self.settings.most:g} times that of the text before, under the language model"
+        return f"perplexity: at most {self.settings.most:g} times the original text's, under the language model"
 
     def check(self, space: Space) -> Check:
         words = space.document.words
