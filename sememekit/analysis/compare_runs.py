@@ -109,10 +109,10 @@ class RunsComparison(Record):
     remarks: tuple[str, ...] = ()
 
 
-def runs_of(side: str) -> list[Path]:
+def runs_of(side: Path | str) -> list[Path]:
     """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote. Raises CheckpointError:
     neither."""
-    path = Path(side)
+    path, side = Path(side), str(side)
     if "," in side and not path.exists():
         return [run for part in side.split(",") for run in runs_of(part)]
     if (path / "plan.json").is_file():
@@ -124,7 +124,7 @@ def runs_of(side: str) -> list[Path]:
 
 
 def compare(
-    sides: Sequence[str],
+    sides: Sequence[Path | str] | Path | str,
     *,
     split: str = "test",
     data: Path | None = None,
@@ -145,6 +145,7 @@ def compare(
         ConfigError: one side, a run in two places, language models beside classifiers, or runs whose signatures differ.
         CheckpointError, DataError: as ``evaluate_ppl``.
     """
+    sides = [sides] if isinstance(sides, Path | str) else sides
     paths = [runs_of(side) for side in sides]
     flat = [path for side in paths for path in side]
     places = [path.resolve() for path in flat]

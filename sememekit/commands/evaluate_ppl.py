@@ -122,7 +122,8 @@ def command(
     if csv is not None:
         write_output(csv, perplexity.words_table(report, called).csv().encode(), perplexity.WORDS_CSV)
     if latex is not None:
-        comments = [typed("sememekit", "evaluate-ppl", *runs), f"signature: {report.signature}"]
+        kinds = [word for one in groupings for word in ("--by", one)]
+        comments = [typed("sememekit", "evaluate-ppl", *runs, "--split", split, *kinds), f"signature: {report.signature}"]
         text = perplexity.words_table(report, called).latex(comments, caption)
         write_output(latex, text.encode(), perplexity.LATEX)
     print_json(report) if json else show_parts(perplexity.parts(report, called))

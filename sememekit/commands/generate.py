@@ -41,7 +41,9 @@ def command(
     ] = None,
     stop: Annotated[list[str] | None, option("--stop", "Stop after this word; repeatable.", metavar="WORD")] = None,
     beam: Annotated[int | None, option("--beam", "Beam size: search for the best text, draw nothing.", min=1)] = None,
-    num_samples: Annotated[int, option("--num-samples", "Texts for each prompt, with seeds from --seed on.", min=1)] = 1,
+    num_samples: Annotated[
+        int | None, option("--num-samples", "Texts for each prompt, with seeds from --seed on.", min=1, show_default="1")
+    ] = None,
     unknown: Annotated[bool, option("--unknown", "Allow <unk> in the output.")] = False,
     input_file: Annotated[Path | None, option("--input", "Headline, dialogue: file with a text a line; - for stdin.")] = None,
     overrides: shared.SearchOverrides = None,
@@ -60,11 +62,11 @@ def command(
     from sememekit.runs.run import Run as LoadedRun
 
     loaded = LoadedRun.open(run, which=which, device=device)
-    takers: dict[str, list[Any]] = {"texts": ["input_file", "overrides", "apart", "errors"], "words": [generate]}
+    takers: dict[str, list[Any]] = {"texts": ["input_file", "overrides", "apart", "errors"], "words": [generate, "num_samples"]}
     instead = "its texts are searched for: change the search with --set task.search.KEY=VALUE"
     options: dict[str, Any] = {"input_file": input_file, "overrides": overrides, "apart": apart, "errors": errors, "seed": seed}
     options |= {"num_tokens": num_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "stop": stop}
-    options |= {"beam": beam, "unknown": unknown}
+    options |= {"beam": beam, "unknown": unknown, "num_samples": num_samples}
     kind, given = choose("generate", loaded, takers, options, instead if "texts" in loaded.kinds else "leave it out")
     if prompt is not None:
         lines = f"its lines: --input {typed(prompt)}" if kind == "texts" else "give the words to begin with"
@@ -73,9 +75,11 @@ def command(
         _texts(loaded, prompt, json=json, **given)
         return
     if beam is not None:
-        refuse({"temperature": temperature, "top-k": top_k, "top-p": top_p}, "a beam draws nothing; leave this or --beam out")
+        drawn = {"temperature": temperature, "top-k": top_k, "top-p": top_p, "num-samples": num_samples}
+        refuse(drawn, "a beam draws nothing; leave this or --beam out")
+    samples = given.pop("num_samples", 1)
     for line in [prompt] if prompt is not None or sys.stdin.isatty() else [*lines_of(None, "strict")] or [""]:
-        for number in range(num_samples):
+        for number in range(samples):
             own = {**given, "seed": (1 if seed is None else seed) + number}
             if sys.stdout.isatty() and not json and beam is None:
                 _stream(stream_words(loaded, line or "", **{**_SAMPLING, **own}), line or "")

@@ -17,7 +17,7 @@ LEAST_COVERAGE = 0.2
 
 
 def build_sememe_graph(
-    sources: Sequence[str],
+    sources: Sequence[str] | str,
     data: Path | str,
     out: Path | str,
     *,
@@ -35,6 +35,7 @@ def build_sememe_graph(
         DataError: a lexicon or the folder cannot be read.
         GraphError: the graph cannot be built.
     """
+    sources = [sources] if isinstance(sources, str) else sources
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")
     data, out = Path(data), Path(out)

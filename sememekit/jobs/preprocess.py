@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from sememekit.config.settings import read_settings
 from sememekit.corpora.opening import open_corpus
 from sememekit.prepare.overlap import overlap_with_train
 from sememekit.prepare.pipeline import Pipeline
@@ -16,7 +18,7 @@ def preprocess(
     dataset: str,
     source: Path | str | None,
     out: Path | str,
-    settings: PreprocessSettings | None = None,
+    settings: PreprocessSettings | Mapping[str, Any] | None = None,
     *,
     files: Mapping[str, Sequence[Path | str]] | None = None,
     lexicon_words: Iterable[str] | None = None,
@@ -39,7 +41,8 @@ def preprocess(
         ConfigError: for settings that do not fit.
         DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
     """
-    settings = settings or PreprocessSettings()
+    if not isinstance(settings, PreprocessSettings):
+        settings = read_settings(PreprocessSettings, settings or {}, "the settings of preprocess")
     given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None
     corpus = open_corpus(
         dataset,

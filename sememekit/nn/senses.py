@@ -15,6 +15,7 @@ from sememekit.sememes import Lexicon, SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.lemmas import open_lemmas
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import SenseEntry, Source, WordEntry
+from sememekit.text.scripts import HAN
 
 GIVEN: Final = "given"
 """The source of senses that a user gives."""
@@ -156,7 +157,8 @@ class Senses:
             lexicons, lemmas: as of ``of_words``. A word is looked up as it is written, then in lower case.
 
         Marks such as ``Ġ``, ``▁`` and ``</w>`` are stripped. A token that only continues a word (``##ing``) has no senses: what
-        it means depends on the word. So it is with every token that does not begin or, for ``</w>``, end a word."""
+        it means depends on the word. So it is with every token that does not begin or, for ``</w>``, end a word. Chinese
+        tokens without a mark are words where most have none: the tokenizer was made of text without blanks."""
         opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
         tokens = tokens_of(tokenizer)
         words = dict(zip(tokens, whole_words(tokens), strict=True))
@@ -283,15 +285,22 @@ def whole_words(tokens: Sequence[str]) -> list[str | None]:
     uses = {mark: sum(mark in token for token in tokens) for mark in ("Ġ", "▁", "##", "</w>")}
     mark = max(uses, key=lambda mark: uses[mark])
 
+    def text_of(token: str) -> str:
+        text = token.replace(mark, "")
+        if mark == "Ġ":
+            text = bytes(_BYTE_OF[letter] for letter in text if letter in _BYTE_OF).decode(errors="replace")
+        return text
+
+    # Raw Chinese has no blanks, so that a tokenizer of such text marks few of its words.
+    chinese = {token: mark in token for token in tokens if HAN.search(text_of(token))}
+    is_raw = 2 * sum(chinese.values()) < len(chinese)
+
     def word_of(token: str) -> str | None:
         if not uses[mark] or (token[0], token[-1]) == ("<", ">"):  # <unk>, <|endoftext|>
             return token
         if mark == "##":
             return token if token == mark or not token.startswith(mark) else None
-        word = token.replace(mark, "") if mark in token else ""
-        if mark == "Ġ":
-            word = bytes(_BYTE_OF[letter] for letter in word if letter in _BYTE_OF).decode(errors="replace")
-        return word or None
+        return (text_of(token) or None) if mark in token or (is_raw and token in chinese) else None
 
     return [word_of(token) for token in tokens]
 

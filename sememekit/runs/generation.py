@@ -86,7 +86,7 @@ def stream_words(
     loaded = Run.open(run)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     words = _prompt(loaded, prompt)
-    ends = {vocabulary.id(word) for word in stop if word in vocabulary}
+    ends = _ends(loaded, stop)
     generator = torch.Generator().manual_seed(seed)
     banned = vocabulary.unknown_id if not unknown else None
     draw = _drawer(temperature, top_k, top_p, banned, generator)
@@ -120,7 +120,7 @@ def _searched(
     """The best text of a beam search, for ``generate``."""
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     words = _prompt(loaded, prompt)
-    end = vocabulary.id(stop[0]) if stop else vocabulary.end_id
+    end = next(iter(_ends(loaded, stop)), vocabulary.end_id)
     read = [vocabulary.end_id, *words] if loaded.signature.end_of_sentence and vocabulary.end_id is not None else words
     if not read or len(stop) > 1:
         raise ConfigError("generate --beam needs a prompt, and one --stop at most")
@@ -138,6 +138,15 @@ def _searched(
     end = len(vocabulary) if end is None else end
     [[best]] = beam_search(step, state, (), begin=read[-1], end=end, settings=settings, banned=banned)
     return _report(vocabulary, words, [*best.words, *([end] if best.ended else [])], best.nats, seed)
+
+
+def _ends(loaded: Run, stop: Sequence[str]) -> set[int]:
+    """The ids of words that end a text."""
+    words = [loaded.form().word(word) for word in stop]
+    if absent := [word for word in words if word not in loaded.vocabulary]:
+        file = loaded.folder.file("vocabulary.tsv")
+        raise ConfigError(f"--stop {absent[0]}: the model does not know this word and never writes it; its words are in {file}")
+    return set(map(loaded.vocabulary.id, words))
 
 
 def _prompt(loaded: Run, prompt: str) -> list[int]:

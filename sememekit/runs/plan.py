@@ -132,6 +132,8 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     for slot in table:
         if slot not in allowed:
             raise ConfigError(f"{where}: unknown table [{slot}]{nearest(slot, allowed)}; allowed: {', '.join(sorted(allowed))}")
+        if table[slot] is not None and not isinstance(table[slot], Mapping):
+            raise ConfigError(f"{where}: [{slot}] must be a table of keys and values, given {table[slot]!r:.60}")
     task = variant("task", (table.get("task") or {}).get("name", VARIANTS["task"][2]))
     optimizer = table.get("optimizer") or {}
     if "name" not in optimizer:

@@ -135,7 +135,10 @@ def _add_errors(app: FastAPI) -> None:
     async def wrong(request: Request, error: Any) -> Response:
         """Name the field and what it must be, and never what was given: it may not even be text."""
         found = error.errors()[:5]
-        faults = (f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found)
+        faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found]
+        if any(one["type"] in ("missing", "extra_forbidden") for one in found):
+            question = get_type_hints({**ANSWERS, **STREAMS}[request.url.path.removeprefix("/v1/")])["question"]
+            faults.append(f"fields of this request: {', '.join(question.model_fields)}")
         return _error("; ".join(faults), 413 if any(one["type"] == "string_too_long" for one in found) else 422)
 
     async def http(request: Request, error: Any) -> Response:

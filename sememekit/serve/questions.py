@@ -121,6 +121,8 @@ class GenerateQuestion(OfRun):
     num_tokens: int = Field(default=30, ge=1, le=500)
     temperature: float = Field(default=1.0, ge=0.0, le=100.0)
     top_k: int = Field(default=0, ge=0, le=1_000_000)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    stop: list[Name] = Field(default=[], max_length=100)
     unknown: bool = False
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
 

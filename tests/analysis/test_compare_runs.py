@@ -154,7 +154,7 @@ def test_a_run_without_cpu_time_is_refused(seeds: dict[str, Path], monkeypatch: 
 def test_what_a_side_may_be(seeds: dict[str, Path], tmp_path: Path) -> None:
     slow = seeds["slow"]
     both = [slow / "seed-1", slow / "seed-2"]
-    assert runs_of(str(slow)) == both
+    assert runs_of(str(slow)) == runs_of(slow) == both
     assert runs_of(str(slow / "seed-2")) == [slow / "seed-2"]
     assert runs_of(f"{slow / 'seed-2'},{slow / 'seed-1'}") == both[::-1]
     with pytest.raises(CheckpointError, match=r"nowhere does not exist; give runs of 'sememekit train'"):
@@ -174,6 +174,8 @@ def test_what_is_refused(seeds: dict[str, Path], ending: Path) -> None:
     slow, fast = str(seeds["slow"]), str(seeds["fast"])
     with pytest.raises(ConfigError, match="two models or more"):
         compare([slow])
+    with pytest.raises(ConfigError, match="two models or more"):
+        compare(slow)
     with pytest.raises(ConfigError, match=r"a run is given twice: .*seed-1; name each once"):
         compare([slow, f"{slow}/seed-1"])
     with pytest.raises(ConfigError, match=r"cannot be compared in one table: .*text is"):

@@ -93,6 +93,7 @@ def test_a_table_for_a_paper_has_names_a_caption_and_all_groupings(softmax: Path
         assert done.exit_code == 0, done.stderr
     assert "LSTM & co: " in done.stdout
     latex = (tmp_path / "words.tex").read_text(encoding="utf-8")
+    assert latex.startswith(f"% sememekit evaluate-ppl {softmax} {sdlm} --split test --by senses\n")
     for part in (r"\caption{50 \% more}", r"LSTM \& co & SDLM & SDLM - LSTM \& co", r"\midrule", "several senses & "):
         assert part in latex
     rows = (tmp_path / "words.csv").read_text(encoding="utf-8").splitlines()

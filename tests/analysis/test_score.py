@@ -199,6 +199,9 @@ def test_the_top_share_of_probability_and_words_that_stop(sdlm: Path) -> None:
     assert stopped == greedy.tokens[: greedy.tokens.index(last) + 1]
     with pytest.raises(ConfigError, match="top_p must be above 0"):
         generate(sdlm, "我", top_p=0.0)
+    for beam in (None, 2):  # a word that never comes stops nothing
+        with pytest.raises(ConfigError, match="--stop 海豚: the model does not know this word"):
+            generate(sdlm, "我", stop=["海豚"], beam=beam)
 
 
 def test_a_beam_finds_a_text_at_least_as_probable_as_greedy_choice(sdlm: Path, ending: Path) -> None:
@@ -219,8 +222,9 @@ def test_prompts_of_standard_input_and_several_samples(sdlm: Path) -> None:
     shown = CliRunner().invoke(app, run, input="我\n我 吃\n").stdout.splitlines()
     assert shown == [generate(sdlm, text, num_tokens=4, seed=seed).text for text in ("我", "我 吃") for seed in (5, 6)]
     assert CliRunner().invoke(app, [*run, "我"]).stdout.splitlines() == shown[:2]
-    refused = CliRunner().invoke(app, [*run, "我", "--beam", "2", "--top-p", "0.5"])
-    assert (refused.exit_code, "--top-p: a beam draws nothing" in refused.stderr) == (1, True)
+    for option in ("--top-p=0.5", "--num-samples=2"):
+        refused = CliRunner().invoke(app, ["generate", str(sdlm), "我", "--beam", "2", option])
+        assert (refused.exit_code, f"{option.split('=')[0]}: a beam draws nothing" in refused.stderr) == (1, True)
 
 
 def test_unknown_words_are_drawn_only_when_allowed(tmp_path: Path) -> None:

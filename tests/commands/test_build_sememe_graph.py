@@ -89,6 +89,8 @@ def test_the_same_lexicon_name_twice(prepared: Path, sources: list[str], tmp_pat
 def test_wrong_calls(prepared: Path, sources: list[str], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="at least one lexicon"):
         build_sememe_graph([], prepared, tmp_path / "graph.json")
+    one = build_sememe_graph(sources[1], prepared, tmp_path / "one.json")
+    assert [use.name for use in one.lexicons] == ["list:list.txt"]
     with pytest.raises(DataError):
         build_sememe_graph(sources, tmp_path / "absent", tmp_path / "graph.json")
     with pytest.raises(GraphError, match="between 0 and 1"):

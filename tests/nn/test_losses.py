@@ -98,6 +98,8 @@ class Tokenizer:
         (["<s>", "Ġdog", "dog", "Ġ", "Ġä½łå¥½"], ["<s>", "dog", None, None, "你好"]),
         (["<unk>", "▁dog", "ing", "▁"], ["<unk>", "dog", None, None]),
         (["[CLS]", "dog", "##ing", "##"], ["[CLS]", "dog", None, "##"]),
+        (["<s>", "Ġdog", "dog", "ä½łå¥½", "å¥½", "Ġä½ł", "å¥"], ["<s>", "dog", None, "你好", "好", "你", None]),
+        (["▁dog", "ing", "今天", "天", "▁我"], ["dog", None, "今天", "天", "我"]),
         (["dog</w>", "do", "<pad>"], ["dog", None, "<pad>"]),
         (["dog", "工人"], ["dog", "工人"]),
     ],

@@ -50,7 +50,9 @@ def expected(text: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 def test_the_folder_agrees_with_a_plain_twin(text: Path, tmp_path: Path) -> None:
-    preprocess("plain", text, tmp_path / "out", PreprocessSettings(min_count=40, seed=4, shard_bytes=5000))
+    with pytest.raises(ConfigError, match=r"settings of preprocess: unknown key 'min_cont' \(did you mean 'min_count'\?\)"):
+        preprocess("plain", text, tmp_path / "out", {"min_cont": 40})
+    preprocess("plain", text, tmp_path / "out", {"min_count": 40, "seed": 4, "shard_bytes": 5000})
     data = PreparedData.open(tmp_path / "out")
     lines = text.read_text(encoding="utf-8").splitlines()
     labels = StratifiedDivision((90, 5, 5), 4).take(len(lines)).tolist()

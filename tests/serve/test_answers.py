@@ -146,6 +146,10 @@ def test_a_generated_text_comes_word_by_word_and_is_that_of_the_command(client: 
         lines = [json.loads(line) for line in answer.iter_lines()]
     assert [line["word"] for line in lines[:-1]] == expected["tokens"]
     assert lines[-1]["report"] == expected
+    narrow = {"run": "sdlm", "prompt": "我 吃", "top_p": 0.3, "stop": [expected["tokens"][0], "苹果"], "seed": 4}
+    typed = ("--top-p", "0.3", "--stop", expected["tokens"][0], "--stop", "苹果", "--seed", "4", "--json")
+    report = printed("generate", str(folders / "sdlm"), "我 吃", *typed)
+    assert json.loads(client.post("/v1/generate", json=narrow).text.splitlines()[-1])["report"] == report
 
 
 def test_an_attack_is_told_step_by_step(client: TestClient) -> None:

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from sememekit.serve import app as app_module
 from sememekit.serve.app import make_app
 from sememekit.serve.gate import MOST_BYTES, Gate
-from sememekit.serve.questions import LONGEST_TEXT
+from sememekit.serve.questions import LONGEST_TEXT, NextWordsQuestion
 from sememekit.serve.runs import Bench
 from sememekit.serve.worker import Worker
 
@@ -88,6 +88,11 @@ def test_the_status_says_what_to_change(client: TestClient) -> None:
     assert client.post("/v1/score", content=b" " * (MOST_BYTES + 1), headers=HEADERS).status_code == 413
     assert status("next-words", run="absent", context="我") == 404
     assert status("next-words", run="sdlm", context="") == 422
+    told = client.post("/v1/next-words", json={"run": "sdlm", "contxt": "我"})
+    assert (told.status_code, told.json()["error"].split("; ")[-1]) == (
+        422,
+        f"fields of this request: {', '.join(NextWordsQuestion.model_fields)}",
+    )
     assert client.get("/v1/absent").status_code == 404
     assert client.get("/v1/next-words").status_code == 405
     assert client.delete("/v1/next-words").status_code == 405

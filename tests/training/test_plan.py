@@ -60,6 +60,7 @@ def test_a_plan_read_from_its_table_is_the_plan(table: dict[str, Any]) -> None:
             {"encoder": {"hiden_size": 3}},
             r"\[encoder\].*'hiden_size'.*did you mean 'hidden_size'.*allowed: dropout, hidden_size",
         ),
+        ({"data": "prepared"}, r"\[data\] must be a table of keys and values, given 'prepared'"),
         ({"encodr": {}}, r"unknown table \[encodr\].*did you mean 'encoder'"),
         ({"encoder": {"name": "lstn"}}, r"unknown encoder 'lstn'.*did you mean 'lstm'"),
         ({"task": {"name": "languagemodel"}}, r"unknown task.*did you mean 'language_model'"),
