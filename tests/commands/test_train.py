@@ -176,7 +176,7 @@ def test_a_signal_at_any_moment(place: Place, start: Start, tmp_path: Path, numb
 
 def test_a_stop_that_is_asked_for_while_the_model_is_built_is_heard(place: Place, tmp_path: Path) -> None:
     """The flag is up before the first step: one step is taken, and its checkpoint is there."""
-    from sememekit.runs import training as module
+    from sememekit.runs import build as module
 
     original = module.build_task
 
