@@ -86,8 +86,7 @@ def command(
         option("--paraphrases", "Only these pairs of words may replace each other; may be repeated.", metavar="FILE"),
     ] = None,
     segmenter: Annotated[
-        str | None,
-        option("--segmenter", "Chinese texts of a function, or a run on characters: characters, fmm, jieba or RUN."),
+        str | None, option("--segmenter", "Chinese texts of a function, or a run on characters: characters, fmm, jieba or RUN.")
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
     labels: Annotated[
