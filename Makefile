@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(BIN)/python -m pip install --quiet
 
-.PHONY: help quickstart test lint docs bench faults mutate clean
+.PHONY: help quickstart test lint docs bench wheels gpu faults mutate clean
 
 help:
 	@echo "make quickstart   set up .venv and run the main job on the data that comes with it (three minutes after the installation)"
@@ -17,6 +17,8 @@ help:
 	@echo "make faults       kill, damage and mislead every command, and print what came of it (half an hour)"
 	@echo "make mutate       change the code in small ways, and print which changes no test sees"
 	@echo "make bench        the speed claims, one JSON object a line"
+	@echo "make wheels       what a borrowed GPU machine may lack, into build/wheels"
+	@echo "make gpu          the measurements of a borrowed GPU, in 12 minutes; GPU=--rehearse: on the CPU"
 	@echo "make clean        remove caches and build products; .venv and your runs stay"
 
 quickstart: $(VENV)/.quickstart-installed
@@ -36,7 +38,18 @@ docs: $(VENV)/.dev-installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.dev-installed
-	@set -e; for script in $$(ls benchmarks/*.py | grep -v measuring.py); do $(BIN)/python "$$script"; done
+	@set -e; for script in $$(ls benchmarks/*.py | grep -v -e measuring.py -e gpu); do $(BIN)/python "$$script"; done
+
+# GPU_PYTHON is the Python of the borrowed machine; PACKAGES is what it has not, without torch.
+GPU_PYTHON ?= 3.12
+PACKAGES ?= pydantic
+wheels:
+	$(PYTHON) -m pip download --quiet --constraint constraints.txt --only-binary=:all: --python-version $(GPU_PYTHON) \
+		--platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 --dest build/wheels $(PACKAGES)
+
+gpu:
+	if [ -d build/wheels ]; then $(PYTHON) -m pip install --quiet --no-index --no-deps --upgrade --target build/gpu build/wheels/*.whl; fi
+	PYTHONPATH=build/gpu $(PYTHON) benchmarks/gpu.py $(GPU)
 
 faults: $(VENV)/.dev-installed
 	$(BIN)/python -m tests.faults

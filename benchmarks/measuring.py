@@ -14,12 +14,14 @@ import torch
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # as the program does; torch reads it at its first tensor
 
 
-def times(functions: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each function, taken in turns after one pass that is not counted.
+def times(
+    functions: dict[str, Callable[[], None]], repeats: int, clock: Callable[[], float] | None = None
+) -> dict[str, list[float]]:
+    """Seconds of each function, interleaved after one pass that is not counted.
 
-    CPU seconds with one thread, which other work on the machine moves least; else seconds on the clock.
+    By default CPU seconds with one thread, which other work on the machine moves least; else seconds on the clock.
     """
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    clock = clock or (time.process_time if torch.get_num_threads() == 1 else time.perf_counter)
     taken: dict[str, list[float]] = {name: [] for name in functions}
     for function in functions.values():
         function()

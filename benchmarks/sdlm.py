@@ -42,11 +42,15 @@ from sememekit.training import autocast
 from sememekit.training.optimizers import clip_gradients, sparse_lookups
 
 
-def random_graph(num_words: int = 13477, num_sememes: int = 1742) -> tuple[Vocabulary, SememeGraph]:
-    """A graph of the released corpus's sizes: 1.5 senses a word, 2.3 sememes a sense, frequent sets shared."""
+def random_graph(
+    num_words: int = 13477, num_sememes: int = 1742, vocabulary: Vocabulary | None = None
+) -> tuple[Vocabulary, SememeGraph]:
+    """A graph of the released corpus's sizes, or of a ``vocabulary``: 1.5 senses a word, 2.3 sememes a sense, frequent sets
+    shared."""
     generator = np.random.default_rng(1)
-    words = [f"w{number}" for number in range(num_words)]
-    vocabulary = Vocabulary.from_counts({word: num_words - number for number, word in enumerate(words)} | {"<unk>": 0})
+    words = [f"w{number}" for number in range(num_words)] if vocabulary is None else vocabulary.decode(range(len(vocabulary)))
+    if vocabulary is None:
+        vocabulary = Vocabulary.from_counts({word: num_words - number for number, word in enumerate(words)} | {"<unk>": 0})
     shared = [
         tuple({f"k{k}" for k in generator.integers(0, num_sememes, size)}) for size in generator.choice([1, 2, 3, 4, 5], 7000)
     ]

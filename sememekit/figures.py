@@ -1,4 +1,4 @@
-"""How numbers are written for readers: one way for terminals, pages and messages."""
+"""Numbers as readers see them: written one way in terminals, pages and messages."""
 
 
 def formatted(value: float, form: str) -> str:

@@ -1,4 +1,4 @@
-"""How a long job reports progress: it calls a callback, which is ``silent`` unless given."""
+"""Progress of a long job, which calls a callback (default: ``silent``)."""
 
 from collections.abc import Callable
 

@@ -59,11 +59,11 @@ class Ranks:
         return self.rank == 0
 
     def columns(self, count: int) -> slice:
-        """Which of ``count`` columns that lie side by side are this rank's; sizes differ by one at most."""
+        """Return this rank's slice of ``count`` columns that lie side by side; sizes differ by one at most."""
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
     def of(self, examples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which of the examples (n,) of a batch are this rank's: every ``size``-th, so that long and short ones are shared out;
+        """Return this rank's part of a batch's examples (n,): every ``size``-th, so that long and short ones are shared out;
         maybe none."""
         return examples if self.size == 1 else examples[self.rank :: self.size]
 
@@ -111,7 +111,7 @@ class Ranks:
         self.sum([0])
 
     def leaders(self, value: T) -> T:
-        """What the first rank gives; what the others give counts for nothing."""
+        """Broadcast the value of the first rank."""
         if self.size == 1:
             return value
         box = [value]
@@ -120,7 +120,7 @@ class Ranks:
         return box[0]
 
     def all(self, value: T) -> list[T]:
-        """What each rank gives, in order."""
+        """Gather the values of all ranks, in order."""
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size

@@ -58,7 +58,7 @@ class StopRequest:
         return False
 
     def settle(self) -> None:
-        """What was asked for is done, a checkpoint is there: from now on further signals change nothing."""
+        """Ignore further signals: the requested stop is done, a checkpoint is there."""
         self._settled = True
 
     @contextmanager

@@ -18,6 +18,7 @@ from tests.mutate_room import DEFAULTS, BrokenTestsError, survivors
 
 ELSEWHERE = {
     "analysis": ["tests/analysis", "tests/commands"],
+    "jobs": ["tests/commands", "tests/claims"],
     "files": ["tests/test_files.py", "tests/test_typed.py", "tests/commands/test_folders.py"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
     "runs": ["tests/runs", "tests/commands/test_on_engines.py"],

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import re
+import subprocess
 import sys
+import time
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.name != "measuring.py")
+SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.name not in ("measuring.py", "gpu_steps.py"))
 
 
 class Parsed(Exception):  # noqa: N818
     """The arguments were read, and nothing was measured."""
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_no_benchmark_demands_an_argument(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def loaded(script: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(script.parent)
     monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "1")  # a benchmark sets it where it is not set
     name = f"benchmark_{script.stem}"
@@ -31,6 +34,12 @@ def test_no_benchmark_demands_an_argument(script: Path, monkeypatch: pytest.Monk
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, name, module)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_no_benchmark_demands_an_argument(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = loaded(script, monkeypatch)
     real = argparse.ArgumentParser.parse_args
 
     def parse(parser: argparse.ArgumentParser, *given: Any) -> NoReturn:
@@ -55,12 +64,126 @@ def test_every_benchmark_is_named_in_the_docs() -> None:
     assert sorted(rows) == [path.stem for path in SCRIPTS]
 
 
-def test_scores_of_suggested_sememes() -> None:
+def test_scores_of_suggested_sememes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gold sememes 0 and 2 stand at ranks 1 and 3; of those suggested (0 and 1) one is right."""
-    spec = importlib.util.spec_from_file_location("benchmark_of_suggesting", ROOT / "benchmarks" / "suggesting.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(ROOT / "benchmarks" / "suggesting.py", monkeypatch)
     precision, f1 = module.precision_and_f1(np.array([1.0, 0.7, 0.3, 0.1]), [0, 2])
     assert (precision, f1) == pytest.approx(((1 + 2 / 3) / 2, 0.5))
+
+
+SOME_PARTS = """
+import argparse, fcntl, json, os, sys, time
+parser = argparse.ArgumentParser()
+for name in ("step", "parts", "part-limit", "out", "device", "words", "training"):
+    parser.add_argument(f"--{name}")
+options = parser.parse_args()
+for part in options.parts.split("|"):
+    if part == "breaks" or options.device == "cuda":
+        sys.exit("CUDA error: an illegal memory access")
+    if part.startswith("hangs"):
+        lock = open(options.out + "/lock", "w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fork():  # a child of its own, as pytest is
+            open(options.out + "/locked", "w").close()
+        time.sleep(600)
+    with open(options.out + "/gpu.jsonl", "a") as stream:
+        stream.write(json.dumps({"step": options.step, "part": part, "process": os.getpid()}) + "\\n")
+"""
+
+
+@pytest.fixture
+def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The GPU benchmark with a program of steps that writes a line for each part, breaks and hangs."""
+    module = loaded(ROOT / "benchmarks" / "gpu.py", monkeypatch)
+    (tmp_path / "steps.py").write_text(SOME_PARTS, encoding="utf-8")
+    monkeypatch.setattr(module, "PROGRAM", tmp_path / "steps.py")
+    return module
+
+
+def some_options(out: Path) -> argparse.Namespace:
+    return argparse.Namespace(out=out, training=out, device="cpu", words=1, data=None, graph=None, rehearse=False)
+
+
+def test_after_a_part_that_breaks_the_others_run(gpu: ModuleType, tmp_path: Path) -> None:
+    options, parts = some_options(tmp_path), ("first", "breaks", "second", "third")
+    gpu.run_step(options, gpu.Step("some", parts, 120, 60), time.monotonic() + 120)
+    lines = gpu.recorded(options)
+    assert [line["part"] for line in lines] == list(parts)
+    assert lines[1]["error"] == "exit code 1: CUDA error: an illegal memory access"
+    assert lines[2]["process"] == lines[3]["process"] != lines[0]["process"], "one process until one breaks"
+
+
+def test_after_a_part_that_hangs_the_others_run(gpu: ModuleType, tmp_path: Path) -> None:
+    options, parts = some_options(tmp_path), ("hangs", "hangs again")
+    gpu.run_step(options, gpu.Step("some", parts, 120, 0), time.monotonic() + 120)
+    lines = gpu.recorded(options)
+    assert [line["part"] for line in lines] == list(parts)
+    assert all(re.fullmatch(r"stopped after \d+ seconds", line["error"]) for line in lines)
+
+
+def test_without_a_device_nothing_follows_the_first_step(
+    gpu: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    monkeypatch.delenv("OUT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="nothing was measured: exit code 1: CUDA error"):
+        gpu.main()
+    assert [line["step"] for line in map(json.loads, gpu.lines_of(tmp_path / "runs/gpu/gpu.jsonl"))] == ["machine"]
+
+
+def test_parts_without_time_are_lines(gpu: ModuleType, tmp_path: Path) -> None:
+    options = some_options(tmp_path)
+    gpu.run_step(options, gpu.Step("some", ("first", "second"), 120, 60), time.monotonic() - 1)
+    assert [(line["part"], line["error"]) for line in gpu.recorded(options)] == [
+        ("first", "no time left for this part"),
+        ("second", "no time left for this part"),
+    ]
+
+
+def test_an_interrupted_call_leaves_no_process(gpu: ModuleType, tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def interrupt() -> bool:
+        if (tmp_path / "locked").exists():
+            raise KeyboardInterrupt
+        return False
+
+    watch = gpu.Watch(some_options(tmp_path), "some", ["hangs"], 120)
+    with pytest.raises(KeyboardInterrupt):
+        watch.wait(time.monotonic() + 120, interrupt)
+    assert watch.process.returncode is not None
+    with (tmp_path / "lock").open() as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)  # waits for whoever is left
+
+
+def rehearse(out: Path, *more: str) -> list[dict[str, Any]]:
+    """The lines of a rehearsal, which are printed and in the file."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "gpu.py"), "--rehearse", "--out", str(out), *more]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    lines = [json.loads(line) for line in (out / "gpu.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [json.loads(line) for line in printed.splitlines()] == [
+        {name: value for name, value in line.items() if name != "profile"} for line in lines
+    ]
+    return lines
+
+
+@pytest.mark.slow
+def test_the_gpu_steps_can_be_rehearsed_and_their_training_resumed(tmp_path: Path) -> None:
+    lines = rehearse(tmp_path / "first")
+    assert [line["step"] for line in lines] == ["machine", "tests", *["steps"] * 10, *["compiled"] * 4, "training"]
+    assert not [line for line in lines if "error" in line or not line["rehearsal"]]
+    assert lines[1]["passed"] >= 3
+    assert lines[1]["failures"] == []
+    for line in lines[2:12]:
+        assert line["profile"]["top"]
+        assert line["share_of_floor"].keys() == line["seconds"].keys() == {"float32", "tf32", "bfloat16"}
+    medium = {line["part"]: line["floor"]["gigaflop"] for line in lines[2:12]}
+    assert medium["medium self-organized"] < medium["medium softmax"] < medium["medium sdlm"]
+    assert all(line["largest_difference_of_nll"] < 1e-4 for line in lines[12:16])
+    first = lines[-1]
+    assert (first["resumed"], first["exit_code"]) == (False, 75)
+    again = rehearse(tmp_path / "second", "--steps", "training", "--resume", str(tmp_path / "first" / "training"))
+    assert [line["step"] for line in again] == ["machine", "training"]
+    assert again[-1]["resumed"]
+    assert again[-1]["steps_in_all"] > first["steps_in_all"]

@@ -1,1 +1,1 @@
-"""What a trained model does: perplexity, scores, explanations, influence. What takes a run raises as ``Run.open``."""
+"""Analyses of trained models: perplexity, scores, explanations, influence. Functions that take a run raise as ``Run.open``."""

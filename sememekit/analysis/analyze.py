@@ -77,7 +77,7 @@ class Case(Record):
 
 
 class RunComparison(Record):
-    """Where two runs differ most about the target word, as in Table 6, Yang et al. 2018.
+    """The largest differences of two runs about the target word, as in Table 6, Yang et al. 2018.
 
     Attributes:
         better: cases in which the first run did better, then those in which the second did.
@@ -135,10 +135,10 @@ def analyze(
     The matrix has a row of log-probabilities over the vocabulary for each context, computed in float64. Where it does not fit
     into ``memory`` it is decomposed by blocks of rows (``measure.rank.TriangularFactor``), which takes memory for V x V
     numbers, however many rows there are. Where not even these fit, the rows are a sample drawn without replacement, the same
-    for both runs. Of a model of headlines or dialogue the contexts are those of the words of all targets and of their ends.
-    Arguments as ``sememekit analyze --help``; the data are those of the first run unless given. Raises ConfigError: the task
-    predicts no words, or not even two contexts fit into ``memory``. Raises DataError: the data are absent, lack the split, or
-    one of the runs has another vocabulary."""
+    for both runs. Headline and dialogue models: the contexts of all words of targets and of their ends. Arguments as
+    ``sememekit analyze --help``; default data: the first run's. Raises ConfigError: the task predicts no words, or not even two
+    contexts fit into ``memory``. Raises DataError: the data are absent, lack the split, or one of the runs has another
+    vocabulary."""
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
     prepared = models[0].loaded.data(data)
@@ -181,7 +181,7 @@ def _check_vocabularies(runs: list[Run]) -> None:
 
 
 def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -> tuple[int, bool, str | None]:
-    """How many contexts the matrix has, whether it is decomposed by blocks, and why these are not all."""
+    """Return the number of contexts in the matrix, whether it is decomposed by blocks, and why some are left out."""
     fitting, blocks = rows_that_fit(num_words, memory * 2**30), bytes_by_blocks(num_words) / 2**30
     asked = min(predictions, wanted or predictions)
     if asked < 2:

@@ -26,7 +26,7 @@ from sememekit.tasks.classifier import TextClassifier
 from sememekit.training import autocast
 
 LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
-"""Where the rows of lengths begin, in running words of all texts of an example."""
+"""Where the rows of lengths begin, in tokens of all texts of an example."""
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where the rows of shares of words with sememes begin; 1 is a row of its own."""
 AT_LEAST: Final = 5
@@ -62,8 +62,8 @@ class LabelRun(OfRun):
 
     Attributes:
         accuracy: on the whole split, with the confusion matrix.
-        by_sememes: by the share of running words that have sememes in the run's graph; empty for runs without a graph.
-        by_length: by the running words of an example.
+        by_sememes: by the share of tokens that have sememes in the run's graph; empty for runs without a graph.
+        by_length: by the tokens of an example.
         words, sememes: those of the largest mean size, among those that stand in the examples ``AT_LEAST`` times.
         rare_words, rare_sememes: how many are left out as rarer.
         no_sememes: why there are no sememes, or None.
@@ -222,7 +222,7 @@ def _analysis(
 
 
 def _largest(effects: dict[str, list[float]], top: int) -> tuple[tuple[Moved, ...], int]:
-    """Those of the largest mean size, and how many were left out as too rare."""
+    """Return the influences of the largest mean size, and the number left out as too rare."""
     often = {name: np.array(values) for name, values in effects.items() if len(values) >= AT_LEAST}
     found = [
         Moved(name=name, times=len(values), effect=float(values.mean()), size=float(np.abs(values).mean()))

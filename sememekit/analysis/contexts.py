@@ -19,7 +19,7 @@ CONTEXT_WORDS: Final = 40
 
 
 class PredictedText:
-    """What is predicted: a stream, or the targets of pairs one after the other, each with its end.
+    """The predicted words: a stream, or the targets of pairs one after the other, each with its end.
 
     Attributes:
         words: (P,) the word of each prediction, in the order of the text.
@@ -96,7 +96,7 @@ def read_contexts(
 
 
 def log_prob_rows(task: Predictor, hidden: Tensor) -> Iterator[npt.NDArray[np.float64]]:
-    """Rows (b, V) of log-probabilities in float64, in order. The weights are those of the run, the arithmetic is double."""
+    """Yield rows (b, V) of log-probabilities in float64, in order: the run's weights, double arithmetic."""
     single = next(task.parameters()).dtype
     task.double()
     try:

@@ -138,7 +138,7 @@ class OverlaySums:
             yield row
 
     def sentence(self, overlay: Path | str) -> str:
-        """What a person reads of them."""
+        """Return the sentence that a person reads."""
         told = f"log-probability of all words: {-self.before:.4f} as trained, {-self.after:.4f} with {overlay}"
         return f"{told} ({self.before - self.after:+.4f})"
 

@@ -256,7 +256,7 @@ def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
             f"{labels} labels texts and {texts} does not, so that they have no figure in common; compare models of one task"
         )
     differing = "; ".join(f"{name} is {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in names)
-    advice = f"evaluate each by itself: sememekit {'eval' if 'metric' in sides[0] else 'evaluate-ppl'} RUN"
+    advice = f"evaluate each alone: sememekit {'eval' if 'metric' in sides[0] else 'evaluate-ppl'} RUN"
     if "state" in names and SENTENCES["state"] in (sides[0]["state"], sides[1]["state"]):
         advice += "; beside lattices belongs a plain LSTM over sentences: --task lattice --set task.longest_chunk=1"
     if _OPTIONS.keys() >= set(names):

@@ -95,7 +95,7 @@ def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection
     for number, (right_words, words) in enumerate(zip(gold, given, strict=True), start=1):
         if "".join(right_words) != "".join(words):
             raise DataError(
-                f"sentence {number}: another text than that of the gold segmentation: {''.join(words)[:40]!r} in the place of "
+                f"sentence {number}: the text differs from the gold segmentation: {''.join(words)[:40]!r} in the place of "
                 f"{''.join(right_words)[:40]!r}"
             )
         expected, found = spans(right_words), set(spans(words))
@@ -108,7 +108,7 @@ def count_words(gold: Sequence[Words], given: Sequence[Words], known: Collection
 
 
 def f1_difference(first: WordCounts, second: WordCounts, seed: int = 0) -> Interval:
-    """F1 of the first minus that of the second on the same sentences, with the 95% interval of a paired bootstrap."""
+    """Compute F1 of the first minus F1 of the second on the same sentences, with the 95% interval of a paired bootstrap."""
     sides = [(2 * counts.right, counts.gold + counts.given) for counts in (first, second)]
     return ratio_difference_interval(*sides, seed=seed)
 
@@ -181,7 +181,7 @@ def evaluate_segmentation(
     errors: str = "strict",
     progress: Progress = silent,
 ) -> SegmentationReport:
-    """Precision, recall and F1 of words, beside those of segmentations that need no model.
+    """Compute precision, recall and F1 of words, beside baselines that need no model.
 
     The model is given each line of ``gold`` without its blanks. Beside it stand: forward maximum matching with the n-grams of
     the run's own chunk vocabulary, with the words of the text ``words`` and with those of ``lexicon``; cuts at random, at the

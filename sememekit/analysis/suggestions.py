@@ -28,7 +28,7 @@ def suggest_for(
 
 
 def vectors_at(path: Path) -> WordVectors:
-    """Input vectors of a trained run, or those of a text file."""
+    """Read the input vectors of a trained run, or the vectors of a text file."""
     if not (path / "plan.json").is_file():
         return read_vectors(path)
     run = Run.open(path, device="cpu")

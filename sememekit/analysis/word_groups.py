@@ -50,9 +50,8 @@ def reads_graph(by: str) -> bool:
 
 
 def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None) -> list[WordKind]:
-    """The kinds of words of each grouping in this order, the same for all runs. Raises ConfigError: there is no such grouping,
-    or it sorts words by training counts, and those of the runs differ. Raises GraphError: one needs a graph, and there is none.
-    """
+    """Return the kinds of words of each grouping, the same for all runs. Raises ConfigError: there is no such grouping, or it
+    sorts words by training counts, which differ among the runs. Raises GraphError: a graph is missing."""
     counts = runs[0].train_counts if by else np.zeros(0, dtype=np.int64)
     for one in by:
         if one not in (known := [grouping.value for grouping in Grouping]):

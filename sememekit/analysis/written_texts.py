@@ -171,7 +171,7 @@ class BaselineReport(Record):
 
 
 def presets_for(dataset: str, given: Sequence[str] = ()) -> tuple[str, ...]:
-    """Names of the ROUGE presets to score by: those given, or those of the data set; ConfigError where there are none."""
+    """Return the ROUGE presets to score by (default: by data set). Raises ConfigError: the data set has no preset."""
     for name in given:
         if name not in PRESETS:
             raise ConfigError(f"--rouge {name!r}: allowed are {', '.join(PRESETS)}")

@@ -141,7 +141,7 @@ def squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -
 
 @final
 class WordNetCandidates(Candidates):
-    """Words that share a synset, and with it a part of speech, with the word; those of its first synset first."""
+    """Words that share a synset, and so a part of speech, with the word; its first synset comes first."""
 
     class Settings(Candidates.Settings):
         path: str = ""

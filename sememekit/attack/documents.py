@@ -79,7 +79,7 @@ def long_run(fields: Fields) -> str:
 
 
 def _spans(field: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Where each of the words stands; together they must be the field but for white space."""
+    """Return the span of each word; together the words must be the field but for white space."""
     end = 0
     for word in words:
         begin = end

@@ -323,7 +323,7 @@ class _Run:
         return np.array([self._allowed[key] for key in keys])
 
     def _count(self, keys: list[bytes], allowed: NDArray[np.bool_]) -> tuple[list[int], int]:
-        """Which rows must be asked, and how many rows from the front are answered at all under the budget; counts them."""
+        """Return the rows to ask, and the number of rows from the front that the budget allows; counts them."""
         settings = self._attack.settings
         fresh: dict[bytes, int] = {}
         for index, key in enumerate(keys):
@@ -340,7 +340,7 @@ class _Run:
 
     @staticmethod
     def _pick(won: NDArray[np.int64], rows: Rows, scores: NDArray[np.float64]) -> int:
-        """Of several successes the one with the fewest changes, then the best score, then the first."""
+        """Pick the success with the fewest changes, then the best score, then the first."""
         changed = (rows[won] > 0).sum(axis=1)
         fewest = won[changed == changed.min()]
         return int(fewest[best_index(scores[fewest])])
@@ -353,7 +353,7 @@ def _change(document: Document, number: int, new: str) -> Change:
 
 
 def _size(whole: Space, space: Space) -> SpaceSize:
-    """How much there is to try: before (``whole``) and after the constraints."""
+    """Return the size of the space: before (``whole``) and after the constraints."""
     words = [number for number in space.scope if any(map(str.isalnum, whole.document.words[number].text))]
     kept = [number for number in words if space.substitutes[number]]
     return SpaceSize(

@@ -166,12 +166,12 @@ class AttackFolder:
 
     @property
     def query_budget(self) -> int:
-        """Of each example; 0 for no limit."""
+        """The most queries of an example; 0 for no limit."""
         return int(self.identity["plan"]["attack"]["query_budget"])
 
     def results(self) -> dict[int, ExampleResult]:
         """Every finished example by its number. Raises DataError: a line in the middle is no result. Raises CheckpointError:
-        attack.json or the lines are others than those of ``report.json``."""
+        attack.json or the lines differ from ``report.json``."""
         path = self.path / "examples.jsonl"
         if (report := self._report()) is not None:
             size = report[_WRITTEN][1]

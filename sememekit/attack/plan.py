@@ -18,7 +18,7 @@ GOALS: dict[str, str] = {"untargeted": "sememekit.attack.goals:Untargeted", "tar
 
 
 class RunningSettings(Settings):
-    """How an attack is run."""
+    """Settings of an attack's course."""
 
     preset: str = ""
     """The published setup that these settings follow, shown in the report."""
@@ -46,7 +46,7 @@ class RunningSettings(Settings):
     batch_size: int = Field(default=512, ge=1)
     """Texts in one call of the victim. Likewise."""
     seed: Seed = 1
-    """Of everything random."""
+    """Random seed."""
 
 
 class Part(Settings):

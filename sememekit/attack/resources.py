@@ -1,4 +1,4 @@
-"""What candidates and constraints have in common: what they may ask for, and the hashes of their files."""
+"""Resources that candidates and constraints share, and the hashes of their files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ SentenceNats = Callable[[Sequence[Sequence[str]]], list[list[float]]]
 
 @dataclass(frozen=True)
 class AttackResources:
-    """What candidates and constraints may need besides their settings.
+    """Resources of candidates and constraints besides their settings.
 
     Attributes:
         known_words: the words that substitutes are taken from, or None for no limit: a substitute that the victim does not know
@@ -44,7 +44,7 @@ class AttackResources:
 
 
 def named_apart(sources: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Name -> SHA-256 of files. Of several with one name the last keeps it, and the others become ``NAME (2)`` and so on."""
+    """Name -> SHA-256 of files. If several share a name, the last keeps it, and the others become ``NAME (2)`` and so on."""
     found: dict[str, str] = {}
     for name, digest in reversed(list(sources)):
         free = next(each for each in chain([name], (f"{name} ({number})" for number in count(2))) if each not in found)

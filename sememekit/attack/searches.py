@@ -43,7 +43,7 @@ class Search(ABC):
         self.settings = settings
 
     def refusal(self, space: Space) -> str:
-        """Why this search skips a space, or an empty string."""
+        """The reason why this search skips a space, or an empty string."""
         return ""
 
     @abstractmethod
@@ -306,7 +306,7 @@ class ParticleSwarm(Search):
         moves: tuple[float, float] = (0.8, 0.2)
         """P1 at the start and at the end; P2 the other way round."""
         speed: float = Field(default=3.0, gt=0.0)
-        """What agreement and disagreement add, and the range of the first velocities."""
+        """The step for agreement and disagreement, and the range of the first velocities."""
 
     settings: ParticleSwarm.Settings
 

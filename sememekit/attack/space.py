@@ -152,7 +152,7 @@ class Space:
 
 
 class Texts(Sequence[Fields]):
-    """The texts of the chosen rows, made when they are looked at: those of a long text fill the memory together."""
+    """The texts of the chosen rows, made when they are read: all variants of a long text would fill the memory."""
 
     def __init__(self, space: Space, rows: Rows, chosen: Sequence[int]) -> None:
         self._space, self._rows, self._chosen = space, rows, chosen

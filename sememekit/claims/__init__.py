@@ -1,1 +1,1 @@
-"""What the five papers say, as data: claims, how each is tried at a small size, and the rule that gives its verdict."""
+"""The claims of five papers as data: how each is tried at a small size, and the rule of its verdict."""

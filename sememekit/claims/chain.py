@@ -75,7 +75,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Timing:
-    """The two models of a claim, whose first epochs are trained in turns to see what an update costs each.
+    """The two models of a claim, whose first epochs are trained interleaved to time an update of each.
 
     Attributes:
         name: of both arms, with a digest of what they are made of.
@@ -98,7 +98,7 @@ def unpacked(source: str, target: str) -> bool:
 
 
 def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: int = 0, tiny: bool = False) -> list[Trial]:
-    """The trials of a claim at small size: both arms with every seed; an arm that claims share is one trial for all.
+    """Return the trials of a claim at small size: both models with every seed; a model that claims share is one trial.
 
     Args:
         file, claim: a claim with a small protocol, and its file.
@@ -120,7 +120,7 @@ def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool 
 
 
 def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> list[Timing]:
-    """How updates are timed: of the claim's two models, and of the baseline and what the other model costs after a cut.
+    """Return the timings of updates: of the claim's two models, and of the baseline and the other model after a cut.
 
     A claim on one model, measured in two ways, has no timing; claims whose models are trained alike share one. See
     ``steps_of``.
@@ -146,7 +146,7 @@ def timing_names(file: ClaimFile, claim: PaperClaim) -> list[str]:
 
 
 def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:
-    """The names of a claim's timings and the two arms of each, as they are trained."""
+    """Return the names of a claim's timings and the two models of each, as they are trained."""
     assert claim.small is not None
     baseline, *others = (_trained_as(file, arm) for arm in (*claim.small, claim.after_cut) if arm)
     pairs = [(baseline, other) for other in others if other != baseline]
@@ -155,7 +155,7 @@ def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:
 
 
 def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[tuple[str, int, tuple[str, str]]]:
-    """(arm, seed, names) of each trial; the names are its own and that of its run, which another arm may have, too."""
+    """Return (arm, seed, names) of each trial: its own name and its run's, which another arm may share."""
     assert claim.small is not None
     count = seeds or (1 if tiny else claim.seeds)
     arms = [(arm, _trained_as(file, arm)) for arm in claim.small]
@@ -178,12 +178,12 @@ def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
 
 
 def _text_from(data: DataSet) -> str:
-    """What the text of a data set and its graph are made from."""
+    """Describe the sources of a data set's text and graph."""
     return data.model_dump_json(exclude={"clusters"})
 
 
 def _clusters_from(data: DataSet) -> tuple[str, ...]:
-    """What its clusters are made from: the commands, and the settings of the recipes that they train by."""
+    """Describe the sources of its clusters: the commands, and the settings of the recipes that they train by."""
     words = [word for command in data.clusters for word in shlex.split(command)]
     return (*data.clusters, *(_settings(recipe) for option, recipe in pairwise(words) if option == "--recipe"))
 
@@ -240,7 +240,7 @@ def folder_of(measured: Path) -> Path:
 
 
 def _places(file: ClaimFile, arm: Arm, out: Path, root: Path, tiny: bool) -> dict[str, Path]:
-    """Where the texts, the data, the graph and the clusters of an arm lie; ``root`` is the folder of corpora."""
+    """Return the places of an arm's texts, data, graph and clusters; ``root`` is the folder of corpora."""
     data = file.data[arm.data]
     digest = _digest(_text_from(data))
     folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{digest}"
@@ -289,7 +289,7 @@ _NOT_SET: Final = {"claim", "data", "graph", "clusters"}
 
 
 def _settings(recipe: str) -> str:
-    """What a recipe sets, without what it says of a paper and of its data: a changed recipe is another trial."""
+    """Return the settings of a recipe without its claim and data: a changed recipe is another trial."""
     table = _shipped(recipe) if ".toml" not in recipe else load_recipe(recipe)
     return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in _NOT_SET}, sort_keys=True)
 

@@ -23,7 +23,7 @@ class DataSet(Settings):
     files: Mapping[str, str] = Field(default_factory=dict)
     """Name in ``{text}`` -> path below ``{root}``; copied before ``prepare``."""
     lines: Mapping[str, int] = Field(default_factory=dict)
-    """Name in ``{text}`` -> how many lines of the file are taken, the last ones for a negative number; all unless given."""
+    """Name in ``{text}`` -> how many lines of the file are taken (default: all), the last ones for a negative number."""
     prepare: str
     """The subcommand that prepares it, with ``{text}``, ``{root}`` and ``{data}``."""
     graph: str = ""
@@ -39,7 +39,7 @@ class Arm(Settings):
     data: str
     """The data set, ``[data.NAME]``."""
     recipe: str
-    """What ``train --recipe`` takes."""
+    """The value of ``train --recipe``."""
     set: tuple[str, ...] = ()
     """``slot.key=value``, as ``train --set`` takes them."""
     graph: bool = False
@@ -50,7 +50,7 @@ class Arm(Settings):
     """Word vectors that training is given, a path below ``{root}``; empty for none."""
     augment: str = ""
     """The subcommand that attacks a first model on training examples, with the names of ``evaluate``; training is given the
-    successes. The first model is that of the arm which is trained as this one without them. Empty for none."""
+    successes. The first model belongs to the arm that is trained like this one without them. Empty for none."""
     evaluate: str = "evaluate-ppl {run}"
     """The subcommand that measures the trained model, with ``{run}``, ``{root}``, ``{data}``, ``{graph}`` and ``{out}``, a
     folder that it may write; ``--json`` is added."""
@@ -59,8 +59,7 @@ class Arm(Settings):
 
 
 def trained_by(arm: Arm, augmented: bool = True) -> tuple[object, ...]:
-    """What decides how an arm is trained, or would be without ``augment``; it is the same where arms differ in how they are
-    measured."""
+    """Return what decides how an arm is trained (or would be without ``augment``), whatever is measured on it."""
     return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors, arm.clusters, arm.augment if augmented else ""
 
 
@@ -68,7 +67,7 @@ class PaperClaim(Settings):
     """One sentence of a paper that a comparison of two models can support or contradict."""
 
     statement: str
-    """What the paper says of ``other`` against ``baseline``."""
+    """The paper's statement on ``other`` against ``baseline``."""
     source: str
     """The place in the paper."""
     metric: str = "test perplexity"
@@ -78,11 +77,11 @@ class PaperClaim(Settings):
     """The same in what the baseline's ``evaluate`` prints; empty where it is ``value``. For a baseline that is no model and
     stands beside the model in what one command measures; ``small`` names one arm twice then."""
     over: str = ""
-    """What ``value`` is divided by, for claims that one group gains more than another; empty for nothing."""
+    """The divisor of ``value``, for claims that one group gains more than another; empty for none."""
     note: str = ""
-    """What the verdict rests on beside the statement, such as a weak baseline; the ledger prints it."""
+    """A caveat of the verdict, such as a weak baseline; the ledger prints it."""
     better: Literal["lower", "higher", "equal"] = "lower"
-    """What the paper says of the value of ``other`` against that of ``baseline``."""
+    """The paper's ordering of the values of ``other`` and ``baseline``."""
     margin: float = Field(default=0.01, gt=0.0)
     """For ``equal``: the relative difference that still counts as equal."""
     published: tuple[float, float] | None = None
@@ -90,10 +89,9 @@ class PaperClaim(Settings):
     paper: tuple[str, str] | None = None
     """The recipes of (baseline, other) at the size of the paper."""
     small: tuple[str, str] | None = None
-    """The arms of (baseline, other) at small size; None where there is no protocol that a CPU affords."""
+    """The models (baseline, other) at small size; None if no protocol fits a CPU."""
     after_cut: str = ""
-    """The arm whose updates cost what those of ``other`` cost from the first cut of the rate on; empty where a cut changes
-    nothing."""
+    """The arm whose updates cost as much as ``other`` from the first cut of the rate on; empty if a cut changes nothing."""
     validated: bool = True
     """Whether the validation after each epoch measures what the claim is about, so that equal time can be judged."""
     seeds: int = Field(default=3, ge=1)
@@ -103,7 +101,7 @@ class PaperClaim(Settings):
 
 
 class ClaimFile(Settings):
-    """One file: a paper, its data sets and arms, and its claims.
+    """One file: a paper, its data sets, the models compared, and its claims.
 
     A data set or an arm may name another one of the file as its ``base``, whose keys it has where it has none of its own.
 
@@ -127,7 +125,7 @@ def paper_of(file: ClaimFile, claim: PaperClaim) -> str:
 
 
 def claims_folder() -> Path:
-    """Where the claims lie that ship with sememekit."""
+    """Return the folder of the claims that ship with sememekit."""
     return resources_folder() / "claims"
 
 
@@ -156,7 +154,7 @@ def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperC
 
 
 def _with_base(entries: Mapping[str, Any], chain: tuple[str, ...], place: str) -> Any:
-    """The entry at the end of the chain of bases, its keys in the place of those of its base, which may have one, too."""
+    """Return the entry at the end of the chain of bases; its keys replace its base's, which may have a base, too."""
     entry = entries[chain[-1]]
     if not isinstance(entry, dict) or "base" not in entry:
         return entry

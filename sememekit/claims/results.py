@@ -1,4 +1,4 @@
-"""What one trial came to, one JSON file each: enough to compare it, and to run it again."""
+"""The result of one trial, one JSON file each: enough to compare it, and to run it again."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -74,7 +74,7 @@ class RunResult(Record):
 
 
 class UpdateTimes(Record):
-    """What an update costs the two models of a claim, measured in turns on one machine.
+    """The cost of an update of a claim's two models, measured interleaved on one machine.
 
     Attributes:
         arms: (baseline, other), as they are trained.
@@ -89,7 +89,7 @@ class UpdateTimes(Record):
 
     @property
     def ratio(self) -> float:
-        """The cost of an update of ``other`` over that of ``baseline``, each in its fastest turn."""
+        """The cost of an update of ``other`` over ``baseline``'s, each in its fastest turn."""
         return min(self.other) / min(self.baseline)
 
 

@@ -1,4 +1,4 @@
-"""What the shell completes: names of variants, recipes, settings, lexicons and splits.
+"""Completion in the shell: names of variants, recipes, settings, lexicons and splits.
 
 Nothing is said of what is wrong on the line: the command does that. Without a setting to be named, torch is not imported.
 """
@@ -66,7 +66,7 @@ def words_of_bash() -> Iterator[None]:
 
 
 def names_of(kind: str) -> Callable[[str], list[str]]:
-    """Completion of the variants of a kind, ours and those of installed packages; none is imported."""
+    """Return a completion of the variants of a kind, also of installed packages; none is imported."""
 
     def complete(incomplete: str) -> list[str]:
         return _beginning(incomplete, _names(kind))

@@ -20,7 +20,7 @@ _FILES: Final = ((GRAPH, "--graph"), (CLUSTERS, "--clusters"), (OVERLAY, "--over
 
 
 def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> str:
-    """What to type in place of arguments that a command does not take, as the end of a message; "" where nothing is known.
+    """Suggest what to type for arguments that a command does not take, as the end of a message; "" without a suggestion.
 
     Args:
         command: as typer made it.
@@ -43,7 +43,7 @@ def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> st
 
 
 def unquoted_changes(arguments: Sequence[str]) -> str:
-    """What to type in place of a ``--change`` whose changes are several arguments; "" where they are one."""
+    """Suggest how to quote a ``--change`` whose changes are several arguments; "" if they are one."""
     if "--change" not in arguments:
         return ""
     word, *rest = [*arguments[arguments.index("--change") + 1 :], ""]
@@ -54,7 +54,7 @@ def unquoted_changes(arguments: Sequence[str]) -> str:
 
 
 def given_without_option(context: Any, option: str, arguments: Sequence[str]) -> str:
-    """What to type where an option is missing and an argument too many was typed, as the end of a message; else "".
+    """Suggest the missing option for an extra argument, as the end of a message; else "".
 
     Args:
         context: of the command, as typer made it.
@@ -69,7 +69,7 @@ def given_without_option(context: Any, option: str, arguments: Sequence[str]) ->
 
 
 def _kind_of(path: Path, command: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    """What is at a path, and groups of options of a command that take it."""
+    """Return the kind of thing at a path, and groups of options of a command that take it."""
     for name, kind, groups in _FOLDERS:
         if (path / name).is_file():
             return kind, groups

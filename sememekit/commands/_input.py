@@ -15,7 +15,7 @@ _TABLES: Final = frozenset({".jsonl", ".ndjson", ".json", ".parquet"})
 
 
 def input_name(file: Path | None) -> str:
-    """What messages call the input: the file, or "stdin" for None and for ``-``."""
+    """Name the input in messages: the file, or "stdin" for None and for ``-``."""
     return "stdin" if file is None or str(file) == "-" else str(file)
 
 

@@ -58,7 +58,7 @@ EngineIfGiven = Annotated[str | None, option("--engine", _ENGINE_HELP, "engine",
 
 _SEED = option("--seed", "Random seed; the same seed gives the same result.", min=0, max=LARGEST_SEED)
 _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there.")
-_ERRORS = option("--errors", "What to do with bytes that are not valid text.")
+_ERRORS = option("--errors", "Policy for bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.", autocompletion=complete_split)
 
 _MEAN = option(
@@ -71,7 +71,7 @@ Device = Annotated[DeviceName, _DEVICE]
 DeviceIfGiven = Annotated[DeviceName | None, option("--device", _DEVICE.help, show_default="auto")]
 DtypeName = Literal["float32", "tf32", "bfloat16"]
 _DTYPE = "Precision of matrix products; sums stay in float32."
-Dtype = Annotated[DtypeName | None, option("--dtype", _DTYPE, show_default="that of the run")]
+Dtype = Annotated[DtypeName | None, option("--dtype", _DTYPE, show_default="as the run")]
 DtypeIfGiven = Annotated[DtypeName | None, option("--dtype", _DTYPE, show_default="float32")]
 Json = Annotated[bool, option("--json", "Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
@@ -83,7 +83,7 @@ Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validati
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
 TestUnlessGiven = Annotated[str | None, option("--split", _SPLIT.help, autocompletion=complete_split, show_default="test")]
-EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use instead of those of the training.")]
+EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use (default: the training data).")]
 BatchSize = Annotated[
     int | None, option("--batch-size", "Batch size: columns the text is read in; 1 is the exact stream.", min=1)
 ]
@@ -125,7 +125,7 @@ Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is p
 _SOURCE_HELP = (
     "Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
     "dictionary (wordnet, cedict or a file), random, single and shuffled (another source) with a path. "
-    "May be repeated: the first source that knows a word has it."
+    "May be repeated: the first source that knows a word gives its senses."
 )
 Sources = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON)]
 SourcesOrOpen = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON, show_default="open")]

@@ -84,7 +84,7 @@ def leave_the_pipe(stream: TextIO) -> int:
 
 
 def hint(text: str, quiet: bool) -> None:
-    """What to type next: for a person at a terminal, not for a script."""
+    """Print what to type next: for a person at a terminal, not for a script."""
     if sys.stderr.isatty():
         remark(text, quiet)
 

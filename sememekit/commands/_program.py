@@ -115,7 +115,7 @@ class Program(TyperGroup):
         except BrokenPipeError:
             raise typer.Exit(leave_the_pipe(sys.stdout)) from None
         except KeyboardInterrupt:
-            goes_on = "; the same command goes on where it stopped" if ctx.invoked_subcommand == "preprocess" else ""
+            goes_on = "; the same command continues where it stopped" if ctx.invoked_subcommand == "preprocess" else ""
             remark(f"sememekit: interrupted{goes_on}", quiet=False)
             raise typer.Exit(INTERRUPTED) from None
         return result
@@ -166,7 +166,7 @@ def _add_options(command: Any, name: str) -> None:
 @cache
 def _options_read_here() -> list[Any]:
     def with_options(trust_code: TrustCode = False, debug: Debug = False) -> None:
-        """Only its options are used."""
+        """Declare options alone; never called."""
 
     app = typer.Typer(add_completion=False)
     app.command()(with_options)
@@ -319,7 +319,7 @@ _UTF8 = "rename it (names of old Chinese archives: convmv -f gbk -t utf8 --notes
 
 
 def _name_message(error: UnicodeEncodeError) -> str:
-    """Of a file name whose bytes are not in the encoding of this machine's names: Python holds them as lone surrogates."""
+    """Return the message for a file name with bytes outside this machine's encoding, which Python holds as lone surrogates."""
     if error.reason != "surrogates not allowed":
         return _unexpected_message(error)
     rest = re.split(r'["\s/]', error.object[error.start :], maxsplit=1)[0]

@@ -1,4 +1,4 @@
-"""What ``train`` shows while it trains: a line an epoch, and the place, on a terminal as a bar, else as a line now and then."""
+"""Progress of ``train``: a line an epoch, and the position: a bar on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TrainingBars:
             self._bar = progress.add_task("", total=None, epoch="", state=self._state, left="")
 
     def at(self, place: Position) -> None:
-        """Move the bar, which is that of the epoch."""
+        """Move the bar of the epoch."""
         seconds = self._left.at(place)
         self._seconds = self._seconds if seconds is None else seconds
         if self._progress is None or self._bar is None:
@@ -148,6 +148,6 @@ def epoch_line(report: Any) -> str:
 
 
 def change_line(report: Any) -> str:
-    """What changed in the model by other means than gradients, in one line."""
+    """Return one line on what changed in the model by other means than gradients."""
     values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
     return f"step {report.step}: {values}"

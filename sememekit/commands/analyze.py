@@ -23,11 +23,11 @@ def command(
     split: Split = "test",
     data: EvaluationData = None,
     contexts: Annotated[
-        int | None, option("--contexts", "Contexts to sample (default: all), or examples (200).", min=2)
+        int | None, option("--contexts", "Contexts to sample (default: all); classifiers: examples (200).", min=2)
     ] = None,
     memory: Annotated[float | None, option("--memory", "Memory for the matrix (GiB).", min=0.0, show_default="2")] = None,
     cases: Annotated[int | None, option("--cases", "Cases shown where each run does better.", min=1, show_default="6")] = None,
-    top: Annotated[int | None, option("--top", "Top-k words shown of each; default 4, for classifiers 12.", min=1)] = None,
+    top: Annotated[int | None, option("--top", "Top-k words to show (default: 4; classifiers: 12).", min=1)] = None,
     which: Which = "best",
     seed: Seed = 1,
     device: Device = "auto",
@@ -36,8 +36,8 @@ def command(
 ) -> None:
     """Rank of the log-probabilities, divergence of the predictions, and where two models differ.
 
-    Of classifiers: accuracy by kinds of examples, and the words and sememes that move their decisions most, as they are taken
-    away one at a time in --contexts examples (default: 200).
+    For classifiers: accuracy by kinds of examples, and the words and sememes that move decisions most, found by removing one at
+    a time in --contexts examples (default: 200).
     """
     check_outputs(out, figure)
     from sememekit.notebook.run import ANALYZERS, load_run

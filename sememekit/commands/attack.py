@@ -60,20 +60,20 @@ def command(
     ] = None,
     lemmas: Annotated[
         str | None,
-        option("--lemmas", "Lemma TAB form lines, or wordnet: the inflected words of this lexicon.", metavar="FILE|wordnet"),
+        option("--lemmas", "Inflected words: a file of lemma TAB form lines, or wordnet.", metavar="FILE|wordnet"),
     ] = None,
     vectors: Annotated[
         Path | None, option("--vectors", "Word vectors of embedding candidates, or else of the constraint similarity.")
     ] = None,
     lm: Annotated[
         Path | None,
-        option("--lm", "Run of a language model: for constraints that ask one, and for the perplexity of the changed texts."),
+        option("--lm", "Language-model run for constraints that need one; also reports perplexity."),
     ] = None,
     constraints: Annotated[
         str | None,
         option(
             "--constraints",
-            "standard: what keeps the meaning; loose: what published attacks forbid; or none.",
+            "standard (keeps the meaning), loose (as published attacks), or none.",
             metavar="PRESET",
         ),
     ] = None,
@@ -86,7 +86,8 @@ def command(
         option("--paraphrases", "Only these pairs of words may replace each other; may be repeated.", metavar="FILE"),
     ] = None,
     segmenter: Annotated[
-        str | None, option("--segmenter", "Chinese texts of a function, or a run on characters: characters, fmm, jieba or RUN.")
+        str | None,
+        option("--segmenter", "Segmenter of Chinese texts (function, run on characters): characters, fmm, jieba or RUN."),
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
     labels: Annotated[
@@ -98,7 +99,7 @@ def command(
     trust_code: shared.TrustCode = False,
     folders: Annotated[
         tuple[Path, Path] | None,
-        option("--compare", "Instead: paired differences between two finished attacks.", metavar="DIR DIR"),
+        option("--compare", "Compare two finished attacks instead of running one.", metavar="DIR DIR"),
     ] = None,
     ratings: Annotated[
         list[Path] | None,
@@ -116,7 +117,7 @@ def command(
 ) -> None:
     """Adversarial attack on a classifier by replacing words: success rate, queries and changes, with intervals.
 
-    A signal ends it with everything that is finished on disk and exit code 75; --resume goes on from there.
+    A signal stops the attack with exit code 75; finished examples are kept, and --resume continues.
     """
     check_outputs(None, figure)
     if folders is not None:
@@ -126,7 +127,7 @@ def command(
         _draw(figure, {str(one) if folders[0].name == folders[1].name else one.name: one for one in folders}, quiet)
         return
     if html is not None:
-        fail_usage("--html needs --compare; an attack writes OUT/report.html by itself")
+        fail_usage("--html needs --compare; an attack always writes OUT/report.html")
     if out is None:
         if resume and victim is not None:
             again = typed("sememekit", "attack", "--out", victim, "--resume")
@@ -192,8 +193,8 @@ def _table(
     of_candidates: Mapping[tuple[str, str, str], Any],
     resumed: Path | None = None,
 ) -> dict[str, Any]:
-    """What was typed as the table of an attack. ``of_candidates``: what some candidates take, under which key, and with other
-    candidates a constraint."""
+    """Return the typed options as the table of an attack. ``of_candidates``: options of some candidates and their key, which a
+    constraint takes with other candidates."""
     from sememekit.attack.folder import AttackFolder
     from sememekit.config import USUAL_VARIANTS
 

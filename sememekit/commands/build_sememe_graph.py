@@ -41,7 +41,7 @@ def command(
 ) -> None:
     """Give each word of the data its senses and their sememes, and say how many words have none.
 
-    One --source is needed at least.
+    Give at least one --source.
     """
     from sememekit.jobs.build_sememe_graph import build_sememe_graph
 

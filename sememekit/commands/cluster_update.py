@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Assign the words of a trained model to its clusters anew from its training text (E-step), and train it on (M-step).
 
-    Without --epochs no weight changes, and the perplexity usually gets worse: the vectors have not followed. Without --out the
-    checkpoint is replaced, atomically. train --resume goes on from either, and with an M-step that was stopped.
+    Without --epochs no weight changes, and the perplexity usually gets worse, because the vectors have not adapted. Without
+    --out the checkpoint is replaced atomically. train --resume continues either run, also after an interrupted M-step.
     """
     from sememekit.jobs.cluster_update import cluster_update
     from sememekit.training import StepReport

@@ -26,8 +26,8 @@ _SIDE = "A run, several seeds of one model (a folder of 'train --seeds', or runs
 def command(
     context: typer.Context,
     first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Differences are from this one.")],
-    others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="What is compared with it, of the same kind.")],
-    by: Annotated[str | None, option("--by", "Of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
+    others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="Others to compare with FIRST, of the same kind.")],
+    by: Annotated[str | None, option("--by", "Metric of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
     split: shared.Split = "test",
     data: shared.EvaluationData = None,
     batch_size: shared.BatchSize = None,
@@ -44,8 +44,8 @@ def command(
     """Compare language models or classifiers, or the texts of two systems, with paired 95 % intervals.
 
     Models: perplexity of the best checkpoints on one text, or accuracy on the same examples, then the best validation at equal
-    updates and at equal training time (that of the side that spent less). A difference has an interval over the sentences or
-    examples, which are drawn in pairs, one over the seeds, and one over both. Runs whose signatures differ are refused.
+    updates and at equal training time (of the faster side). A difference has three intervals: over sentences or examples (drawn
+    in pairs), over seeds, and over both. Runs with different signatures are refused.
     """
     if Path(first).is_file():
         _texts(context, [first, *others], by, seed, json)

@@ -66,11 +66,11 @@ def command(
 ) -> None:
     """Metrics of the task: accuracy, ROUGE or BLEU, perplexity, word segmentation, senses, explanations.
 
-    --senses compares the senses that every method tags with those that people gave (docs/senses.md), and stores the accuracy
-    beside RUN for tag. --explanations: how often the sememes that explain lists are those of the next word, against rankings by
-    raw gates, by training frequency and at random, with 95 % intervals over sentences (docs/explaining.md).
+    --senses scores every tagging method on senses that people tagged (docs/senses.md), and stores the accuracy beside RUN for
+    tag. --explanations scores how often the next word has the sememes that explain lists; baselines: raw gates, training
+    frequency and random order, with 95 % intervals over sentences (docs/explaining.md).
 
-    RUN may be a folder that train --seeds wrote: then the metrics of each seed, with mean and standard deviation.
+    RUN may be a folder of train --seeds: this prints the metrics of each seed, with mean and standard deviation.
     """
     from sememekit.reports.metrics import parts
     from sememekit.runs.run import Run as LoadedRun

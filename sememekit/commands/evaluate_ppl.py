@@ -44,7 +44,7 @@ def command(
     which: shared.Which = "best",
     cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
     dynamic: Annotated[bool, option("--dynamic", "Dynamic evaluation: a gradient step after each segment.")] = False,
-    tune: Annotated[bool, option("--tune", "Find their settings that were not chosen on valid, then use them.")] = False,
+    tune: Annotated[bool, option("--tune", "Tune the settings that you did not give, on the validation split.")] = False,
     overrides: Annotated[
         list[str] | None,
         option(
@@ -68,12 +68,12 @@ def command(
 ) -> None:
     """Perplexity with its signature; the rule is in docs/perplexity.md.
 
-    With several runs: one table, differences from the first run with paired 95 % intervals over the sentences of the text. With
-    --overlay the same of one run before and after, for the words whose annotation is changed and for all others.
+    With several runs: one table with differences from the first run, and paired 95 % intervals over sentences. With --overlay:
+    one run before and after the changes, for words with changed annotation and for all others.
 
-    RUN may be a folder that train --seeds wrote: then the perplexity of each seed, with mean and standard deviation.
+    RUN may be a folder of train --seeds: this prints the perplexity of each seed, with mean and standard deviation.
 
-    With --cache or --dynamic the model learns from the text as it reads, see docs/perplexity.md; the run stays as it is.
+    With --cache or --dynamic the model learns from the text as it reads (docs/perplexity.md); the run does not change.
     """
     from sememekit.analysis.evaluate import SeedsReport, evaluate_seeds
     from sememekit.analysis.evaluate_ppl import (

@@ -47,13 +47,13 @@ def command(
     json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Explain a prediction: top-k words, senses, sememes that it makes more probable; labels, texts, segmentations.
+    """Explain a prediction: top-k words, senses, sememes that become more probable; labels, texts, segmentations.
 
-    Sememes are ranked by how far the probability that the next word has them rises above its mean (docs/explaining.md).
-    Of a model of headlines or dialogue: what it writes for the text, with sememes and attention of each word. Of a lattice
-    model: the chunks of a raw sentence with their posteriors, as a picture with --html; with --embeddings the contexts in
-    --split (valid unless given) where each embedding of the words wins. Of a classifier: the label of a text, or of a pair
-    (explain RUN PREMISE HYPOTHESIS), and by how much each word and each sememe moved it.
+    Sememes are ranked by the gain in the probability that the next word has them, over its mean (docs/explaining.md). Headline
+    and dialogue models: the written text, with sememes and attention of each word. Lattice models: the chunks of a raw sentence
+    with their posteriors, as a picture with --html; with --embeddings the contexts in --split (default: valid) where each
+    embedding of the words wins. Classifiers: the label of a text, or of a pair (explain RUN PREMISE HYPOTHESIS), and the
+    influence of each word and sememe on it.
     """
     check_outputs(html, figure)
     from sememekit.notebook.run import EXPLAINERS, load_run

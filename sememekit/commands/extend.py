@@ -46,10 +46,10 @@ def command(
 ) -> None:
     """Give a trained model new words without training: their vectors come from their sememes and characters.
 
-    The words that it has keep their vectors, and the probabilities of all words sum to one. New words take their probability
-    from that of <unk>. A word without sememes in FILE has those of --source; without any its characters alone count.
+    Old words keep their vectors, and the probabilities of all words sum to one. New words take probability from <unk>. A word
+    without sememes in FILE gets its sememes from --source; without any, only its characters count.
 
-    With --against: perplexity of a text with the new words, of RUN where they share the probability of <unk>, and of RUN2.
+    With --against: perplexity of a text with the new words, under RUN (where they share <unk>) and under RUN2.
     """
     with_words, with_others = {"--words", "--out", "--source", "--side", "--prior", "--which"}, {"--against", "--split"}
     given_here = others_typed(context, ())

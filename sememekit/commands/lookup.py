@@ -38,17 +38,17 @@ NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --ov
 def command(
     context: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD]...", help="Word; of two: their similarity.", show_default=False)
+        list[str] | None, typer.Argument(metavar="[WORD]...", help="Word; two words: their similarity.", show_default=False)
     ] = None,
     sources: SourcesOrOpen = None,
     side: Side = "chinese",
     sememes: Annotated[
         list[str] | None, option("--sememe", "List words with this sememe; repeated: all in one sense.", metavar="SEMEME")
     ] = None,
-    similar: Annotated[bool, option("--similar", "Words whose sememes are most similar to those of WORD.")] = False,
+    similar: Annotated[bool, option("--similar", "Words with the sememes most similar to WORD's.")] = False,
     top: Annotated[int, option("--top", "Rows to list (--suggest: 5).", min=1)] = 20,
     dump: Annotated[Path | None, option("--dump", "Write all senses, or suggestions, as a table.", metavar="FILE")] = None,
-    diff: Annotated[str | None, option("--diff", "Instead: how --source differs from this lexicon.", metavar=LEXICON)] = None,
+    diff: Annotated[str | None, option("--diff", "Compare --source with this lexicon.", metavar=LEXICON)] = None,
     check: Annotated[bool, option("--check", "Check the open lexicon for consistency instead.")] = False,
     change: Annotated[
         tuple[str, str] | None,
@@ -67,12 +67,12 @@ def command(
 ) -> None:
     """Show the senses and sememes of a word as a tree; exit code 1 when no lexicon knows it.
 
-    Or ask the other way round: words of a sememe, words with similar sememes, how similar two words are; merge
-    lexicons into one file, and compare two.
+    Other questions: words of a sememe, words with similar sememes, the similarity of two words. Lexicons can be merged into one
+    file and compared.
 
     With --suggest it proposes sememes for words without annotation, and --dump writes them as a table to be corrected.
 
-    With --change it writes an overlay, a small text file of changes that a trained run reads its graph with.
+    With --change it writes an overlay: a small text file of changes to the graph of a trained run.
     """
     if change is not None and (taken := next((value for value in change if value.startswith("--") and value != "--"), None)):
         fail_usage(f"--change takes two values, and {taken} was taken for one; give both: --change WORD '+SEMEME -SEMEME'")

@@ -55,8 +55,8 @@ def command(
         list[str] | None,
         option("--train", "File for train, of plain or of examples; may be repeated.", autocompletion=complete_path),
     ] = None,
-    valid: Annotated[list[str] | None, option("--valid", "The same for valid.", autocompletion=complete_path)] = None,
-    test: Annotated[list[str] | None, option("--test", "The same for test.", autocompletion=complete_path)] = None,
+    valid: Annotated[list[str] | None, option("--valid", "File for valid, as --train.", autocompletion=complete_path)] = None,
+    test: Annotated[list[str] | None, option("--test", "File for test, as --train.", autocompletion=complete_path)] = None,
     lexicon: shared.SegmenterLexicons = None,
     segmenter: Annotated[str | None, shared.segmenter_option("that of the data set")] = None,
     hmm: shared.Hmm = False,
@@ -69,7 +69,7 @@ def command(
         str | None, option("--numbers-to", "plain: replace every number by this word, such as N.", metavar="WORD")
     ] = None,
     max_length: Annotated[
-        int | None, option("--max-length", "plain: leave longer sentences out, of all splits; in words.", min=1)
+        int | None, option("--max-length", "plain: drop longer sentences from all splits (in words).", min=1)
     ] = None,
     min_count: Annotated[int | None, option("--min-count", "Words with a smaller count become <unk>.", min=1)] = None,
     max_vocabulary: Annotated[
@@ -88,7 +88,7 @@ def command(
         option("--column", "Labels, pairs: this text of each example alone, as running text; plain: of .jsonl, .parquet."),
     ] = None,
     turns: Annotated[int | None, option("--turns", "switchboard: turns before the answer that are kept.", min=1)] = None,
-    force: Annotated[bool, option("--force", "Replace the prepared data that the folder --out has.")] = False,
+    force: Annotated[bool, option("--force", "Replace prepared data in --out.")] = False,
     errors: shared.ErrorsIfGiven = None,
     workers: Annotated[int | None, option("--workers", "Processes that read in parallel.", min=1, show_default="1")] = None,
     engine: shared.EngineIfGiven = None,
@@ -98,7 +98,7 @@ def command(
 ) -> None:
     """Turn a corpus into a folder of prepared data that every other command reads.
 
-    Defaults depend on the data set. A killed run goes on from its last finished part.
+    Defaults depend on the data set. A killed run continues after its last finished part.
     """
     from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
@@ -149,13 +149,13 @@ def command(
     _remark_untrained_unknown(signature, quiet)
     _remark_overlap(report.overlap, quiet)
     if signature.lexicon_coverage is not None:
-        remark(f"the lexicon covers {percent(signature.lexicon_coverage, 2)} of the running words", quiet)
+        remark(f"the lexicon covers {percent(signature.lexicon_coverage, 2)} of the tokens", quiet)
     unknown = sum(one.unknown for one in signature.splits.values())
     tokens = sum(one.tokens for one in signature.splits.values())
     if 2 * unknown > tokens:
         counted = signature.vocabulary_splits != ()
         more = "for more words lower --min-count or raise --max-vocabulary" if counted else "take words of more similar data"
-        remark(f"{percent(unknown / tokens, 2)} of the running words are unknown; {more}", quiet)
+        remark(f"{percent(unknown / tokens, 2)} of the tokens are unknown; {more}", quiet)
     graph = typed("sememekit", "build-sememe-graph", "--source", "open", "--data", out, "--out", f"{out}.graph")
     hint(f"next: {graph}", quiet)
 
@@ -173,7 +173,7 @@ def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
 
 
 def _remark_overlap(overlap: Mapping[str, Overlap], quiet: bool) -> None:
-    """Say where train has more of a held-out split than texts repeat by themselves."""
+    """Warn where train has more of a held-out split than texts naturally repeat."""
     from sememekit.prepare.overlap import NGRAM
 
     for split, found in overlap.items():

@@ -13,12 +13,12 @@ EXAMPLES = ("sememekit pull to-share --out runs/pulled", "sememekit pull hf://ow
 
 
 def command(
-    source: Annotated[str, typer.Argument(metavar="FOLDER|hf://OWNER/NAME", help="What 'sememekit push' wrote.")],
+    source: Annotated[str, typer.Argument(metavar="FOLDER|hf://OWNER/NAME", help="Output of 'sememekit push'.")],
     out: Annotated[Path, option("--out", "Folder of the run to make.")],
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a run of what sememekit push wrote. It can be used and started from (train --from), but not resumed."""
+    """Make a run from the output of sememekit push. It can be used, or be a start (train --from), but not resumed."""
     from sememekit.runs.sharing import pull_run
 
     report = pull_run(source, out)

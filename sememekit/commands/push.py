@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Pass a run on: weights as safetensors, plan as JSON, what the run keeps, and a model card.
 
-    sememekit pull makes a run of it again. The state of the optimiser is not part of it. --card writes the card alone: figures,
+    sememekit pull makes it a run again. The state of the optimiser is not part of it. --card writes the card alone: figures,
     data, sememes, settings and versions in Markdown; the licence is left to you.
     """
     if (card is None) == (target is None):

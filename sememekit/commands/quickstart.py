@@ -23,9 +23,7 @@ def command(
     out: Annotated[Path, option("--out", "Folder to write into.")] = Path("quickstart"),
     text: Annotated[
         Path | None,
-        option(
-            "--text", "A text of yours in place of the newspaper: UTF-8, a sentence or paragraph a line.", show_default=False
-        ),
+        option("--text", "Your text instead of the newspaper: UTF-8, a sentence or paragraph a line.", show_default=False),
     ] = None,
     sources: SourcesOrOpen = None,
     segmenter: Annotated[str | None, segmenter_option("none, or fmm")] = None,
@@ -50,8 +48,8 @@ def command(
 ) -> None:
     """Tour in minutes: a softmax and a sememe model compared and explained, and words found in raw characters.
 
-    Called again it shows what is finished, and goes on with what is not. --set changes both models that are compared. A text
-    is cut at its blanks; where most of its sentences are Chinese without blanks, by the words of the lexicon (--segmenter fmm).
+    A second call shows finished steps and continues with the others. --set changes both models that are compared. Text is cut
+    at its blanks; if most sentences are Chinese without blanks, by the words of the lexicon (--segmenter fmm).
     """
     with stop_signals(patient=True, lasting=True) as asked_to_stop:
         try:

@@ -28,7 +28,7 @@ _CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims, as 'reproduce list' 
 Claims = Annotated[list[str] | None, _CLAIM]
 Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; unfinished work continues.")]
 Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons. Default: $SEMEMEKIT_DATA.")]
-Tiny = Annotated[bool, option("--tiny", "A tenth of the text and one epoch: tries the commands, shows nothing else.")]
+Tiny = Annotated[bool, option("--tiny", "A tenth of the text and one epoch: only tests the commands.")]
 
 Seeds = Annotated[int | None, option("--seeds", "Seeds of each model. Default: as the claim says.", min=1, max=MOST_SEEDS)]
 
@@ -133,10 +133,8 @@ def report(
     ] = None,
     html: Html = None,
     markdown: Annotated[Path | None, option("--markdown", "Also write it as Markdown.")] = None,
-    into: Annotated[
-        Path | None, option("--into", "Also write it into this page of Markdown, between the marks that the page has.")
-    ] = None,
-    tiny: Annotated[bool, option("--tiny", "Read the results of 'run --tiny', which say nothing of the claims.")] = False,
+    into: Annotated[Path | None, option("--into", "Also write it into this Markdown page, between its marks.")] = None,
+    tiny: Annotated[bool, option("--tiny", "Read the results of 'run --tiny', which decide no claim.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -41,9 +41,8 @@ def command(
 ) -> None:
     """Loss (surprisal, nats) of every word, TAB between; the first line names the columns, read_as is the word as read.
 
-    Nats are empty where there is nothing to predict the word from. A model of headlines or dialogue scores the words of the
-    target and its end, given the source. With --overlay a last column has the nats with changed annotation, and the sums of
-    both are told on stderr.
+    A word without context has no loss. Headline and dialogue models score the words of the target and its end, given the
+    source. With --overlay a last column has the loss with changed annotation; stderr has the sums of both.
     """
     from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, OverlaySums, ScoreReport, score, score_overlay
     from sememekit.runs.run import Run as LoadedRun

@@ -27,7 +27,7 @@ EXAMPLES = ("sememekit serve", "sememekit serve runs/sdlm runs/softmax --port 80
 
 def command(
     runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Folders of trained models. Default: those of quickstart.")
+        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Folders of trained models. Default: the quickstart's.")
     ] = None,
     host: Annotated[str, option("--host", "Address to listen on; off loopback a token is asked for.")] = "127.0.0.1",
     port: Annotated[int, option("--port", "Port; 0 takes a free one.", min=0, max=65535)] = 8700,

@@ -24,7 +24,7 @@ def command(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help=_VARIANTS, autocompletion=complete_variant)] = None,
     json: Json = False,
 ) -> None:
-    """Every setting of --set SLOT.KEY=VALUE, with its meaning, its values and its default.
+    """List every setting of --set SLOT.KEY=VALUE, with its meaning, its values and its default.
 
     Settings of preprocess and of other commands without --set are options: see COMMAND --help.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMER = settings_typed_as_options()
 """As of ``train``."""
-NO_OPTIONS = {"--resume": "is no option of sweep: the same command goes on with the sweep in --out"}
+NO_OPTIONS = {"--resume": "is no option of sweep: the same command continues the sweep in --out"}
 """What is typed as an option and is none, and what to do."""
 
 EXAMPLES = (
@@ -45,7 +45,7 @@ def command(
         list[str] | None,
         option(
             "--over",
-            "What is tried: KEY=a,b,c, KEY=LOW..HIGH, or KEY=log:LOW..HIGH where the logarithm is drawn. May be repeated.",
+            "Values to try: KEY=a,b,c, KEY=LOW..HIGH, or KEY=log:LOW..HIGH on a log scale. May be repeated.",
             metavar="SLOT.KEY=VALUES",
         ),
     ] = None,
@@ -62,10 +62,9 @@ def command(
 ) -> None:
     """Search the settings that are best on validation, within a budget. Test data are never read.
 
-    Each trial is a run folder, OUT/trial-0001 and so on. No settings are tried twice: where all combinations of values were
-    tried the sweep ends, whatever is left of its budget. The best settings are written to OUT/best.toml, a recipe for train.
-    The same command goes on with a sweep that was stopped; only its budget may change. Where all trials failed the exit code
-    is 1.
+    Each trial is a run folder, OUT/trial-0001 and so on. No settings are tried twice: the sweep ends when all combinations are
+    tried, even with budget left. OUT/best.toml has the best settings, as a recipe for train. The same command continues an
+    interrupted sweep; only its budget may change. The exit code is 1 if all trials failed.
     """
     if out is None:
         fail_usage("missing option '--out': the folder of the sweep")
@@ -133,7 +132,7 @@ def _print(report: SweepReport) -> None:
 
 
 def _all_failed(report: SweepReport) -> TrainingError:
-    """Of a sweep without any figure: the reason that most of its trials have."""
+    """Return the error of a sweep without any figure: the reason of most of its trials."""
     reason, times = Counter(trial.why or "it ended before its settings were drawn" for trial in report.trials).most_common(1)[0]
     number = len(report.trials)
     often = "" if times == number else f" (so {times} of them; {report.out}/report.json has the others)"

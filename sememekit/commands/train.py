@@ -58,7 +58,7 @@ FORMER = settings_typed_as_options()
 
 
 class TrackerName(StrEnum):
-    """What ``--track`` takes."""
+    """The values of ``--track``."""
 
     tensorboard = "tensorboard"
     wandb = "wandb"

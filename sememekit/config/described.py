@@ -1,4 +1,4 @@
-"""What every setting means, which values it takes and what it is unless it is set: read from the classes of settings.
+"""Descriptions of settings: meaning, values and default, read from the classes of settings.
 
 The meaning of a setting is the docstring below its field, and stands nowhere else; it is read when it is asked for.
 """
@@ -48,7 +48,7 @@ class Setting(Record):
 
     @property
     def told(self) -> str:
-        """What it does, and when it is read."""
+        """Its meaning, and when it is read."""
         return f"{self.meaning} Read with {self.read_with} only." if self.read_with else self.meaning
 
     @property
@@ -62,7 +62,7 @@ class Setting(Record):
 
 
 def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
-    """Every setting of a class in its order; those of a table inside it stand in its place.
+    """Return every setting of a class in its order; a table's settings stand in its place.
 
     >>> from sememekit.encoders.lstm import LSTM
     >>> dropout = next(setting for setting in describe_settings(LSTM.Settings) if setting.key == "dropout")

@@ -32,7 +32,7 @@ class RecipeFile:
 
 @dataclass(frozen=True)
 class Place:
-    """Where one recipe stands."""
+    """The place of one recipe."""
 
     name: str
     """As it is typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
@@ -78,7 +78,7 @@ class Place:
 
 
 class Shelf:
-    """The recipes below a folder, and those of the user's own files. Each file is read once.
+    """The recipes below a folder and in the user's own files. Each file is read once.
 
     A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``.
     """
@@ -208,11 +208,11 @@ class Claim(Settings):
     tolerance: float = 0.0
     """Largest difference from ``value`` that counts as reproduced, in the unit of the metric."""
     note: str = ""
-    """What a reader must know for a fair comparison."""
+    """A caveat for a fair comparison."""
 
 
 class RecipeInfo(Record):
-    """What ``recipes list`` shows of one recipe."""
+    """The row of one recipe in ``recipes list``."""
 
     name: str
     """``paper/row``: what ``--recipe`` takes."""
@@ -235,7 +235,7 @@ def resources_folder() -> Path:
 
 
 def recipes_folder() -> Path:
-    """Where the shipped recipes lie."""
+    """Return the folder of the shipped recipes."""
     return resources_folder() / "recipes"
 
 

@@ -29,7 +29,7 @@ _LONGEST_SHOWN: Final = 200
 
 @dataclass(frozen=True)
 class OnlyWith:
-    """When a setting is read at all: where ``key`` of the same table is one of ``values``, or none of ``other_than``."""
+    """The condition for reading a setting: ``key`` of the same table is one of ``values``, or none of ``other_than``."""
 
     key: str
     values: tuple[Any, ...] = ()
@@ -174,7 +174,7 @@ _A_LIST: Final = 'Input should be a list, such as [1,2] or ["a","b"]'
 
 
 def _problem(path: str, why: str, given: object) -> str:
-    """What is wrong with a key, or with keys that do not go together, which name themselves."""
+    """Return what is wrong with a key, or with keys that do not go together, which name themselves."""
     own = why.removeprefix("Value error, ")
     if own != why and isinstance(given, Mapping):
         return f"key {path!r}: {own}" if path else own
@@ -210,7 +210,7 @@ def _short(value: object) -> str:
 
 
 class _Arguments(Settings):
-    """Base of the models that are made of signatures, whose types need not be those of settings."""
+    """Base of the models made from signatures, whose types settings need not allow."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 

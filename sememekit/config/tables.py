@@ -90,8 +90,8 @@ def with_setting(there: Mapping[str, Any], given: Mapping[str, Any], slot: str, 
 
 
 def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Sequence[tuple[str, str]] | None = None) -> str:
-    """What differs between two tables, as ``encoder.hidden_size is 32 there, given 64``, in some ``settings`` of ``differing``
-    (default: all); "" where nothing does."""
+    """Describe the differences of two tables, as ``encoder.hidden_size is 32 there, given 64``, in some ``settings`` of
+    ``differing`` (default: all); "" where nothing does."""
     found = []
     for slot, key in differing(there, given) if settings is None else settings:
         first, second = (
@@ -199,7 +199,7 @@ def place_of_setting(name: str) -> str:
 
 
 def settings_typed_as_options() -> dict[str, str]:
-    """What is typed for such a setting as if it were an option, ``--batch-size`` or ``--batch_size`` -> the setting."""
+    """Map options that people type for a setting, ``--batch-size`` or ``--batch_size``, to the setting."""
     names = {name: place for name in (*PLACES_OF_KEYS, *NAMES_ELSEWHERE) if (place := place_of_setting(name))}
     return {f"--{form}": place for name, place in names.items() for form in (name, name.replace("_", "-"))}
 

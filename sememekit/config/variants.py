@@ -110,8 +110,7 @@ def is_own(kind: str, name: str) -> bool:
 
 @contextmanager
 def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
-    """Inside, code that folders name is loaded, all of it or that of some names; use it for folders that you trust like a
-    program."""
+    """Allow code that folders name inside, all of it or some names; use it for folders that you trust like a program."""
     outer = _trusted.get()
     more = frozenset() if isinstance(trust, bool) else frozenset(trust)
     before = _trusted.set(None if trust is True or outer is None else outer | more)

@@ -60,7 +60,7 @@ class TaggedMonth(Corpus):
         return [CorpusFile(None, self._source)]
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
-        """The sentences of a paragraph; characters and bytes are those of the text before normalisation."""
+        """Yield the sentences of a paragraph; characters and bytes count the text before normalisation."""
         for sentence in split_sentences(join_names(parse_tagged(text))):
             words: list[str] = []
             for word in sentence:

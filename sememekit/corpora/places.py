@@ -45,7 +45,7 @@ class RemoteFile(NamedTuple):
             yield _Stream(stream, self.url)
 
     def stamp(self) -> str:
-        """What the store says of its content: another one where it was changed."""
+        """A mark of its content from the store: another mark after a change."""
         with _asking(self.url):
             return str(_file_system(self.url)[0].ukey(self.url))
 
@@ -159,7 +159,7 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
 
 
 def _without_text(place: str) -> str:
-    """What to say of a place that has no file; of a folder, what is in it and which names are looked for."""
+    """Return the message for a place without a file; for a folder, its content and the expected names."""
     if place == "-" or (Path(place).exists() and not Path(place).is_dir()):
         return f"{place}: a pipe or a device, which is read but once, and this text is read several times; write it into a file"
     if not Path(place).is_dir():

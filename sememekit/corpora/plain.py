@@ -46,8 +46,8 @@ class Plain(Corpus):
         *,
         has_vocabulary: bool = False,
     ) -> None:
-        """Read ``source``, or the ``files`` of each split. With ``has_vocabulary``, that of other data, the text may have no
-        train. Raises ConfigError: neither, or both, or no train where the vocabulary is to be counted."""
+        """Read ``source``, or the ``files`` of each split. With ``has_vocabulary`` (of other data) the text may have no train.
+        Raises ConfigError: neither, or both, or no train where the vocabulary is to be counted."""
         if files and source is not None:
             raise ConfigError(f"preprocess plain {source}: either SOURCE or --train, --valid and --test; leave one out")
         if files and "train" not in files and not has_vocabulary:

@@ -157,7 +157,7 @@ class _Counted:
 
 
 def _texts(path: Any, target: Path, raw: _Counted, faults: FaultCounter, form: str, column: str | None) -> Iterator[bytes]:
-    """The text of a file in blocks; what was read of the file itself is told to ``raw``."""
+    """Yield the text of a file in blocks; ``raw`` counts the bytes read of the file itself."""
     blocks = _unpacked_blocks(path, raw, faults)
     if form == ".jsonl" and column is not None:
         yield from texts_of_lines(blocks, str(path), column, faults)

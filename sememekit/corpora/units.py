@@ -37,7 +37,7 @@ class ShardResult(NamedTuple):
         return mapped(self.stem.with_suffix(".units"), "<u4").reshape(-1, 3)
 
     def num_types(self) -> int:
-        """How many distinct words there are: one a line of the file."""
+        """The number of distinct words: one a line of the file."""
         with self.stem.with_suffix(".types").open("rb") as file:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 

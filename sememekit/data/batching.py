@@ -1,4 +1,4 @@
-"""Batches of a running text: columns, and segments of columns; of examples: those of similar length, in a random order."""
+"""Batches of a running text (columns, and segments of columns) and of examples (of similar length, in a random order)."""
 
 import numpy as np
 import numpy.typing as npt

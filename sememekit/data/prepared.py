@@ -115,7 +115,7 @@ class PreparedData:
             if not good:
                 named = " or ".join(str(path) for path in paths)
                 raise DataError(
-                    f"{named}: changed or damaged after it was written, its SHA-256 is not that of {SIGNATURE}; copy it again "
+                    f"{named}: changed or damaged after it was written, its SHA-256 differs from {SIGNATURE}; copy it again "
                     f"from where it came from, or {remedy(self.folder)}"
                 )
         if sets is not None and sets.keeps_text and split in sets.splits:
@@ -161,8 +161,8 @@ class PreparedData:
             self._mapped[name] = mapped(path, dtype)
 
     def chunks(self) -> ChunkVocabulary:
-        """The chunk vocabulary; without one in the folder, that of chunks of one word. Raises DataError when the file is absent
-        or torn, or belongs to another vocabulary or another run of ``preprocess``."""
+        """Return the chunk vocabulary (default without a file: chunks of one word). Raises DataError when the file is absent or
+        torn, or belongs to another vocabulary or another run of ``preprocess``."""
         summary = self.signature.chunks
         if summary is None:
             return ChunkVocabulary(self.vocabulary, max_length=1)

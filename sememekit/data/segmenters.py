@@ -47,7 +47,7 @@ def segmenter_for(
 
 
 def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str] | None = None) -> Segmenter:
-    """The segmenter of some data; its description must be that of the signature, which was read from the file ``where``.
+    """Return the segmenter of some data; its description must equal the signature's, which was read from the file ``where``.
 
     Its words are those beside the signature; ``words`` are a user's, and must be the same. Raises ConfigError: the signature
     names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs.
@@ -75,14 +75,14 @@ def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str
 
 def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
     """The words of the lexicon in a folder, or None where its text was cut without. Raises DataError: the file is missing, or
-    its SHA-256 is not that of the signature."""
+    its SHA-256 differs from the signature's."""
     if signature.lexicon is None:
         return None
     path = folder / LEXICON
     content = read_bytes(path, lambda why: DataError(f"{why}; copy the folder again from where it came from"))
     if hashlib.sha256(content).hexdigest() != signature.lexicon:
         raise DataError(
-            f"{path}: changed or damaged after it was written, its SHA-256 is not that of the lexicon in the signature; "
+            f"{path}: changed or damaged after it was written, its SHA-256 differs from the lexicon's in the signature; "
             "copy the folder again from where it came from"
         )
     return frozenset(content.decode().split("\n"))

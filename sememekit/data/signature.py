@@ -18,7 +18,7 @@ CHECKSUM: Final = "signature.sha256"
 
 
 def remedy(folder: str | Path) -> str:
-    """How to write a prepared-data folder anew, as a clause of a message."""
+    """Return how to write a prepared-data folder anew, as a clause of a message."""
     return f"write it with: {typed('sememekit', 'preprocess', 'DATASET', 'SOURCE', '--force', '--out', folder)}"
 
 
@@ -91,7 +91,7 @@ class ChunksSummary(Record):
 
 
 class Signature(Record):
-    """Where a prepared-data folder came from.
+    """The origin of a prepared-data folder.
 
     Attributes:
         format: version of the folder's layout.

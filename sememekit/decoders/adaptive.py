@@ -86,7 +86,7 @@ class Adaptive(Decoder):
 
 
 def band_bounds(cutoffs: tuple[int, ...] | None, size: int, name: str) -> list[int]:
-    """Where bands of words by falling count begin, and V = ``size``.
+    """Return the first words of the bands by falling count, and V = ``size``.
 
     Args:
         cutoffs: where all bands but the first begin; None for 5 % and 25 % of the vocabulary.

@@ -10,7 +10,7 @@ _BLOCK: Final = 2048
 
 
 class Assignment(NamedTuple):
-    """What ``assign_greedily`` found.
+    """The assignment that ``assign_greedily`` found.
 
     Attributes:
         cluster_of: (V,) int64.

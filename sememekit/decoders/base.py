@@ -19,7 +19,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class Resources(NamedTuple):
-    """What an output layer may be built from. Five fields, and a sixth needs a written reason.
+    """Resources from which an output layer is built. Five fields, and a sixth needs a written reason.
 
     The reason of the fifth: clusters that one model has learned are data to the next one. They are read once, when a run
     begins, and travel inside its folder as the graph does; a path in a decoder's settings would dangle afterwards.
@@ -91,7 +91,7 @@ class Decoder(nn.Module, ABC):
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        """Which optional fields of ``Resources`` these settings ask for: "graph", "embedding", "clusters"."""
+        """The optional fields of ``Resources`` that these settings need: "graph", "embedding", "clusters"."""
         return frozenset()
 
     def __init__(self, settings: Any, resources: Resources) -> None:
@@ -179,15 +179,14 @@ class Decoder(nn.Module, ABC):
 
 
 class Scheduled(Decoder):
-    """An output layer that is told of the course of the training, beside its steps."""
+    """An output layer with callbacks for the course of the training, beside its steps."""
 
     def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
         """Called once before several processes train: for what must be the same on all ranks and is in no gradient.
 
-        Args:
-            ranks: they make the same calls in the same order; ``after_step`` is a place to exchange numbers.
-            draws: gives the same numbers on every rank, for what is drawn once for a whole batch; resuming restores it. What
-                torch's own generator gives differs from rank to rank.
+        Args: ranks: they make the same calls in the same order; ``after_step`` is a place to exchange numbers. draws: gives the
+        same numbers on every rank, for what is drawn once for a whole batch; resuming restores it. Torch's own generator
+        differs from rank to rank.
         """
 
     def look_up_sparsely(self, allowed: bool) -> None:
@@ -268,7 +267,7 @@ class Clustered(Decoder):
 
 
 class ClusterChange(NamedTuple):
-    """What assigning words to clusters anew has changed.
+    """The changes by reassigning words to clusters.
 
     Attributes:
         moved_words: share of the V words that changed their cluster, 0 to 1.

@@ -1,4 +1,4 @@
-"""Where the free numbers of words and classes start."""
+"""Initial biases of words and classes."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Self

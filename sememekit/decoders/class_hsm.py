@@ -26,10 +26,10 @@ class ClassHSM(Clustered):
     - p(c | g) = softmax over the C classes of g . u_c + a_c;
     - p(w | c, g) = softmax over the words of c of g . x_w + b_w.
 
-    Classes are those of equal frequency mass (Mikolov et al. 2011), runs of words that share sememes
-    (``word_classes.partition``), or any clusters from a file. Nothing is padded, so there are no dead slots whose mass would be
-    lost; numbers that no word of the file has are left out. The likelihood of a token looks at C classes and at the words of
-    one class: with C = sqrt(V) about 2 sqrt(V) products in place of V.
+    Classes have equal frequency mass (Mikolov et al. 2011), are runs of words that share sememes (``word_classes.partition``),
+    or come from a file. Nothing is padded, so there are no dead slots whose mass would be lost; numbers that no word of the
+    file has are left out. The likelihood of a token looks at C classes and at the words of one class: with C = sqrt(V) about 2
+    sqrt(V) products in place of V.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """

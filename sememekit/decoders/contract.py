@@ -1,4 +1,4 @@
-"""What an output layer promises, looked at on a few contexts: for classes that are not of sememekit."""
+"""Checks of an output layer's promises on a few contexts, for classes from outside sememekit."""
 
 from typing import Any, Final
 
@@ -59,7 +59,7 @@ def check_contract(decoder: Decoder) -> None:
 
 @torch.no_grad()
 def _check_scores(decoder: NormalisedScores, name: str, hidden: Tensor, target: Tensor) -> None:
-    """Of an output layer that is trained with sampled words, to which its evaluation says nothing."""
+    """Check ``scores`` and ``sampled_nll``, which evaluation never calls."""
     last = decoder._num_words - 1
     draw = decoder.sampler.arrange(target.flatten(), target.new_tensor([last, 0, last]))  # a repeat, and a hit of a target
     with evaluating(decoder):

@@ -66,7 +66,7 @@ class Differentiated(NormalisedScores):
 
 
 def _part_bounds(widths: tuple[int, ...] | None, width: int, num_bands: int) -> list[int]:
-    """Where parts of the context begin, and H."""
+    """Return the first places of the parts of a context, and H."""
     if widths is None:
         shares = [max(1, 2 ** (num_bands - 1 - band) * width // (2**num_bands - 1)) for band in range(num_bands)]
         widths = (width - sum(shares[1:]), *shares[1:])

@@ -1,4 +1,4 @@
-"""The edges of senses and sememes in blocks that stay in the cache, in an order in which those of a sense need no index."""
+"""The edges of senses and sememes in blocks that stay in the cache, in an order in which the edges of a sense need no index."""
 
 from itertools import pairwise
 from typing import NamedTuple, final

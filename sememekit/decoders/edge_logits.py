@@ -34,7 +34,7 @@ def pays(num_tokens: int, width: int, num_bases: int, num_words: int, num_senses
 
 
 class EdgeInputs(NamedTuple):
-    """What the logits of senses are made of, for N tokens.
+    """Inputs of the logits of senses, for N tokens.
 
     Attributes:
         bases_RHE: the matrices Q.
@@ -95,8 +95,8 @@ class _WeightedSums(torch.autograd.Function):
 class _EdgeSums(torch.autograd.Function):
     """The likelihood out of the vectors of edges, with its gradient. Products run in ``lowered``; sums in the dtype of words.
 
-    n is the number of tokens of a block, s and e are senses and edges of a block of edges. What is kept are the unnormalised
-    probabilities of senses and the products of edges.
+    n is the number of tokens of a block, s and e are senses and edges of a block of edges. The unnormalised probabilities of
+    senses and the products of edges are kept.
     """
 
     @staticmethod

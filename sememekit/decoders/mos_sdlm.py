@@ -18,7 +18,7 @@ from sememekit.decoders.sdlm import SDLM
 class MoSSDLM(Sensed):
     """p(w | g) = sum_k pi_k p_sdlm(w | h_k): each of K contexts goes through one sememe-driven layer that all of them share.
 
-    pi and h_k are those of Sec. 2.4 of Yang et al. 2018 (``MixtureContexts``), p_sdlm is Eq. (4) to (10) of Gu et al. 2018 with
+    pi and h_k come from Sec. 2.4 of Yang et al. 2018 (``MixtureContexts``), p_sdlm is Eq. (4) to (10) of Gu et al. 2018 with
     h_k as its context (``SDLM``). Neither paper has the combination. Exact, in log space: the log-sum-exp over k of log pi_k
     plus the log-likelihood under context k. It costs K sememe-driven layers.
 
@@ -31,7 +31,7 @@ class MoSSDLM(Sensed):
         num_components: int = Field(default=3, ge=1)
         """K, the number of contexts."""
         bias_start: BiasStart = "log_frequency"
-        """Where the biases of the senses start: "log_frequency", that of the word shared evenly by its senses, or "zero"."""
+        """Initial biases of the senses: "log_frequency" (of the word, shared evenly by its senses) or "zero"."""
         mixture_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on all K x E coordinates of the contexts h_k, one mask a sequence; ``context_dropout`` acts on h_k Q_r."""
 
@@ -89,7 +89,7 @@ class MoSSDLM(Sensed):
         return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(gates.tolist()))
 
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
-        """Those of the components, weighted by the prior of each."""
+        """The sense probabilities of the components, weighted by the prior of each."""
         log_weights_NC, contexts = self._contexts(hidden)
         each = self.senses.sense_probabilities(contexts)
         log_senses_NCS, gates_NCK = (

@@ -73,7 +73,7 @@ class SDLM(NormalisedScores, Sensed, Sharded):
         edge_weights: Literal["none", "depth", "role"] = "none"
         """Weight edges by depth or role of the sememe in the definition of the sense; the graph must have structure."""
         sense_bias: bool = True
-        """One free number for each sense; from "log_frequency" that of the word, shared evenly by its senses."""
+        """A bias for each sense; it starts with "log_frequency" from the word's, shared evenly by its senses."""
         context_tanh: bool = False
         """tanh on g Q_r, as the released AWD form has it."""
         gate_bias: bool = True
@@ -147,7 +147,7 @@ class SDLM(NormalisedScores, Sensed, Sharded):
         return self.settings.context_dropout > 0.0 or self.settings.vector_dropout > 0.0
 
     def _inputs(self, hidden: Tensor, words: Tensor | None = None) -> SenseInputs:
-        """What the logits of the senses of some words (W,), or of all, are made of for ``hidden`` (..., H)."""
+        """Compute the inputs of the sense logits of some words (W,), or of all, for ``hidden`` (..., H)."""
         settings = self.settings
         flat_NH = hidden.reshape(-1, hidden.shape[-1])
         contexts = torch.bmm(flat_NH.expand(settings.num_bases, -1, -1), self.bases).view(settings.num_bases, *hidden.shape)

@@ -39,10 +39,10 @@ class SelfOrganized(ClusterLearner, FixedTables):
     What the paper leaves open, as it is here: C is sqrt(V) rounded up. q starts at -log2 C, the value of a model that knows
     nothing (at 0 a pair never seen would beat all others), goes on over updates and is never reset. Occurrences of a word in
     one batch count one after the other, in the order of the text. f is the count of the vocabulary, over all splits, 1 at
-    least. First clusters are those of random scores, under the same two limits. With fewer clusters than sqrt(V), as from a
-    file, the limit of words is gamma V / C. A cluster without words gets no probability, so that words sum to one; q is taken
-    from the softmax over all clusters, so that it can win words again. Statistics see the contexts as they are in training,
-    dropout included. A task that pads must expect its padding word to be counted.
+    least. First clusters come from random scores, under the same two limits. With fewer clusters than sqrt(V), as from a file,
+    the limit of words is gamma V / C. A cluster without words gets no probability, so that words sum to one; q is taken from
+    the softmax over all clusters, so that it can win words again. Statistics see the contexts as they are in training, dropout
+    included. A task that pads must expect its padding word to be counted.
 
     Where several processes train, each step gives every rank the occurrences of all, so that q and the clusters are the same
     everywhere: those of contexts (T, B, H) in the order of one process, those of rows (N, H) rank after rank.
@@ -71,8 +71,8 @@ class SelfOrganized(ClusterLearner, FixedTables):
         bias: bool = False
         """One free number for each word and each cluster; the paper has none."""
         projection: Literal["relu", "tanh", "none"] = "relu"
-        """What makes h_c and h_w of h: a matrix and relu, Eq. (1); ours: a matrix and tanh, whose units cannot die; or nothing,
-        so that both are h, as in ``class_hsm``, and a tied embedding must be as wide as the contexts."""
+        """Map from h to h_c and h_w: a matrix and relu, Eq. (1); ours: a matrix and tanh, whose units cannot die; or none: both
+        are h, as in ``class_hsm``, and a tied embedding must be as wide as the contexts."""
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the projected contexts, one mask a sequence; the paper has none."""
 
@@ -210,7 +210,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
     def after_step(self, step: int) -> dict[str, float] | None:
         """Every K steps the words are assigned anew; step 1 says how the clusters begin.
 
-        The perplexities are those of the training text since the last assignment. Clusters that are held stay.
+        The perplexities are of the training text since the last assignment. Clusters that are held stay.
         """
         if self._held:
             self.freeze_clusters(self._held - 1)

@@ -64,16 +64,16 @@ class SenseBlock(NamedTuple):
         return of_senses_sn.split((*self.ranks, tail) if tail else self.ranks)
 
     def of_senses(self, of_words_vn: Tensor) -> Tensor:
-        """(v, n) -> (s, n): that of the word of each sense."""
+        """(v, n) -> (s, n): repeat the row of a word for each of its senses."""
         return torch.cat([*(of_words_vn[:size] for size in self.ranks), of_words_vn.index_select(0, self.word_of_tail)])
 
     def add_products(self, totals: Views, scores: Views, factors: Views) -> None:
-        """``totals`` += ``scores``, those of the word of each sense, times ``factors``."""
+        """``totals`` += ``scores`` of each sense's word, times ``factors``."""
         for total, score, factor in zip(totals, self._with_tail(scores), factors, strict=True):
             total.addcmul_(score, factor)
 
     def products(self, scores: Views, factors: Views, out: Views) -> None:
-        """``out`` = ``scores``, those of the word of each sense, times ``factors``."""
+        """``out`` = ``scores`` of each sense's word, times ``factors``."""
         for score, factor, product in zip(self._with_tail(scores), factors, out, strict=True):
             torch.mul(score, factor, out=product)
 
@@ -119,7 +119,7 @@ class SenseBlocks(NamedTuple):
 
 @final
 class SenseArrays(NamedTuple):
-    """What blocks are made of; ``SenseStructure`` says what each array is."""
+    """The arrays of blocks; ``SenseStructure`` says what each is."""
 
     sense_offsets: Tensor
     set_of_sense: Tensor
@@ -147,7 +147,7 @@ def make_blocks(arrays: SenseArrays, dtype: torch.dtype) -> SenseBlocks:
 
 
 def inverse(order: Tensor) -> Tensor:
-    """Where each number of a permutation stands in it."""
+    """Invert a permutation."""
     return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
 
 

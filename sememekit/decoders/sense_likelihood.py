@@ -11,7 +11,7 @@ from sememekit.decoders.sense_structure import SenseStructure
 
 
 class Asked(NamedTuple):
-    """What a likelihood is asked for beside the tensors that have gradients, for N tokens.
+    """Arguments of a likelihood beside the tensors that have gradients, for N tokens.
 
     Attributes:
         structure: the graph.
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
 
 
 class Likelihood(NamedTuple):
-    """What is found for the n tokens of a block; M is the most senses of a word.
+    """The likelihood of the n tokens of a block; M is the largest number of senses of a word.
 
     Attributes:
         normaliser_n: log-sum-exp over all senses.

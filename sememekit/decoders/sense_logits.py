@@ -3,9 +3,9 @@ tokens and of words.
 
 Cost for each token, forward: R V E multiply-adds for the products of contexts and words (the floor, that of R softmax layers),
 then R edges multiply-adds for the gates of all senses and R S for their products. One exact saving over the paper's
-formulation: the product with the word vector is the same for all senses of a word (V rows, not S).
-Arrays of words, senses and sememes are transposed, (rows, n): a gather is then a copy of contiguous rows. What is done for each
-sense and basis is done for some thousand senses and 64 tokens at a time, so that the numbers in between stay in the cache.
+formulation: the product with the word vector is the same for all senses of a word (V rows, not S). Arrays of words, senses and
+sememes are transposed, (rows, n): a gather is then a copy of contiguous rows. Work for each sense and basis is done for some
+thousand senses and 64 tokens at a time, so that the numbers in between stay in the cache.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ which halves the time of what is done with them, the larger part at small widths
 
 
 class SenseInputs(NamedTuple):
-    """What the logits of senses are made of, for N tokens.
+    """Inputs of the logits of senses, for N tokens.
 
     Attributes:
         contexts_RNE: the contexts in every basis.
@@ -93,8 +93,8 @@ class _SenseSums(torch.autograd.Function):
     """``normaliser_and_score`` with its gradient. Products run in ``lowered``; gates, logits, sums keep the dtype of the words.
 
     n is the number of tokens of a block, M the most senses of a word; s and v are senses and words of a block of words. Arrays
-    over all words or senses are in the order of the blocks (``SenseBlocks``). What is kept are pieces of some megabytes, which
-    malloc hands out again in the next step; one array for all tokens would be fresh memory in every step.
+    over all words or senses are in the order of the blocks (``SenseBlocks``). The kept tensors are pieces of some megabytes,
+    which malloc hands out again in the next step; one array for all tokens would be fresh memory in every step.
     """
 
     @staticmethod

@@ -62,7 +62,7 @@ class EdgeWeights(FixedTables):
         return functional.pad(self.logs_CR / SLOWER, (0, 0, 1, 0)).exp()
 
     def forward(self, gates_KN: Tensor, mixing_RK: Tensor) -> tuple[Tensor, Tensor]:
-        """Gates (J, N) and weighted mixing (R, J) of the pairs, out of those of sememes."""
+        """Gates (J, N) and weighted mixing (R, J) of the pairs, from the sememes'."""
         weights_RJ = self.weights_CR().T.index_select(1, self.edge_class)
         return gates_KN.index_select(0, self.sememe), mixing_RK.index_select(1, self.sememe) * weights_RJ
 

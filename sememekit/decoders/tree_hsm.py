@@ -95,7 +95,7 @@ class TreeHSM(Decoder, FixedTables):
             self.register_tables(**{name: torch.from_numpy(array)})
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """The log-probability of a place is that of its parent plus that of the turn."""
+        """Compute the log-probability of each place: its parent's plus the log-probability of the turn."""
         scores = product_and_bias(hidden, self.nodes, self.bias)
         levels = [scores.new_zeros((*hidden.shape[:-1], 1))]
         for level in range(1, len(self.level_bounds) - 1):

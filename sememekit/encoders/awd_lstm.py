@@ -30,7 +30,7 @@ class AWDLSTM(Encoder):
     """
 
     class Settings(config.Settings):
-        """Settings of the AWD-LSTM. Sizes are those of Penn Treebank in the public code; rates are 0 unless given.
+        """Settings of the AWD-LSTM. Default sizes: Penn Treebank in the public code; default rates: 0.
 
         The published rates, those of the task included, belong together: ``mixture/ptb-awd`` has them all.
         """
@@ -40,7 +40,7 @@ class AWDLSTM(Encoder):
         num_layers: int = Field(default=3, ge=1)
         """How many of them stand on top of each other."""
         output_size: int | None = Field(default=None, ge=1)
-        """Size of the last layer; unset, that of the word vectors, which a tied output layer needs."""
+        """Size of the last layer (default: of the word vectors, which a tied output layer needs)."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers (``dropouth`` of the public code), one mask for all steps; 0.25 there."""
         weight_drop: float = Field(default=0.0, ge=0.0, lt=1.0)

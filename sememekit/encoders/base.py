@@ -33,8 +33,8 @@ class Encoded:
 
 
 class EncoderResources(NamedTuple):
-    """What an encoder is built from: E, the size of the input vectors; the words; the graph, if any; and what ``Encoder.keep``
-    gave when the run began, if anything."""
+    """Resources of an encoder: E, the size of the input vectors; the words; the graph, if any; and the bytes that
+    ``Encoder.keep`` returned when the run began, if any."""
 
     input_size: int
     vocabulary: Vocabulary
@@ -74,7 +74,7 @@ class Encoder(nn.Module, ABC):
 
     @classmethod
     def keep(cls, settings: Any, data: PreparedData) -> bytes | None:
-        """What a run on ``data`` keeps for its encoder beside words and graph, as ``encoder.json``; by default nothing.
+        """Return what a run on ``data`` keeps for its encoder beside words and graph, as ``encoder.json`` (default: nothing).
 
         Asked once, before a fresh run is built; every model of the run is built with it (``EncoderResources.kept``).
         """
@@ -103,12 +103,10 @@ class Encoder(nn.Module, ABC):
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         """Read a sequence.
 
-        Args:
-            x: (T, B, E) word vectors.
-            tokens: (T, B) word ids, for encoders that look words up themselves (sememes); reordered and cut as ``x`` is.
-            state: from ``start``, or of the text before.
-            lengths: (B,) int64 on the CPU, the number of real steps of each row, 1 to T; None when all are. Outputs beyond
-                the length are zero and the new state is that of the last real step: padding changes nothing.
+        Args: x: (T, B, E) word vectors. tokens: (T, B) word ids, for encoders that look words up themselves (sememes);
+        reordered and cut as ``x`` is. state: from ``start``, or of the text before. lengths: (B,) int64 on the CPU, the number
+        of real steps of each row, 1 to T; None when all are. Outputs beyond the length are zero and the new state follows the
+        last real step: padding changes nothing.
         """
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -141,7 +139,7 @@ class Encoder(nn.Module, ABC):
         return hidden.view(*lead, -1), tuple(part.view(*lead, part.shape[-1]) for part in state)
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
-        """(B, H) the hidden state after the last real step; with two directions, that of the end of each."""
+        """(B, H) the hidden state after the last real step; with two directions, after the end of each."""
         return last_real_step(encoded.hidden, lengths)
 
 

@@ -32,7 +32,7 @@ class Bidirectional(Encoder):
     recurrent layers of its own, and they meet above the last layer only. Sememes have one vector each, and the injection "cell"
     one second cell, which both stacks share, as in the text and the released code; ``shared_sememes=False`` gives each stack
     its own. When shared, pi is computed once, with one dropout mask on the sememe matrix for both directions. Settings are
-    those of one stack, and hidden states are twice as wide. State: that of the forward stack, then that of the backward one.
+    those of one stack, and hidden states are twice as wide. State: of the forward stack, then of the backward stack.
     """
 
     direction_class: ClassVar[type[RecurrentStack]]
@@ -76,7 +76,7 @@ class Bidirectional(Encoder):
         raise ConfigError(f"encoder {type(self).__name__!r} reads whole sentences and cannot go word by word")
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
-        """The last output of the forward stack beside that of the backward one, at the first word."""
+        """Join the last output of the forward stack and the backward stack's output at the first word."""
         half = self.output_size // 2
         return torch.cat([last_real_step(encoded.hidden[..., :half], lengths), encoded.hidden[0, :, half:]], dim=-1)
 

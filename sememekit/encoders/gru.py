@@ -112,7 +112,7 @@ class GRU(RecurrentStack):
 
     class Settings(RecurrentStack.Settings):
         reset: Literal["after", "before"] = "after"
-        """Of plain layers: the reset gate acts "after" the matrix as in torch, or "before" it as in the papers."""
+        """In plain layers the reset gate acts "after" the matrix as in torch, or "before" it as in the papers."""
         gate_output: GateOutput = "mapped"
         """With injection "gate": tanh(W pi + b) as the released code ("mapped"), or tanh(pi) as the text ("plain")."""
         candidate: Candidate = "paper"

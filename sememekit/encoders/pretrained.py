@@ -41,7 +41,7 @@ class Pretrained(Encoder):
     >>> encoder.initialise()
     >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
 
-    The model reads pieces. Of data that its own tokenizer cut (``preprocess --segmenter hf:PATH``) a word is a piece. Of other
+    The model reads pieces. In data that its own tokenizer cut (``preprocess --segmenter hf:PATH``) a word is a piece. In other
     data a word is the pieces that the tokenizer makes of it as it stands in running text (``blanks``), and its hidden state is
     the one after its last piece: so the state before the first piece of the next word predicts the next word. Word vectors go
     unread; they are as wide as the hidden states (``task.embedding_size``), so that tied output layers share them, and in a
@@ -256,7 +256,7 @@ class Pretrained(Encoder):
 
 
 class _Kept(NamedTuple):
-    """What ``encoder.json`` holds: the configuration, ids before a text, and the ids of each word."""
+    """The content of ``encoder.json``: the configuration, ids before a text, and the ids of each word."""
 
     config: dict[str, Any]
     start: tuple[int, ...]
@@ -287,7 +287,7 @@ def _configuration(table: dict[str, Any]) -> Any:
 
 
 def _asked(what: str, call: Any) -> Any:
-    """What ``call`` gives; ConfigError where transformers cannot."""
+    """Return the result of ``call``; ConfigError where transformers fails."""
     try:
         return call()
     except ConfigError:

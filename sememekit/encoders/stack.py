@@ -24,7 +24,7 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
 
     Autocast is off here. ``dtype`` is that of its products (``product_dtype``): where it is lower than that of ``x``, an LSTM
     on a CPU multiplies in it and keeps states, sums and gates as they are; every other layer and device stays at the dtype of
-    ``x``. What torch does under autocast rounds the states, too.
+    ``x``. Torch under autocast rounds the states, too.
     """
     if dtype != x.dtype and x.device.type == "cpu" and isinstance(layer, nn.LSTM | WeightDropped):
         return _scan_with_products_in(dtype, layer.all_weights[0], x, own, lengths)
@@ -34,7 +34,7 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
 def _scan_with_products_in(
     dtype: torch.dtype, weights: Sequence[Tensor], x: Tensor, own: State, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
-    """One layer of an LSTM of torch, whose rows are those of i, f, u, o: ``lstm_scan`` wants u, f, i, o."""
+    """Run one layer of torch's LSTM, whose rows are of i, f, u, o: ``lstm_scan`` wants u, f, i, o."""
     input_GE, recurrent_GH, *biases = (torch.cat([u, f, i, o]) for i, f, u, o in (part.chunk(4) for part in weights))
     ready_TBG = functional.linear(x.to(dtype), input_GE.to(dtype)).to(x.dtype) + sum(biases)
     scanned = lstm_scan(ready_TBG, recurrent_GH.to(dtype), *own)
@@ -81,11 +81,11 @@ class RecurrentStack(Encoder):
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers (not on the input, not on the output: those belong to the task)."""
         initialisation: Initialisation = "uniform"
-        """Of the layers: "uniform" as torch, or "kaiming" (normal, biases 0) as the released sememe cells."""
+        """Initial weights of the layers: "uniform" as torch, or "kaiming" (normal, biases 0) as the released sememe cells."""
         injection: Injection = "none"
         """How sememes enter the first layer: "none", "concat", "gate" or "cell". All but "none" need a graph."""
         sememe_size: int | None = Field(default=None, ge=1)
-        """Size of the sememe vectors; that of the word vectors unless given."""
+        """Size of the sememe vectors (default: of the word vectors)."""
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of the sememe matrix, the same for every position of a batch."""
         sememe_deviation: float = Field(default=0.2236068, gt=0.0)

@@ -96,7 +96,7 @@ class Call:
             return None, error
 
     def checkpoint(self, *arguments: Any) -> Any:
-        """What submitit asks for when a job has to leave its machine."""
+        """Return the job that submitit submits again when this one has to leave its machine."""
         import submitit
 
         return submitit.helpers.DelayedSubmission(self, *arguments)

@@ -1,4 +1,4 @@
-"""What is said of a file that is not UTF-8: its encoding or packing, and the command that makes UTF-8 of it."""
+"""Messages about a file that is not UTF-8: its encoding or packing, and the command that converts it."""
 
 import codecs
 import re

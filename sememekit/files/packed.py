@@ -26,7 +26,7 @@ PACKED: Final = tuple(_UNPACKERS)
 
 
 class DamagedArchiveError(Exception):
-    """What is left of a file cannot be decompressed; the message is that of the decompressor."""
+    """The rest of a file cannot be decompressed; the message comes from the decompressor."""
 
 
 class CutArchiveError(DamagedArchiveError):

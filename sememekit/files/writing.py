@@ -51,7 +51,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def new_file(path: Path) -> BinaryIO:
-    """Open a file that did not exist before, for writing. What stands in its place is removed first and never followed: in a
+    """Open a file that did not exist before, for writing. A file in its place is removed first, a link never followed: in a
     folder of somebody else it may be a link to any file of the user. Raises OSError with the name of the file."""
     with suppress(FileNotFoundError):
         path.unlink()

@@ -13,7 +13,7 @@ from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
 from sememekit.text.scripts import traditional_hint
 
 LEAST_COVERAGE = 0.2
-"""Share of the running words below which a lexicon is hardly one of this text."""
+"""Share of the tokens below which a lexicon is hardly one of this text."""
 
 
 def build_sememe_graph(
@@ -62,7 +62,7 @@ def build_sememe_graph(
     statistics = graph_statistics(graph, vocabulary.counts)
     if statistics.lexicon_coverage < LEAST_COVERAGE:
         warnings.warn(
-            f"only {percent(statistics.lexicon_coverage)} of the running words are in {' or '.join(sources)}: see that the "
+            f"only {percent(statistics.lexicon_coverage)} of the tokens are in {' or '.join(sources)}: see that the "
             "lexicon is of the language of the text, and that the text is cut into its words"
             + traditional_hint(statistics.words_without_annotation),
             RunWarning,

@@ -76,8 +76,8 @@ def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
 
 
 def uncounted(folder: Path, tiny: bool) -> list[str]:
-    """What the table does not count: files that cannot be read, results of other settings, as where a recipe was changed since,
-    and tiny results."""
+    """List what the table leaves out: unreadable files, results of other settings (such as an older recipe), and tiny
+    results."""
     there = {file.name for file in folder.glob("*.json")}
     if not there:
         return [f"there are no results in {folder}"]

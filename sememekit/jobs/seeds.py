@@ -30,7 +30,7 @@ _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 
 
 class SeedsReport(Record):
-    """What the trainings of one plan with several seeds came to; ``OUT/seeds.json`` is this.
+    """The results of training one plan with several seeds, stored as ``OUT/seeds.json``.
 
     Attributes:
         out: the folder of the runs, ``seed-N`` for seed N.

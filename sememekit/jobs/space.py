@@ -1,4 +1,4 @@
-"""What ``sweep --over`` says: a setting, and the values that are tried of it."""
+"""The search space of ``sweep --over``: a setting, and the values to try."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Space:
     log: bool = False
 
     def distribution(self) -> Any:
-        """What the sampler of Optuna draws from."""
+        """The distribution from which the sampler of Optuna draws."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         if not self.is_range:

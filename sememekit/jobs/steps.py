@@ -36,8 +36,8 @@ def call(
     spent: list[float],
     engine: Engine | None = None,
 ) -> str:
-    """What a subcommand of this sememekit prints on stdout, also where it was done before a signal reached it; its CPU seconds
-    are appended to ``spent``. Raises Stopped: a signal ended it."""
+    """Run a subcommand, append its CPU seconds to ``spent``, and return its stdout, also if it finished before a signal reached
+    it. Raises Stopped: a signal ended it."""
     if engine is None:
         ended = run_command(step.words, environment, asked_to_stop)
     else:

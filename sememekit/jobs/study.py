@@ -253,7 +253,7 @@ class Study:
         return self._drawn(self.study)
 
     def _proposed(self) -> dict[str, Value]:
-        """What the sampler would propose, asked of a copy of the study: a proposal cannot be taken back."""
+        """Return the next proposal of the sampler, from a copy of the study: a proposal cannot be taken back."""
         copy = self.optuna.create_study(sampler=self.study.sampler)
         copy.add_trials([trial for trial in self.study.trials if trial.state.is_finished()])
         return dict(self._drawn(copy).params)
@@ -306,7 +306,7 @@ class Study:
         return [self.report_of(trial) for trial in sorted(begun, key=_best)]
 
     def report_of(self, trial: FrozenTrial) -> TrialReport:
-        """What is stored of a trial."""
+        """Return the report of a stored trial."""
         best = _best(trial)
         ends = trial.user_attrs.get("ends", "pruned")
         state = {"COMPLETE": "done", "FAIL": "failed", "RUNNING": "unfinished", "PRUNED": ends}[trial.state.name]
@@ -350,7 +350,7 @@ def number_of(name: str) -> int:
 
 
 def import_optuna() -> Any:
-    """Optuna, which says nothing by itself. Raises ConfigError: it is not installed."""
+    """Import Optuna with its log turned off. Raises ConfigError: it is not installed."""
     try:
         import optuna
     except ModuleNotFoundError:

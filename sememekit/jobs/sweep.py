@@ -27,7 +27,7 @@ BUSY: Final = "{} is being written by another sweep ({}); wait until it has ende
 
 
 class SweepReport(Record):
-    """What a sweep came to.
+    """The result of a sweep.
 
     Attributes:
         out: its folder; ``best.toml`` there has the settings of the best trial.
@@ -51,7 +51,7 @@ class SweepReport(Record):
 
     @property
     def num_trials(self) -> str:
-        """How many trials there are, as "1 trial"."""
+        """The number of trials, as "1 trial"."""
         return _trials(len(self.trials))
 
 
@@ -70,7 +70,7 @@ def sweep(
     on_trial: Callable[[TrialReport], None] = lambda trial: None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SweepReport:
-    """Train with settings that Optuna proposes, and keep the best; goes on with what is in ``out``.
+    """Train with settings that Optuna proposes, and keep the best; an unfinished sweep in ``out`` is continued.
 
     Proposals are those of the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
     where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before

@@ -27,7 +27,7 @@ PAGE_EVERY: Final = 10.0
 
 
 class Position(NamedTuple):
-    """Where a training is.
+    """The position of a training.
 
     Attributes:
         epoch, batch: the current epoch, from 1, and finished batches of it; 0 also while the epoch before is validated.
@@ -44,7 +44,7 @@ class Position(NamedTuple):
 
 
 class TrainReport(Record):
-    """What a training came to.
+    """The result of a training.
 
     Attributes:
         epochs: epochs done in all, earlier calls included.
@@ -84,7 +84,7 @@ def train(
     should_stop: Callable[[], bool] | None = None,
     ranks: Ranks | None = None,
 ) -> TrainReport:
-    """Train a model. Of several processes all make the same call; the first one writes the folder and its page.
+    """Train a model. Several processes all make the same call; the first one writes the folder and its page.
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
@@ -169,7 +169,7 @@ def train(
 
 @contextmanager
 def _how_to_go_on(out: Path, ranks: Ranks) -> Iterator[None]:
-    """Where another process ended, say what to type."""
+    """Say what to type if another process ended."""
     try:
         yield
     except RankError as error:

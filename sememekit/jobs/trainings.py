@@ -220,7 +220,7 @@ def show_position(progress: Progress, name: str, place: Position) -> None:
 
 
 def _at_once() -> int:
-    """How many models are trained at a time: one a core that this process may use, and two where there is one."""
+    """Return the number of models to train at a time: one for each core that this process may use, at least two."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(2, cores)
 

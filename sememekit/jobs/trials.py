@@ -111,7 +111,7 @@ def run_trial(
 
 
 def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
-    """Train the first epoch of both models in turns, here and alone, and keep the CPU time of an update as a file.
+    """Train the first epoch of both models interleaved, in this process alone, and write the CPU time of an update to a file.
 
     Another call that times anything of the same folder is waited for: two at once would disturb each other's figures. After a
     signal nothing is kept. Raises DataError, TrainingError, Stopped: as ``run_trial``."""
@@ -147,7 +147,7 @@ def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
 
 
 def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool], run: _Run) -> None:
-    """What a step makes, unless it is there; where another process makes it, wait for that."""
+    """Make the output of a step unless it exists; if another process is making it, wait."""
     if step.kind != "train" and step.made.exists():
         return
     with _alone(step.made, say, asked_to_stop):

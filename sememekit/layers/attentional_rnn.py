@@ -36,7 +36,7 @@ class Attention(nn.Module):
     W h_i does not depend on the query and is computed once for a text (``prepare``).
 
     Args:
-        size: A, the size of the hidden layer of ``additive``; H unless given.
+        size: A, the size of the hidden layer of ``additive`` (default: H).
     """
 
     def __init__(self, query_size: int, memory_size: int, score: Score, size: int | None = None) -> None:
@@ -75,7 +75,7 @@ State = tuple[Tensor, ...]
 
 
 class Written(NamedTuple):
-    """What the network says at each step.
+    """Outputs of the network at each step.
 
     Attributes:
         outputs: (T, B, G) the contexts g that words are predicted from; (N, G) where only N positions were asked for.
@@ -101,7 +101,7 @@ class AttentionalRNN(nn.Module):
     and always g_t = tanh(W [s_t; c_t]) (Eq. 5, Luong et al. 2015), from which the output layer predicts. The states begin at
     tanh(W_0 e) of the vector e at which reading the source ended, the memory cells of an LSTM at the same without tanh.
 
-    What does not depend on the step before is computed for all steps at once: keys of the attention, the part of the input
+    All that does not depend on the step before is computed for all steps at once: keys of the attention, the part of the input
     that belongs to words, and without feeding everything. Runs in the dtype of its parameters whatever autocast says.
 
     State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first.
@@ -160,7 +160,7 @@ class AttentionalRNN(nn.Module):
             return self._advance(self._of_words(x_NE), state, memory)
 
     def _of_words(self, x: Tensor) -> Tensor:
-        """What the first layer makes of word vectors (..., E), before anything that is fed: (..., gates x H)."""
+        """Project word vectors (..., E) by the first layer, before anything that is fed: (..., gates x H)."""
         matrix, _, bias, _ = self.stack[0].parameters()
         return functional.linear(x, matrix[:, : self.input_size], bias)
 

@@ -71,7 +71,7 @@ class _Pool:
 
 
 class _Backward(NamedTuple):
-    """What a call leaves when it goes backward; ``place`` is that of its probabilities, where they are kept."""
+    """The remainder of a call's backward pass; ``place``: of its probabilities, if they are kept."""
 
     rows: Tensor
     targets: Tensor
@@ -110,7 +110,7 @@ class _Shared:
         return pool, slice(pool.used - num_rows, pool.used)
 
     def gradients(self, num_calls: int) -> tuple[Tensor, Tensor]:
-        """Of words and bias, after the last of ``num_calls`` calls has gone backward; forgets what the calls left.
+        """Return gradients of words and bias after the last of ``num_calls`` calls went backward; drops what they stored.
 
         What stands before these was left by backward passes for the contexts alone, and is no part of it.
         """

@@ -90,9 +90,8 @@ class Groups(FixedTables):
         return self.offsets.diff()
 
     def sort_by_group(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Where rows with these targets (N,) stand once they are sorted by group, and where their targets do. Returns the order
-        of the rows (N,), and for each sorted row the place of its target among the members of the group.
-        """
+        """Sort rows with these targets (N,) by group. Returns the order of the rows (N,), and for each sorted row the place of
+        its target among the members of the group."""
         group = self.group_of[target]
         order = group.argsort(stable=True)
         return order, (self.place_of[target] - self.offsets[group])[order]

@@ -1,4 +1,4 @@
-"""The most probable items where every item is in a group and probabilities are those of the group times those inside it."""
+"""The most probable items, if each is in a group and its probability is the group's times its own inside the group."""
 
 import torch
 from torch import Tensor

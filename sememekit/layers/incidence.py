@@ -56,7 +56,7 @@ def _fill(table: Tensor, kept: Tensor) -> None:
 
 
 class Incidence(FixedTables):
-    """Which columns belong to which row, for sums over the members of a row and, transposed, over the rows of a member.
+    """The columns of each row, for sums over the members of a row and, transposed, over the rows of a member.
 
     >>> incidence = Incidence(offsets=torch.tensor([0, 2, 3]), members=torch.tensor([0, 1, 1]), num_columns=2)
     >>> incidence(torch.tensor([[1.0], [10.0]])).tolist()

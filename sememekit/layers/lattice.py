@@ -132,7 +132,7 @@ def _at(values: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _has_path(total: Tensor) -> Tensor:
-    """(B, 1, 1, 1) whether the score (B,) of a sentence is that of a path."""
+    """(B, 1, 1, 1) whether the score (B,) of a sentence comes from a path."""
     return (total > -torch.inf)[:, None, None, None]
 
 

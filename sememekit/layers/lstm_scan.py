@@ -134,7 +134,7 @@ class _LSTMScan(torch.autograd.Function):
 
 
 def gate_slopes(gates_TBG: Tensor, cell_TBH: Tensor, squashed_TBH: Tensor) -> tuple[Tensor, Tensor]:
-    """What the gradients of the sums of u, f, i (by that of c) and o (by that of h) are multiplied by; of c by that of h.
+    """Return the slopes: of c by the sums of u, f and i, of h by the sum of o; and of h by c.
 
     Args:
         gates_TBG: u, f, i, o, and perhaps more, for which room is left in the result.

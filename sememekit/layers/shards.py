@@ -21,8 +21,8 @@ from sememekit.ranks import Ranks
 
 
 def rows_of_ranks(tensor: Tensor) -> Sequence[int] | None:
-    """Where the rows of each rank begin in the whole table of which this tensor is a shard, and where the last ones end; None
-    for a tensor that is whole."""
+    """Return the first rows of all ranks in the whole table of which this tensor is a shard, and the table's end; None for a
+    tensor that is whole."""
     return getattr(tensor, "_rows_of_ranks", None)
 
 
@@ -32,7 +32,7 @@ def note_rows(tensor: Tensor, bounds: Sequence[int]) -> None:
 
 
 def whole_size(tensor: Tensor) -> int:
-    """How many numbers a tensor has, a shard with those of all ranks."""
+    """Return the number of elements of a tensor, for a shard of all ranks together."""
     bounds = rows_of_ranks(tensor)
     return tensor.numel() if bounds is None else bounds[-1] * tensor[:1].numel()
 
@@ -51,19 +51,19 @@ class WordShard:
         self.words = slice(self.bounds[ranks.rank], self.bounds[ranks.rank + 1])
 
     def cut_(self, table: Tensor, bounds: Sequence[int] | None = None) -> None:
-        """Leave in a whole table the rows of this rank; ``bounds`` where they are not those of words."""
+        """Leave in a whole table the rows of this rank, by ``bounds`` (default: the bounds of words)."""
         bounds = self.bounds if bounds is None else bounds
         rank = self.ranks.rank
         table.data = table.data[bounds[rank] : bounds[rank + 1]].clone()
         note_rows(table, bounds)
 
     def places(self, words: Tensor) -> Tensor:
-        """The row of each word id (...) among those of this rank; -1 for the words of others."""
+        """Return the row of each word id (...) on this rank; -1 for words of other ranks."""
         own = (words >= self.words.start) & (words < self.words.stop)
         return torch.where(own, words - self.words.start, -1)
 
     def columns(self, tensor: Tensor) -> Columns:
-        """How many columns, along the second axis, each rank has."""
+        """Return the number of columns of each rank, along the second axis."""
         ranks = self.ranks
         return Columns(ranks, ranks.sum([tensor.shape[1] if rank == ranks.rank else 0 for rank in range(ranks.size)]))
 
@@ -109,13 +109,13 @@ class Columns:
         self.own = slice(begin, begin + sizes[ranks.rank])
 
     def joined(self, part: Tensor) -> Tensor:
-        """(T, B, ...) of all ranks from that of each (T, b, ...), with no gradient."""
+        """(T, B, ...) of all ranks from each rank's part (T, b, ...), with no gradient."""
         whole = self.ranks.joined_along(part.detach(), 1, self.sizes)
         assert whole is not None
         return whole
 
     def join(self, part: Tensor) -> Tensor:
-        """``joined`` with a gradient: what the ranks find for all columns is added up, and each has that of its own."""
+        """``joined`` with a gradient: summed over the ranks for all columns; each rank gets its own columns."""
         return _Join.apply(part, self)
 
 

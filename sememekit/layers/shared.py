@@ -1,4 +1,4 @@
-"""What computations share: precision of sums and products, hand-written backward passes, modes of modules."""
+"""Shared parts of computations: precision of sums and products, hand-written backward passes, modes of modules."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ def at_least_single(values: Tensor) -> Tensor:
 
 
 def product_dtype(parameter: Tensor) -> torch.dtype:
-    """What matrix products of a parameter run in: the dtype of autocast where that is on, otherwise its own.
+    """Return the dtype of a parameter's matrix products: autocast's if that is on, otherwise its own.
 
     Double precision stays as it is under autocast, as torch has it.
     """
@@ -26,7 +26,7 @@ def product_dtype(parameter: Tensor) -> torch.dtype:
 
 
 def product_and_bias(rows: Tensor, items: Tensor, bias: Tensor | None) -> Tensor:
-    """rows items^T + bias, (..., E), (V, E), (V,) -> (..., V): the product in ``product_dtype``, the sum in that of the items.
+    """rows items^T + bias, (..., E), (V, E), (V,) -> (..., V): the product in ``product_dtype``, the sum in the items' dtype.
 
     The bias of a word is near the logarithm of its frequency, and half precision would round the sum by up to 0.03.
     """
@@ -86,7 +86,7 @@ def differentiable_once(what: str, instead: str = NO_WAY) -> Callable[[Callable[
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside; afterwards every part has its former mode again, also one that was in evaluation by itself."""
+    """Evaluation mode inside; afterwards every part has its former mode again, also a part that alone was in evaluation."""
     before = [(part, part.training) for part in module.modules()]
     module.eval()
     try:

@@ -120,7 +120,7 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) ->
 
 
 class Difference(Record):
-    """The first attack minus the second, of one metric, both with their intervals, and whether that of the difference excludes
+    """The first attack minus the second, of one metric, with intervals, and whether the interval of the difference excludes
     zero (None without a difference)."""
 
     name: str

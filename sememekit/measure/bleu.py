@@ -29,7 +29,7 @@ ORDERS: Final = (1, 2, 3, 4)
 
 
 class BleuSettings(Settings):
-    """How answers are scored.
+    """Settings of BLEU.
 
     Attributes:
         top: H, the hypotheses of an example that count, the best first.

@@ -48,13 +48,12 @@ def spectrum_of(matrix: npt.NDArray[np.float64]) -> Spectrum:
 
 @final
 class TriangularFactor:
-    """R of A = Q R for a matrix with V columns whose rows come block by block; its singular values are those of A.
+    """R of A = Q R for a matrix with V columns whose rows come block by block; R and A have the same singular values.
 
     A block B of b rows is taken in by the QR decomposition of R above B, a panel of columns after the other: Householder
     reflections of the panel, which mix one row of R with the rows of B alone, are applied to the columns to its right. So R
-    stays triangular, the work is 2 N V^2 whatever the blocks, and memory is that of R and of one block. Orthogonal
-    transformations keep the singular values to round-off; those of the Gram matrix A'A would lose all below some 1e-8 of the
-    largest.
+    stays triangular, the work is 2 N V^2 whatever the blocks, and memory holds R and one block. Orthogonal transformations keep
+    the singular values to round-off; those of the Gram matrix A'A would lose all below some 1e-8 of the largest.
     """
 
     def __init__(self, num_columns: int) -> None:
@@ -87,7 +86,7 @@ class TriangularFactor:
 
 
 def rows_that_fit(num_words: int, num_bytes: float) -> int:
-    """How many rows of V float64 numbers can be decomposed in so much memory."""
+    """Return the number of rows of V float64 numbers that can be decomposed in so much memory."""
     return int(num_bytes // (COPIES * 8 * num_words))
 
 

@@ -52,7 +52,7 @@ _NEVER_CHARACTER: Final = "\ue000"
 
 
 class RougeSettings(Settings):
-    """How texts are scored.
+    """Settings of ROUGE.
 
     Attributes:
         unit: "word" or "character"; every character that is not white space is one.
@@ -107,7 +107,7 @@ class TextScores:
 
     @classmethod
     def of(cls, names: Sequence[str], rows: npt.ArrayLike, parts: Mapping[str, object], resamples: int, seed: int) -> Self:
-        """Of metrics by name, the rows (n, names) of the examples, and the parts of the signature."""
+        """Summarise metrics by name, from the rows (n, names) of the examples and the parts of the signature."""
         table = np.asarray(rows, dtype=np.float64).reshape(-1, len(names))
         columns, ones = dict(zip(names, table.T, strict=True)), np.ones(len(table))
         values = {name: ratio_interval(column, ones, resamples=resamples, seed=seed) for name, column in columns.items()}
@@ -235,7 +235,7 @@ def _example(
 
 
 def _known(text: str, byte_cap: int | None, never: str) -> str:
-    """What counts of a text, with ``never`` for each unknown word; also for one of which the cap leaves a part, as ``<un``."""
+    """Return the text that counts, with ``never`` for each unknown word, also one that the cap cuts, as ``<un``."""
     if byte_cap is None:
         return UNKNOWN.sub(never, text)
     kept = text.encode()[:byte_cap].decode(errors="ignore")

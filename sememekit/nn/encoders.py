@@ -109,7 +109,7 @@ class _Recurrent(nn.Module):
         Args:
             x: (T, B, E) input vectors, or (B, T, E) with ``batch_first``.
             words: (T, B) ids of words whose sememes are looked up, whole numbers of any dtype.
-            state: as it was returned for the text before; zeros unless given.
+            state: as it was returned for the text before (default: zeros).
             sememes: in place of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or
                 (T, B, M) numbers of sememes in that order, padded with -1.
             lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0, and the state is that of the last
@@ -276,7 +276,7 @@ class AWDLSTM(nn.Module):
             input_size, hidden_size: E, and the size of each layer but the last.
             batch_first: inputs and outputs are (B, T, ...).
             device, dtype: where the layers go once they are built.
-            settings: ``output_size`` (E unless given), ``dropout``, ``weight_drop``.
+            settings: ``output_size`` (default: E), ``dropout``, ``weight_drop``.
 
         Raises ConfigError: a setting that is unknown or out of its range."""
         super().__init__()
@@ -294,7 +294,7 @@ class AWDLSTM(nn.Module):
 
         Args:
             x: (T, B, E), or (B, T, E) with ``batch_first``.
-            state: as it was returned for the text before; zeros unless given.
+            state: as it was returned for the text before (default: zeros).
             lengths: (B,) real steps of each row, 1 to T, as a tensor.
 
         Returns outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as the public code has them. Raises

@@ -23,7 +23,7 @@ IGNORED = -100
 
 
 class Output(NamedTuple):
-    """What an output layer answers, named as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` names it.
+    """The output of a layer, named as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` names it.
 
     Attributes:
         output: (...) log-probability of each target in nats, 0 where it is ignored.
@@ -39,7 +39,7 @@ class OutputLayer(nn.Module):
 
     ``layer(hidden, target)`` gives ``(output, loss)`` as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` does, so that a layer takes
     its place in a training loop; ``log_prob`` and ``predict`` are called as there. Where that layer takes (N, H) alone, these
-    take contexts (..., H) with targets (...). Ids of words are those of any tokenizer, in any order.
+    take contexts (..., H) with targets (...). Ids of words come from any tokenizer, in any order.
 
     A setting of the layer behind it (``Settings`` of ``decoder_class``) is a keyword of the constructor; an unknown one is
     refused. A state dict holds the order of words that counts decided, and a fingerprint of senses, classes or a tree: a layer
@@ -110,7 +110,7 @@ class OutputLayer(nn.Module):
         meanings = None if senses is None else as_senses(senses)
         counted = as_counts(counts, None if meanings is None else meanings.num_words, name)
         if "tied" in settings:
-            raise ConfigError(f"{name}: 'tied' is said by embedding=: give the input embedding to share, or leave it out")
+            raise ConfigError(f"{name}: 'tied' follows from embedding=: give the input embedding to share, or leave it out")
         self._check_embedding(name, in_features, len(counted), embedding)
         if "tied" in kind.Settings.model_fields:
             settings["tied"] = embedding is not None
@@ -250,8 +250,8 @@ class OutputLayer(nn.Module):
         return True
 
     def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:
-        """What brings contexts (..., H), their targets and their answers from batch first to time first and back, for masks of
-        dropout that stay the same over time; nothing where contexts have no time."""
+        """Return a transpose between batch first and time first, so that dropout masks stay the same over time; the identity
+        where contexts have no time."""
         return (lambda x: x.transpose(0, 1)) if self.batch_first and hidden.ndim >= 3 else (lambda x: x)
 
     def _check(self, hidden: Tensor) -> None:
@@ -313,7 +313,7 @@ class StructuredLayer(OutputLayer):
         return torch.from_numpy(self._fingerprint.copy())
 
     def set_extra_state(self, state: Any) -> None:
-        """Compare the fingerprint of a state dict with that of this layer.
+        """Compare the fingerprint of a state dict with this layer's.
 
         Raises CheckpointError: the weights belong to other senses, classes or another tree."""
         found = state.cpu().long().numpy() if isinstance(state, Tensor) else np.zeros(0, dtype=np.int64)
@@ -344,7 +344,7 @@ def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: in
     """Refuse numbers outside of ``first`` to ``last``.
 
     On a CPU they are looked at. On a GPU the device looks at them, so that nothing is read back: it stops with an assertion.
-    What a compiler traces is not checked, since a graph must not depend on the data.
+    Traced calls are not checked, since a graph must not depend on the data.
 
     Args:
         spared: a number that is allowed besides.

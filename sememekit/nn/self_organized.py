@@ -27,7 +27,7 @@ class SelfOrganizedSoftmax(OutputLayer):
     of c of h_w . x_w (Eq. 3). In training each occurrence of a word moves its statistics q(w, c) (Eq. 9), and every
     ``update_every`` steps words go to other clusters (Algorithm 1), outside of gradients.
 
-    What a step is only the training loop knows: a loss may be taken several times a step (accumulation). So the clusters change
+    Only the training loop knows what a step is: a loss may be taken several times a step (accumulation). So the clusters change
     in ``after_step``, which ``follow(optimizer)`` calls after each of its steps, and never inside ``forward``; a layer that is
     trained for long without gives a warning. Step count, statistics and clusters are buffers of the state dict. With
     ``torch.distributed`` all processes must call it: statistics are averaged before words move, so that clusters are the same
@@ -52,9 +52,9 @@ class SelfOrganizedSoftmax(OutputLayer):
 
     def __init__(self, in_features: int, counts: Any, *, clusters: Any = None, **options: Any) -> None:
         """As ``OutputLayer``, but ``counts`` may be the number V alone with ``update_every=0`` only: the weight of a new
-        occurrence of a word in its statistics is one over its count. ``clusters`` (V,) are the first ones. Unless given
-        they are random, and the same for the same counts whatever the seed of torch, so that several processes begin alike.
-        Raises ConfigError: as ``OutputLayer``; or the number V alone, and the clusters are learned."""
+        occurrence of a word in its statistics is one over its count. ``clusters`` (V,) are the first ones. By default they are
+        random, and the same for the same counts whatever the seed of torch, so that several processes begin alike. Raises
+        ConfigError: as ``OutputLayer``; or the number V alone, and the clusters are learned."""
         super().__init__(in_features, counts, clusters=clusters, **options)
         if isinstance(counts, int | np.integer) and self.layer.settings.update_every:
             raise ConfigError(
@@ -133,8 +133,8 @@ class SelfOrganizedSoftmax(OutputLayer):
         return False
 
     def _observe(self, hidden: Tensor, words: Tensor, keep: Tensor) -> None:
-        """Statistics in shapes that do not depend on ``keep``; where it leaves a word out, those of word 0, which stands in its
-        place, stay as they were."""
+        """Collect statistics in shapes that do not depend on ``keep``: word 0 stands in the place of words left out, and its
+        own statistics stay as they were."""
         before = self.layer.scores[0].clone()
         self.layer.observe(hidden, words)
         self.layer.scores[0].copy_(torch.where(keep.all(), self.layer.scores[0], before))
@@ -158,7 +158,7 @@ class SelfOrganizedSoftmax(OutputLayer):
             )
 
     def _follow_clusters(self) -> None:
-        """Where something wrote into the buffer of the clusters, such as a broadcast, lay them out anew."""
+        """Lay the clusters out anew if something wrote into their buffer, such as a broadcast."""
         groups = self.layer.groups
         if groups.group_of._version != self._version:
             groups.set(groups.group_of)

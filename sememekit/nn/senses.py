@@ -48,7 +48,7 @@ class Words:
 
 @final
 class Senses:
-    """The senses of V words and the sememes of each sense; the ids of words are those of any tokenizer, in any order.
+    """The senses of V words and the sememes of each sense; the ids of words come from any tokenizer, in any order.
 
     >>> senses = Senses([[[0, 1], [2]], [[1]], []])    # word 0 has two senses, word 2 has none
     >>> senses.num_words, senses.num_senses, senses.sememes
@@ -69,7 +69,7 @@ class Senses:
 
         Args:
             senses: for each word a list of senses, each a list of sememes; or a ``SememeGraph`` of words in the same order.
-            words: V names, for messages and explanations; numbers unless given.
+            words: V names, for messages and explanations (default: numbers).
 
         Raises ConfigError: no words, lists nested otherwise, sememes that are neither all names nor all numbers of 0 or
         more, or not as many names as words."""
@@ -202,7 +202,7 @@ class Senses:
 
 
 def as_senses(senses: Senses | SememeGraph | Nested) -> Senses:
-    """What a layer was given, as ``Senses``."""
+    """Convert the argument of a layer to ``Senses``."""
     return senses if isinstance(senses, Senses) else Senses(senses)
 
 
@@ -248,7 +248,7 @@ def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] |
 
 
 def _listed(given: Any, what: str, wanted: str) -> list[Any]:
-    """What a list, an array or a tensor holds; a string is none.
+    """Return the elements of a list, an array or a tensor; a string is none of them.
 
     Raises ConfigError: anything else, which is most often one level of lists too few."""
     if not isinstance(given, str | bytes | Mapping):

@@ -1,4 +1,4 @@
-"""What somebody asks of a run, or of a classifier of their own, from a notebook: plain arguments in, tables and pages out.
+"""Questions to a run, or to a classifier of your own, from a notebook: plain arguments in, tables and pages out.
 
 Nothing is computed here: each method calls the function that the command of its name calls.
 """

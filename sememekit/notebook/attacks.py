@@ -37,7 +37,7 @@ Victim = Callable[[list[Any]], Any]
 
 @final
 class AttackResult:
-    """What came of an attack: figures in ``report``, an example each in ``results``; a notebook shows the page.
+    """The result of an attack: figures in ``report``, an example each in ``results``; a notebook shows the page.
 
     Attributes:
         report: rates with intervals, coverage, notes and warnings.
@@ -106,7 +106,7 @@ def attack_classifier(
     out: Path | str | None = None,
     progress: Progress = silent,
 ) -> AttackResult:
-    """Attack a classifier by replacing words; the parts are those of ``sememekit attack`` (docs/attacks.md).
+    """Attack a classifier by replacing words; with the parts of ``sememekit attack`` (docs/attacks.md).
 
     >>> def predict(texts):  # or the predict_proba of a classifier
     ...     return np.array([[0.9, 0.1] if "工人" in text else [0.2, 0.8] for text in texts])
@@ -122,13 +122,13 @@ def attack_classifier(
         labels: the true label of each: all by name, or all by the number of the column.
         names: of the C columns, in their order; default: the victim's own ``labels`` or ``classes_``.
         sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
-        search, goal, candidates: as the flags; the search is greedy unless given, which is quick, and the command's genetic.
+        search, goal, candidates: as the flags; the default search is greedy, which is quick; the command's is genetic.
         segmenter, lexicon: what cuts Chinese texts of a function; it is given them without blanks all the same.
         language_model: a run for the constraints that ask one, and for the perplexity of the changed texts (``--lm``).
         logits: the victim gives logits, which a softmax makes probabilities.
         trust_code: read a file of joblib or pickle, which runs what its maker put in.
         settings: tables of a recipe on top, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
-        out: a new folder for the results, as the command writes it; none is kept unless given. There is no file whose hash
+        out: a new folder for the results, as the command writes it (default: none is kept). There is no file whose hash
             could stand for the data: ``data`` of the signature is the hash of texts and labels, other than that of the command
             on a file with the same ones. ``attack --compare`` pairs both by their texts.
 

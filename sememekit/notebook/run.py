@@ -58,9 +58,9 @@ class Run(OpenRun):
         """exp of the mean nats of the words of a text: of models that predict words, of lattice models, and, for lines ``source
         TAB target``, of models of headlines or dialogue.
 
-        Each line is read by itself, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the
-        perplexity of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line. Raises
-        DataError: nothing to predict, or Chinese without blanks for a run whose data were cut by hand."""
+        Lines are read apart, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the perplexity
+        of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line. Raises DataError:
+        nothing to predict, or Chinese without blanks for a run whose data were cut by hand."""
         if "lattices" in self.kinds:
             total = self._reader("perplexity").tally(_lines("perplexity", text))
         else:
@@ -116,7 +116,7 @@ class Run(OpenRun):
         return Table(columns, rows, " ".join(word.read_as for word in found.context) + " …")
 
     def explain(self, text: str, *others: str, **options: Any) -> Shown[Any]:
-        """Why the model answers as it does, as the page of ``sememekit explain``: of all four kinds.
+        """Explain an answer of the model, as the page of ``sememekit explain`` does, for all four kinds of models.
 
         Args:
             text: a context, the text to write for, a raw sentence, or the text to classify; ``others`` are the further texts of
@@ -316,7 +316,7 @@ def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) 
 
 
 def _of_lattices(*, embeddings: bool = False) -> None:
-    """What ``explain`` of a lattice model takes besides the options of its two functions."""
+    """Declare the arguments of ``explain`` for a lattice model besides its two functions' options."""
 
 
 def _lines(method: str, text: Lines) -> list[str]:

@@ -1,4 +1,4 @@
-"""Provisional ids of the shards to ids of the vocabulary: each shard by itself, then one after the other into the splits."""
+"""Replace provisional ids of the shards by ids of the vocabulary: first in each shard, then shard by shard into the splits."""
 
 from __future__ import annotations
 

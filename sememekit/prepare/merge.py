@@ -109,7 +109,7 @@ def of_training(
 
 
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
-    """The same words by how often a model has to predict each: those of the predicted texts, and one end for each of them.
+    """Recount the words by how often a model predicts each: in the predicted texts, with one end for each text.
 
     Whatever draws, groups or orders words by frequency needs these counts. A word of other texts only has the count 0.
     """

@@ -36,7 +36,7 @@ class _Text(NamedTuple):
     block: int
 
     def begins(self, length: int) -> range:
-        """Where blocks of n-grams begin."""
+        """The first places of blocks of n-grams."""
         return range(0, len(self.tokens) - length + 1, self.block)
 
     def keys(self, ranks: Keys, begin: int, length: int, barred: npt.NDArray[np.bool_]) -> Keys:

@@ -1,4 +1,4 @@
-"""How much of the held-out text stands in the training text, too: figures on such a part say little of new text."""
+"""Overlap of held-out text with the training text: figures on the shared part say little of new text."""
 
 from collections.abc import Iterator
 from typing import Final, Literal

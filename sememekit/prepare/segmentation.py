@@ -1,4 +1,4 @@
-"""How a corpus is cut: the name of its segmenter, the words that it knows, the sentences that it is trained on."""
+"""Cutting of a corpus: the name of its segmenter, the words that it knows, the sentences that it is trained on."""
 
 import csv
 import re
@@ -130,7 +130,7 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
 
 
 def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
-    """Of the first sentences with Chinese or Japanese characters: how many have no blanks between words, and of how many."""
+    """Count the first sentences with Chinese or Japanese characters: those without blanks between words, and all."""
     seen = raw = 0
     for piece in islice(_first_pieces(span, errors), _LINES_TO_SEE):
         if piece.text.isascii():

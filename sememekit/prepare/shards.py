@@ -70,7 +70,7 @@ class SourceTask(NamedTuple):
         return found, faults.counts
 
     def _stamp(self, path: Any) -> list[Any]:
-        """What changes when the source does."""
+        """Return a value that changes when the source does."""
         if isinstance(path, Path):
             stat = path.stat() if path.is_file() else None
             state: Any = None if stat is None else [stat.st_size, stat.st_mtime_ns, stat.st_ino]
@@ -87,7 +87,7 @@ def write_marker(marker: Path, table: Mapping[str, Any], files: Sequence[Path]) 
 
 
 def read_marker(marker: Path) -> dict[str, Any] | None:
-    """What ``write_marker`` wrote, where all files are as they were; otherwise None."""
+    """Read a marker of ``write_marker``; None unless all its files are unchanged."""
     try:
         table: dict[str, Any] = json.loads(marker.read_bytes())
         return table if table["files"] == {name: _digest(marker.parent / name) for name in table["files"]} else None
@@ -239,7 +239,7 @@ class _ProvisionalIds(dict[str, int]):
 
 
 class ShardJob(NamedTuple):
-    """What all shards of a run share."""
+    """The settings that all shards of a run share."""
 
     folder: Path
     corpus: Corpus
@@ -263,7 +263,7 @@ class ShardTask(NamedTuple):
 def run_shards(
     engine: Engine, job: ShardJob, spans: Sequence[Span], keys: Sequence[str], progress: Progress
 ) -> list[ShardResult]:
-    """Results in the order of the spans. Raises DataError: that of a bad shard. Raises EngineError: a worker was killed."""
+    """Return results in the order of spans. Raises DataError: a shard is bad. Raises EngineError: a worker was killed."""
     tables = {key: read_marker(job.folder / f"{key}.done") for key in keys}
     results = {
         key: ShardResult(job.folder / key, table["words"], table["sentences"], table["faults"])

@@ -1,4 +1,4 @@
-"""How ``evaluate-ppl`` scores a text with a cache, with dynamic evaluation, or with both, and how it tunes them."""
+"""Scoring of ``evaluate-ppl`` with a cache, with dynamic evaluation, or with both, and their tuning."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -70,7 +70,7 @@ class TuningReport(Record):
 
 
 class AdaptationReport(Record):
-    """How the text was scored.
+    """The rule by which a text was scored.
 
     Attributes:
         static_perplexity: of the same text in the same columns under the static model.

@@ -35,7 +35,7 @@ class DynamicSettings(Settings):
     epsilon: float = Field(default=2e-5, gt=0.0)
     """Keeps steps small on weights with small gradients."""
     scaling: Scaling = "krause"
-    """Of rate, decay and epsilon: as in the equations ("krause"), or sums for means ("mos"); see docs/perplexity.md."""
+    """Scale of rate, decay and epsilon: as in the equations ("krause"), or sums for means ("mos"); see docs/perplexity.md."""
     segment: int = Field(default=PUBLISHED_SEGMENT, ge=1)
     """L, words that are scored before a step."""
 

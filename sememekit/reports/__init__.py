@@ -1,1 +1,1 @@
-"""What is shown of a result: pages, pictures and tables."""
+"""Views of results: pages, pictures and tables."""

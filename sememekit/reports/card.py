@@ -26,8 +26,8 @@ _OF_CLUSTERS: Final = ("perplexity", "cluster_perplexity", "in_cluster_perplexit
 def model_card(run: Run | Path | str, name: str | None = None, *, which: Which = "best") -> str:
     """Markdown with metadata as the Hugging Face hub reads it: figures, data, sememes, settings, versions, use.
 
-    ``name`` is that of the model; the name of the folder unless given. The figures are those of the best weights, or of the
-    last, as they were validated. The licence is left to the owner. Raises CheckpointError: as ``Run.open``.
+    ``name``: of the model (default: of the folder). The figures are the validation figures of the best weights, or of the last.
+    The licence is left to the owner. Raises CheckpointError: as ``Run.open``.
     """
     opened = Run.open(run, device="cpu")
     title, plan, graph = " ".join((name or opened.path.resolve().name).split()), opened.plan, opened.stored_graph
@@ -71,8 +71,8 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
 
 
 class _Validated(NamedTuple):
-    """What weights were worth on validation: ``valid`` by the name of the figure, empty where nobody measured; the mean nats of
-    their epoch of training, where it is one; and ``told``, which weights these are."""
+    """Validation figures of some weights: ``valid`` by name (empty if not measured), the mean training nats of their epoch (if
+    they end one), and ``told``, which weights these are."""
 
     valid: Mapping[str, float]
     train_nats: float | None
@@ -80,8 +80,8 @@ class _Validated(NamedTuple):
 
 
 def _validated(run: Run, which: Which) -> _Validated:
-    """Of the best weights or of the last, out of the line of ``metrics.jsonl`` that has their step: of the end of their epoch,
-    or of the change of their clusters since."""
+    """Return the figures of the best or the last weights, from the line of ``metrics.jsonl`` with their step: the end of their
+    epoch, or a later change of clusters."""
     run.folder.check_metrics()
     name = run.folder.pointer().get(which)
     if name is None or not run.epochs():

@@ -52,7 +52,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """A value that can be pointed at: where its corner is, from the left and the top of the chart, and what is said there."""
+    """A value with a tooltip: its corner, from the left and the top of the chart, and its text."""
 
     left: float
     top: float
@@ -256,8 +256,8 @@ def spread(heights: Sequence[float], distance: float) -> list[float]:
 
 @contextmanager
 def _style(salt: str = "sememekit") -> Iterator[None]:
-    """Settings of matplotlib, whatever those of its user are. A page is shown with the fonts of who reads it;
-    ``salt`` goes into the names of the parts of an SVG, so that the charts of a page do not share any."""
+    """Set our options of matplotlib inside, whatever its user configured. Pages use the reader's fonts; ``salt`` keeps the
+    names of the parts of an SVG apart in charts of one page."""
     from matplotlib import style
     from matplotlib.font_manager import fontManager
 

@@ -53,16 +53,16 @@ def words_parts(explanation: Explanation) -> Parts:
             for item in explanation.expected
         ]
         title = "sememes that this context makes more probable, by their rise"
-        heads = ("sememe", "probability", "", "mean", "rise", "lift", "running words")
+        heads = ("sememe", "probability", "", "mean", "rise", "lift", "tokens")
         yield Table(heads, rows, title, numbers={1, 3, 4, 5, 6}, faint=_rare(explanation.expected, explanation))
-        grey = f"grey: fewer than {explanation.min_count} running words have the sememe"
+        grey = f"grey: fewer than {explanation.min_count} tokens have the sememe"
         yield Remark(f"probability: that the next word has the sememe; mean: {explanation.mean}; {grey}")
     for title, items in (
         ("largest gates (Table 5 of Gu et al. 2018)", explanation.sememes),
         ("largest change of a gate from an empty context", explanation.raised),
     ):
         gates = [(item.name, f"{item.gate:.2f}", share_bar(item.gate), f"{item.at_rest:.2f}", item.count) for item in items]
-        columns = ("sememe", "gate", "", "empty", "running words")
+        columns = ("sememe", "gate", "", "empty", "tokens")
         yield Table(columns, gates, title, numbers={1, 3, 4}, faint=_rare(items, explanation))
 
 
@@ -102,7 +102,7 @@ def _levels(sememes: Sequence[ContextSememe]) -> str:
 
 
 def _largest(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> list[Table]:
-    """What an overlay changes, the largest changes first: a table whose last columns are numbers, or none of no rows."""
+    """Return a table of the largest changes by an overlay, its last columns numbers; no table without rows."""
     places, left_out = range(len(columns) - numbers, len(columns)), max(0, len(rows) - SHOWN)
     return [Table(columns, rows[:SHOWN], title, numbers=places, left_out=left_out)] if rows else []
 
@@ -151,7 +151,7 @@ def asked_tables(explanation: Explanation) -> list[Table]:
 
 
 def probability(value: float) -> str:
-    """With three digits, however small: that of one word seldom is a tenth of a per cent."""
+    """Write a probability with three digits: a single word seldom has a tenth of a per cent."""
     return f"{100 * value:.3g} %"
 
 
@@ -273,7 +273,7 @@ def lattice_parts(explanation: LatticeExplanation) -> Parts:
     several = explanation.copies > 1
     for sentence in explanation.sentences:
         yield f"most probable path:  {' '.join(sentence.viterbi)}"
-        yield f"each place by itself: {' '.join(sentence.posterior)}"
+        yield f"each place separately: {' '.join(sentence.posterior)}"
         if unknown := list(dict.fromkeys(token.text for token in sentence.tokens if not token.known)):
             yield Remark(f"not in the vocabulary: {' '.join(unknown)}")
         rows = []

@@ -1,4 +1,4 @@
-"""What ``sememekit lookup`` finds in lexicons, graphs and overlays, as lines and tables."""
+"""Findings of ``sememekit lookup`` in lexicons, graphs and overlays, as lines and tables."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final

@@ -28,7 +28,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def remarks(kind: str, report: object, *more: object) -> list[str]:
-    """What a reader must know of a report of a kind, a sentence each: the macros of ``templates/remarks.txt.j2``."""
+    """Return the remarks on a report of a kind, a sentence each, from the macros of ``templates/remarks.txt.j2``."""
     macros = _environment().overlay(autoescape=False).get_template("remarks.txt.j2").module
     return [line for line in str(getattr(macros, kind)(report, *more)).split("\n") if line.strip()]
 

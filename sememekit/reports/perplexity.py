@@ -23,7 +23,7 @@ _SKIPPED: Final = ("run", "split", "graph", "signature", "groups", "adaptation",
 
 
 def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: Sequence[str] = ()) -> Parts:
-    """Yield what a terminal shows of a report; ``names`` are those of the models, in the place of their numbers."""
+    """Yield what a terminal shows of a report; ``names`` replace the numbers of the models."""
     if isinstance(report, PerplexityComparison):
         yield from _comparison(report, names)
     elif isinstance(report, SeedsReport):

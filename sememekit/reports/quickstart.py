@@ -1,4 +1,4 @@
-"""What a quickstart found, and the page that shows it."""
+"""The results of a quickstart, and the page that shows them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -20,7 +20,7 @@ NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
 
 
 class TextSummary(Record):
-    """Which text was used.
+    """The text of a quickstart.
 
     Attributes:
         month: name of the file it comes from.
@@ -73,7 +73,7 @@ class ModelRow(Record):
 
 
 class LatticeFound(Record):
-    """What a lattice model found in raw characters.
+    """The words that a lattice model found in raw characters.
 
     Attributes:
         characters: in its training text.
@@ -91,7 +91,7 @@ class LatticeFound(Record):
 
 
 class QuickstartReport(Record):
-    """What a quickstart did.
+    """The report of a quickstart.
 
     Attributes:
         stopped: whether a signal ended it in training; the same command goes on. The rest is empty then.
@@ -100,7 +100,7 @@ class QuickstartReport(Record):
         models: the softmax model first.
         explanations: of the sememe model.
         softmax_guesses: the softmax model on the same contexts.
-        scores: how often the sememes that an explanation lists are those of the word that came; None where no word has any.
+        scores: how often the sememes that an explanation lists are those of the next word; None where no word has any.
         lattice: the model of characters; None without one.
         no_lattice: why there is none.
         seconds: wall time of the call that finished it.
@@ -196,7 +196,7 @@ def how_it_was_made(report: QuickstartReport) -> list[str]:
 
 
 def words_of_lattice(found: LatticeFound) -> list[str]:
-    """What the lattice model found, as lines: the texts in its words, and how often it is right."""
+    """Return the segmentation of a lattice model as lines: the texts in its words, and how often it is right."""
     lines = [" ".join(sentence.viterbi) for sentence in found.sentences]
     if found.rows:
         ways = [(row.name, row) for row in found.rows]
@@ -208,11 +208,11 @@ def words_of_lattice(found: LatticeFound) -> list[str]:
 
 
 def truth_of_explanations(scores: ExplanationScores) -> str:
-    """How often the sememes listed first are right, against other rankings, in one sentence."""
+    """Say in one sentence how often the sememes listed first are right, against other rankings."""
     found = {score.ranking: score.any.value or 0.0 for score in scores.rankings}
     others = ", ".join(f"{shown_name(name)} {percent(found[name], 0)}" for name in ("gates", FREQUENCY, RANDOM))
     return (
-        f"Of the {scores.rankings[0].top} sememes that an explanation lists first, at least one is of the word that came in "
+        f"Of the {scores.rankings[0].top} sememes that an explanation lists first, at least one is of the next word in "
         f"{percent(found['rise'], 0)} of {scores.positions:,} positions of the test text; other rankings: {others}."
     )
 

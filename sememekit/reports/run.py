@@ -69,8 +69,8 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
 
 
 def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_step: int | None = None) -> str:
-    """The page, from the plan and the lines of metrics.jsonl; there is one epoch at least. ``best_step`` is that of the best
-    weights; without it they are those of the last epoch that was better than all before."""
+    """Return the page of a run with at least one epoch, from its plan and the lines of metrics.jsonl. ``best_step`` is the step
+    of the best weights (default: the last epoch that was better than all before)."""
     epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", CLUSTER_UPDATE)
     clustered = "cluster_perplexity" in epochs[-1]["valid"]
     if best_step is None:
@@ -91,7 +91,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
 
 
 def charts(plan: Mapping[str, Any], records: Sequence[Entry]) -> list[Curves]:
-    """All charts of a run, for a file: the learning curve, and those of its clusters where it has some."""
+    """Return all charts of a run, for a file: the learning curve, and charts of its clusters if it has some."""
     epochs, changes = _of_kind(records, "EpochReport"), _of_kind(records, "ChangeReport", CLUSTER_UPDATE)
     clusters = _clusters(epochs, changes) if "cluster_perplexity" in epochs[-1]["valid"] else []
     return [*_learning(epochs, plan), *(one for _, one in clusters)]

@@ -165,7 +165,7 @@ class Remark(str):
 
 
 class Views(NamedTuple):
-    """What is shown of a kind of report: its page, its lines and tables for a terminal, and its charts."""
+    """The views of a kind of report: its page, its lines and tables for a terminal, and its charts."""
 
     page: Callable[[Any], str]
     parts: Callable[[Any], Iterable[str | Table]]

@@ -1,1 +1,1 @@
-"""Trained runs: the plan, the model that it builds, what a run can be asked for. What takes a run raises as ``Run.open``."""
+"""Trained runs: the plan, its model, the questions it answers. Functions that take a run raise as ``Run.open``."""

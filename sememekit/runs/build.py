@@ -34,7 +34,7 @@ ENCODER = "encoder.json"
 
 
 class ModelParts(NamedTuple):
-    """What a model is built from beside its plan, in the order of ``build_task``.
+    """The parts of a model beside its plan, in the order of ``build_task``.
 
     Attributes:
         clusters: (V,) the cluster of each word, or None.
@@ -133,7 +133,7 @@ def device_of(kind: str, ranks: Ranks = ALONE) -> torch.device:
 
 
 def versions() -> dict[str, Any]:
-    """What made a run: versions, platform, processor, threads."""
+    """Return the software and machine of a run: versions, platform, processor, threads."""
     return {
         "sememekit": sememekit.__version__,
         "python": sys.version.split()[0],
@@ -184,7 +184,7 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
 
 
 def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
-    """What a fresh run keeps for its encoder; where it begins with another run of these words, what that one keeps."""
+    """Return what a fresh run keeps for its encoder; a run that starts from another with these words takes it from there."""
     other = Path(plan.run.start_from) / ENCODER if plan.run.start_from else None
     if other is not None and other.is_file():
         return other.read_bytes()
@@ -192,7 +192,7 @@ def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
 
 
 def parts_of(plan: Plan, data: PreparedData, graph: SememeGraph | None) -> ModelParts:
-    """What a fresh run is built from: its data with the graph and the files that a plan names."""
+    """Read the parts of a fresh run: its data with the graph and the files that a plan names."""
     clusters = clusters_of(plan, data.vocabulary)
     return ModelParts(data.vocabulary, graph, clusters, labels_of(data.signature), data.chunks(), kept_of(plan, data))
 

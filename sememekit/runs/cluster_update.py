@@ -29,7 +29,7 @@ class ClusterPerplexities(Record):
 
 
 class ClusterUpdateReport(OfRun):
-    """What assigning the words of a run to clusters anew did, and what training on did after it.
+    """The effect of reassigning the words of a run to clusters, and of the training after it.
 
     Attributes:
         written: the run folder that has the new clusters, and ``new_checkpoint``, its best snapshot at the end.
@@ -113,7 +113,7 @@ def measure_clusters(task: Predictor, data: PreparedData, split: str, progress: 
 
 
 class EStep(NamedTuple):
-    """What assigning words to clusters anew changed; the numbers are those of ``ClusterUpdateReport``."""
+    """The changes by reassigning words to clusters; the numbers of ``ClusterUpdateReport``."""
 
     change: ClusterChange
     tokens_read: int

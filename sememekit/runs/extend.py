@@ -94,8 +94,8 @@ def extend(
         data: the prepared data of its training, where they lie elsewhere.
 
     Raises ConfigError: the run predicts no words, has no ``<unk>``, or an output layer without word vectors. Raises DataError:
-    words that cannot be added, counts above that of ``<unk>``, or absent data. Raises CheckpointError: no run, or ``out`` is
-    taken."""
+    words that cannot be added, counts above the count of ``<unk>``, or absent data. Raises CheckpointError: no run, or ``out``
+    is taken."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out} exists already; choose another --out, or delete it first")
     if not 0.0 < prior < 1.0:
@@ -257,7 +257,7 @@ class _Growth:
 
 
 def _clusters(growth: _Growth, decoder: Decoder, given: NDArray[np.int64] | None, plan: Plan) -> NDArray[np.int64] | None:
-    """(V',) clusters that a run keeps, or that its output layer made of counts, with those of the new words."""
+    """Return the clusters (V',) of old and new words, from the run's file or from those its output layer made of counts."""
     wanted = plan.decoder is not None and "clusters" in type(decoder).needs(plan.decoder.settings)
     if given is not None:
         old = torch.from_numpy(given)

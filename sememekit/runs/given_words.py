@@ -61,8 +61,8 @@ def read_given_words(folder: Path) -> GivenWords:
 def cutting_of_given(
     given: GivenWords, dataset: str, corpus: Corpus, settings: PreprocessSettings, lexicon_words: Iterable[str] | None = None
 ) -> Cutting:
-    """A corpus cut as the text of the other data was; ``lexicon_words`` in place of ``settings.lexicon``. Raises ConfigError:
-    settings that ask for something else. Raises DataError: a segmenter or a lexicon that is not that of the other data."""
+    """Cut a corpus as the other data were cut; ``lexicon_words`` in place of ``settings.lexicon``. Raises ConfigError: settings
+    that ask for something else. Raises DataError: another segmenter or lexicon than the other data have."""
     asked = settings.segmenter
     settings = _as_given(settings, given, dataset, corpus)
     examples = given.signature.examples
@@ -111,7 +111,7 @@ def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, cor
 
 
 def _ends(given: GivenWords, corpus: Corpus) -> bool:
-    """Whether sentences end as those of the other data do: a text in the words of pairs ends where a target would end."""
+    """Whether sentences get an end mark, as in the other data: a text in the words of pairs ends as a target does."""
     if type(corpus) is ExampleCorpus:
         return False
     examples = given.signature.examples

@@ -61,7 +61,7 @@ class Reading:
 
     @property
     def boundaries(self) -> npt.NDArray[np.float64]:
-        """(T,) the probability that a chunk ends with each token; that of the last token is 1."""
+        """(T,) the probability that a chunk ends with each token; 1 for the last token."""
         ends = self.posteriors[: len(self.tokens)].sum((1, 2))
         ends[-1:] = 1.0
         return ends
@@ -165,7 +165,7 @@ class LatticeReader:
         return Tally(nats, sum(map(len, sentences)))
 
     def _read(self, pieces: Sequence[list[Token]]) -> list[Reading]:
-        """Readings in the order of ``pieces``; those of similar length go through the model together."""
+        """Read ``pieces`` in order; pieces of similar length go through the model together."""
         vocabulary, end = self.run.vocabulary, self.task.end
         order = sorted(range(len(pieces)), key=lambda index: len(pieces[index]))
         readings: dict[int, Reading] = {}

@@ -19,7 +19,7 @@ from sememekit.training import OptimizerSettings, RunFolder, RunSettings, Schedu
 
 
 class DataSettings(Settings):
-    """Which prepared data a run reads."""
+    """The prepared data of a run."""
 
     path: str = ""
     """Folder that ``sememekit preprocess`` wrote."""
@@ -32,7 +32,7 @@ class DataSettings(Settings):
 
 
 class GraphSettings(Settings):
-    """Which sememe graph a run reads."""
+    """The sememe graph of a run."""
 
     path: str = ""
     """File that ``sememekit build-sememe-graph`` wrote; empty for runs without sememes."""
@@ -41,7 +41,7 @@ class GraphSettings(Settings):
 
 
 class ClustersSettings(Settings):
-    """Which word clusters a run reads, where its output layer takes any."""
+    """The word clusters of a run, if its output layer takes any."""
 
     path: str = ""
     """File of word clusters, as ``clusters --save`` writes one; empty for runs without."""
@@ -73,7 +73,7 @@ class Plan(Settings):
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """What commands can ask of the task: see ``Task.kinds``."""
+        """The questions that commands can ask the task: see ``Task.kinds``."""
         return self.task_class.kinds
 
     @property
@@ -226,7 +226,7 @@ def _chosen(plan: Plan) -> list[tuple[str, Slot]]:
 
 
 def no_words(task: str) -> str:
-    """Why a task takes no output layer."""
+    """Return the reason why a task takes no output layer."""
     return f"task {task!r} predicts {'labels, not' if 'labels' in variant('task', task).kinds else 'no'} words"
 
 

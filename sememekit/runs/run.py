@@ -108,9 +108,9 @@ class Run:
 
         Args:
             path: the folder; or an open run, of which plan and words are not read again: the same where nothing differs.
-            which: the best weights by validation, or the last; None for those of an open run, of a folder the best.
-            device: ``auto``, ``cpu`` or ``cuda``; None for that of an open run, of a folder ``auto``.
-            dtype: of matrix products; None for that of an open run, of a folder that of the training.
+            which: the best weights by validation, or the last; default: the best, or as the open run has them.
+            device: ``auto``, ``cpu`` or ``cuda``; default: ``auto``, or as the open run has it.
+            dtype: of matrix products; default: as in training, or as the open run has it.
             trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
             overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
 
@@ -155,7 +155,7 @@ class Run:
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """What can be asked of its model: see ``Task.kinds``."""
+        """The questions that its model answers: see ``Task.kinds``."""
         return self.plan.kinds
 
     @property
@@ -192,7 +192,7 @@ class Run:
 
     @cached_property
     def chunks(self) -> ChunkVocabulary | None:
-        """Words and n-grams of its data, or None. Raises CheckpointError: they are not those of the run's data."""
+        """Words and n-grams of its data, or None. Raises CheckpointError: the run's data have others."""
         file = self.folder.file(CHUNKS)
         if not file.exists():
             return None
@@ -220,18 +220,19 @@ class Run:
 
     @cached_property
     def kept(self) -> bytes | None:
-        """What its encoder asked it to keep, or None."""
+        """The bytes that its encoder asked it to keep, or None."""
         file = self.folder.file(ENCODER)
         return file.read_bytes() if file.exists() else None
 
     @property
     def parts(self) -> ModelParts:
-        """What its model is built from beside the plan."""
+        """The parts of its model beside the plan."""
         return ModelParts(self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
 
     @cached_property
     def device(self) -> torch.device:
-        """Where it computes. Sets threads and precision of this process as the run asks; ConfigError where there is no CUDA."""
+        """The device that it computes on. Sets threads and precision of this process as the run asks; ConfigError where there
+        is no CUDA."""
         return prepare_torch(self.settings)
 
     @cached_property
@@ -282,7 +283,7 @@ class Run:
         return self.folder.metrics()
 
     def epochs(self) -> list[dict[str, Any]]:
-        """Those of finished epochs alone."""
+        """The lines of finished epochs."""
         return self.folder.epochs()
 
     def data(self, given: Path | str | None = None) -> PreparedData:
@@ -321,7 +322,7 @@ def counts_text(counts: NDArray[np.int64]) -> bytes:
 
 
 def vocabulary_of_run(folder: RunFolder) -> Vocabulary:
-    """The words of a run; CheckpointError where they are not those of its data."""
+    """Read the words of a run. Raises CheckpointError: its data have other words."""
     vocabulary, signature = Vocabulary.load(folder.file(VOCABULARY)), folder.data_signature()
     if vocabulary.fingerprint != signature.vocabulary:
         raise CheckpointError(

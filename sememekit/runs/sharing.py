@@ -55,7 +55,7 @@ _AGAIN: Final = "fetch or copy the folder again, or ask who made it"
 
 
 class ShareReport(Record):
-    """What was pushed or pulled.
+    """The files that were pushed or pulled.
 
     Attributes:
         run, target: the folder of the run, and the other place.
@@ -227,7 +227,7 @@ def _checked(folder: Path) -> dict[str, bytes]:
 
 
 def _about(content: bytes, source: str) -> dict[str, Any]:
-    """What ``run.json`` says; CheckpointError where it is of another version or was not written by us."""
+    """Parse ``run.json``. Raises CheckpointError: another version, or not written by sememekit."""
     about = _object(content, f"{source}/run.json")
     if about.get("format") != FORMAT:
         raise CheckpointError(f"{source}/run.json is not of the format {FORMAT}, which this sememekit reads; update sememekit")

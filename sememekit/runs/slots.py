@@ -44,7 +44,7 @@ class SettingsTable(Record):
 
     @property
     def prefix(self) -> str:
-        """What stands before a key in ``--set``."""
+        """The prefix of a key in ``--set``."""
         return f"{self.slot}.{self.name}." if self.slot == "constraints" else f"{self.slot}."
 
 
@@ -65,7 +65,7 @@ class SettingsList(Record):
 
 
 def settings_slots() -> tuple[SlotInfo, ...]:
-    """All slots, those of ``train`` first. Every variant is imported."""
+    """Return all slots, the slots of ``train`` first. Every variant is imported."""
     return tuple(_slot_info(slot, command) for command, slots in COMMAND_SLOTS.items() for slot in slots)
 
 

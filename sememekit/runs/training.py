@@ -71,7 +71,7 @@ class Training(NamedTuple):
 
     @property
     def parameters(self) -> int:
-        """How many numbers are learned, shared ones once, by all processes."""
+        """The number of parameters of all processes, shared ones counted once."""
         return sum(whole_size(parameter) for parameter in self.task.parameters() if parameter.requires_grad)
 
 
@@ -79,8 +79,8 @@ class Training(NamedTuple):
 def open_training(
     table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None], ranks: Ranks = ALONE
 ) -> Iterator[Training]:
-    """Begin a run, or go on with one, and hold its lock inside. Of several processes the first one writes and locks; all of
-    them read ``out``.
+    """Begin or continue a run, and hold its lock inside. With several processes the first one writes and locks; all read
+    ``out``.
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.

@@ -26,7 +26,7 @@ def cuts(run: Run) -> bool:
 
 
 def how_to_cut(run: Run, *, apart: bool) -> str:
-    """What to do about text that should have been cut and was not."""
+    """Return the advice on text that should have been cut and was not."""
     return "leave out --apart" if apart and cuts(run) else CUT_FIRST
 
 
@@ -50,7 +50,7 @@ def segmenter_of_raw(run: Run, texts: Sequence[Sequence[str]], where: str, *, ma
 
 
 def refuse_unknown(run: Run, words: Iterable[str], where: str) -> None:
-    """Raise DataError where a run knows none of the words of its texts: what it says of them is said of ``<unk>`` alone."""
+    """Raise DataError where a run knows none of the words of its texts: its answer would be about ``<unk>`` alone."""
     read = list(words)
     if read and run.vocabulary.unknown_id is not None and not any(word in run.vocabulary for word in read):
         raise DataError(

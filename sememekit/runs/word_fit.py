@@ -1,4 +1,4 @@
-"""Numbers for words that a model never saw, from those of the words that it has: a regression on sememes and characters."""
+"""Vectors and biases for words that a model never saw, by a regression on sememes and characters of its own words."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ class Found(Record):
 
 
 class WrittenText(Record):
-    """What a model wrote for one line (from 1): the best text, and the next best where more than one was asked for.
+    """The texts that a model wrote for one line (from 1): the best, and the next best if more than one was asked for.
 
     Attributes:
         unknown: words of the line that the model does not know, each once.
@@ -94,12 +94,12 @@ class Writer(NamedTuple):
 
 
 def words_read(run: Run, words: int) -> int:
-    """How many words of a source of ``words`` words a model reads: all, unless it was trained with ``task.read_words``."""
+    """Return how many of a source's ``words`` words a model reads: all, unless it was trained with ``task.read_words``."""
     return min(words, int(run.plan.table()["task"].get("read_words", 0)) or words)
 
 
 def told_of_cut(cut: int, sources: int, words: int) -> str:
-    """What a person reads where ``cut`` of the sources had more words than the model reads."""
+    """Return the remark that ``cut`` of the sources had more words than the model reads."""
     were, their = ("was", "its") if cut == 1 else ("were", "their")
     of = f"{cut:,} of {sources:,} source{'' if sources == 1 else 's'}"
     return f"{of} {were} cut to {their} first {words:,} words (task.read_words)"
@@ -120,9 +120,9 @@ def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generat
 def search_of(
     task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None, dataset: str = ""
 ) -> BeamSettings:
-    """How texts are searched for: as the run says, then the ``preset`` of the data, then ``task.search.KEY=VALUE`` overrides.
-    Raises ConfigError: an override of something else, or settings that contradict each other, or the rules of ``dataset``.
-    """
+    """Return the settings of the beam search: the run's, then the ``preset`` of the data, then ``task.search.KEY=VALUE``
+    overrides. Raises ConfigError: an override of something else, or settings that contradict each other, or the rules of
+    ``dataset``."""
     start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
     table = apply_overrides(start, overrides)
     other = [f"{slot}.{key}" for slot, keys in table.items() for key in keys if (slot, key) != ("task", "search")]

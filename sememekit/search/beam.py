@@ -25,7 +25,7 @@ SEARCH: Final = 2
 
 
 class BeamSettings(config.Settings):
-    """How texts are searched for."""
+    """Settings of the beam search."""
 
     beam_size: int = Field(default=5, ge=1, le=1000)
     """K, hypotheses that are kept for each text; 1 is greedy search."""
@@ -173,7 +173,7 @@ def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _repeats(ids: Tensor, rows: Tensor, words: Tensor) -> Tensor:
-    """Which of ``ids`` (N, C) are ``words`` (M,) that their ``rows`` (M,) must not have again."""
+    """Mask the ``ids`` (N, C) that are ``words`` (M,) which their ``rows`` (M,) must not have again."""
     hits = (ids[rows] == words.unsqueeze(1)).int()
     return torch.zeros_like(ids, dtype=torch.int32).index_add_(0, rows, hits) > 0
 

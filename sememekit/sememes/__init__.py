@@ -85,7 +85,7 @@ def open_lexicons(
     defining_words: int = 2000,
     seed: int = 0,
 ) -> list[Lexicon]:
-    """Read several lexicons, each with those of the options that its format has; errors as ``open_lexicon``.
+    """Read several lexicons, each with the options that its format has; errors as ``open_lexicon``.
 
     ``side`` and ``yes_download`` are of hownet and openhownet, ``lemmas`` (as for ``open_lemmas``) and ``defining_words`` of
     dictionary, ``seed`` of random.

@@ -188,7 +188,7 @@ DEEPEST: Final = 3
 
 
 class Place(NamedTuple):
-    """Where a sememe stands in the definition of a sense.
+    """The place of a sememe in the definition of a sense.
 
     Attributes:
         depth: 0 for the root, 1 for what hangs from it, and so on.

@@ -1,4 +1,4 @@
-"""What format a lexicon file seems to have."""
+"""Guess the format of a lexicon file."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -126,7 +126,7 @@ class SememeGraph:
         return self._sets(entry.sememes() if entry.is_from_lexicon else () for entry in self._entries)
 
     def _sets(self, bags: Iterable[Iterable[str]]) -> tuple[Integers, Integers, Integers]:
-        """Which distinct set each bag of sememes is, as they first occur, offsets of the sets, and their members, rising."""
+        """Return the distinct set of each bag of sememes, by first occurrence, and offsets and rising members of the sets."""
         number = {name: place for place, name in enumerate(self.sememes)}
         sets: dict[tuple[int, ...], int] = {}
         set_of_bag = [sets.setdefault(tuple(sorted(number[name] for name in bag)), len(sets)) for bag in bags]

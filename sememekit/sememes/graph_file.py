@@ -67,8 +67,8 @@ def render_structure(entries: Iterable[WordEntry]) -> str:
 
 
 def parse_graph(path: Path, data: str = "") -> tuple[Records, str, str]:
-    """The content of the file, its fingerprint, and that of its structure (empty without one); ``data`` are those that it is
-    for, for messages. Raises GraphError: absent, torn, newer than this program, or another kind of file."""
+    """Return the content of the file, its fingerprint, and its structure's fingerprint ("" without one); ``data``: the data
+    that it is for, in messages. Raises GraphError: absent, torn, newer than this program, or another kind of file."""
     again = f"build it again: {_build('FORMAT:PATH', data, path if data and not path.is_dir() else 'FILE')}"
     text = read_text(path, lambda why: GraphError(f"sememe graph {why}; {again}"))
     try:

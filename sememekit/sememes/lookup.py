@@ -1,4 +1,4 @@
-"""What lexicons or a graph know of a word, one change of it, and faults of the open lexicon: the reports of ``lookup``."""
+"""Reports of ``lookup``: senses of a word in lexicons or a graph, changes by an overlay, and faults of the open lexicon."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class LookupSense(Record):
 
 
 class LookupReport(Record):
-    """What the lexicons know of a word. A graph takes the senses of the first source in which any has sememes."""
+    """The entries of a word in lexicons. A graph takes the senses of the first source in which any has sememes."""
 
     word: str
     sources: tuple[str, ...]
@@ -67,7 +67,7 @@ class LookupReport(Record):
 
 
 class CheckReport(Record):
-    """What the open lexicon holds and what is wrong with it."""
+    """The content of the open lexicon, and its faults."""
 
     folder: str
     ok: bool
@@ -107,8 +107,8 @@ def lookup(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chine
 
 
 def check_open_lexicon(folder: Path | None = None) -> CheckReport:
-    """Read an open lexicon, by default that of sememekit, and list every fault instead of stopping at the first. Raises
-    DataError: there is no such folder, no inventory, no file of entries, or a file is not UTF-8."""
+    """Read an open lexicon (default: sememekit's own) and list all its faults. Raises DataError: there is no such folder, no
+    inventory, no file of entries, or a file is not UTF-8."""
     folder = folder or resources_folder() / "lexicon"
     scan = scan_open_lexicon(folder)
     used = {name for sense in scan.senses for name in sense.sememes}
@@ -160,7 +160,7 @@ class GraphSense(Record):
 
 
 class AnnotationReport(Record):
-    """What a graph says of a word."""
+    """The annotation of a word in a graph."""
 
     word: str
     graph: str
@@ -182,8 +182,8 @@ class ChangeReport(ChangedSense):
 
 
 def annotation(word: str, graph: Path, overlay: Path | None = None) -> AnnotationReport:
-    """The senses of a word as a graph, a file or that of a run, numbers them, and their sememes, maybe after the changes of an
-    overlay.
+    """Return the senses of a word as a graph (a file, or a run's) numbers them, and their sememes, also after an overlay's
+    changes.
 
     Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
     word, found = word.strip(), graph_at(graph)

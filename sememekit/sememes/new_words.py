@@ -41,8 +41,8 @@ def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), 
     """Read a file of new words for a run that knows the words and the sememes of ``graph``.
 
     The file has a word a line, or it is a table with a header that names ``word``, and possibly ``sememes`` and ``count``; a
-    line is a sense then. A word without sememes in the file has those of ``sources``. Of a name such as ``fruit|水果`` one side
-    is enough.
+    line is a sense then. A word without sememes in the file gets them from ``sources``. One side of a name such as
+    ``fruit|水果`` is enough.
 
     Raises DataError: the file cannot be read, has no words, a count is no number, or no word of it can be added. Raises
     ConfigError, DataError: as ``open_lexicon``."""
@@ -110,7 +110,7 @@ def _fitting(entry: WordEntry, spelled: dict[str, str], dropped: dict[str, None]
 
 
 def larger_graph(graph: SememeGraph, vocabulary: Vocabulary, new: NewWords, record: str) -> SememeGraph:
-    """The graph of a vocabulary that has the words of ``graph`` and the new ones; its sememes are those of ``graph``."""
+    """Return the graph of a vocabulary with the words of ``graph`` and new ones; the sememes stay."""
     entries = {entry.word: entry for entry in (*graph.entries(), *new.entries)}
     lexicons = (*graph.lexicons, *(one for one in new.lexicons if one not in graph.lexicons))
     history = (*graph.history, record)

@@ -37,7 +37,7 @@ class FoundSense(Record):
 
 
 class SearchReport(Record):
-    """What was asked for, how many words fit, and the first of their senses."""
+    """The question, the number of words that fit, and the first of their senses."""
 
     asked: tuple[str, ...]
     sources: tuple[str, ...]
@@ -54,7 +54,7 @@ class ChangedWord(Record):
 
 
 class DiffReport(Record):
-    """How two lexicons differ in words and in the sets of sememes of their senses; a part of speech and a gloss do not count.
+    """The differences of two lexicons in words and in sets of sememes of senses; parts of speech and glosses do not count.
 
     Attributes:
         first, second: the lexicons.
@@ -124,9 +124,9 @@ def similar_words(
 ) -> SearchReport:
     """Words by how similar their sememes are, most similar first, each with its most similar sense.
 
-    The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes and I adds up
-    -log p(k), p(k) being the share of the senses that have sememe k: a rare sememe in common says more than a frequent one. It
-    is 1 for equal sets. ``top`` words are listed, 0 for all with a sememe in common. Words are those of ``sources``, or of a
+    The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes and I adds up -log
+    p(k), p(k) being the share of the senses that have sememe k: a rare sememe in common says more than a frequent one. It is 1
+    for equal sets. ``top`` words are listed, 0 for all with a sememe in common. Words come from ``sources``, or from a
     ``graph``: a file, or the folder of a run. Raises ConfigError: none knows the word with sememes. Raises DataError,
     GraphError: as ``open_lexicon`` and ``graph_at``.
     """
@@ -174,7 +174,7 @@ def similarity(
     side: Side = "chinese",
     graph: Path | None = None,
 ) -> PairsReport:
-    """The similarity of two words is that of their most similar pair of senses, as in ``similar_words``.
+    """Compute the similarity of word pairs: of their most similar pair of senses, as in ``similar_words``.
 
     Raises ConfigError: no lexicon knows a word of a single pair, with the nearest spellings.
 

@@ -99,8 +99,8 @@ class Inflections:
 
     @classmethod
     def open(cls, spec: str, words: Iterable[str] = ()) -> Inflections:
-        """The inflections of a file of ``lemma TAB form`` lines, or those of ``words`` whose base forms ``wordnet`` or
-        ``wordnet:FOLDER`` knows, as ``open_lemmas`` takes them. Raises DataError: files that are absent or of another form."""
+        """Read inflections from a file of ``lemma TAB form`` lines, or find base forms of ``words`` with ``wordnet`` or
+        ``wordnet:FOLDER``, as ``open_lemmas`` takes them. Raises DataError: files are absent or have another form."""
         if (index := wordnet_of(spec)) is not None:
             pairs = ((base, word) for word in dict.fromkeys(words) for base in index.bases(word))
             return cls(pairs, index.bases, source=index.name, sha256=index.sha256)

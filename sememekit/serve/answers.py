@@ -1,4 +1,4 @@
-"""What a request is answered with: the reports of the commands, and so their numbers."""
+"""Answers to requests: the reports of the commands, so the numbers agree."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -153,7 +153,7 @@ AnyExplanation = OverlayExplanation | Explanation | LabelExplanation | LatticeEx
 
 
 def explanation(bench: Bench, question: questions.ExplainQuestion) -> AnyExplanation:
-    """Why a model answers as it does, as ``sememekit explain`` says it, by the kind of the run."""
+    """Return the explanation of ``sememekit explain`` for the kind of the run."""
     run = bench.run(question.run)
     options: dict[str, Any] = question.model_dump(exclude={"run", "text", "others", "changes"}, exclude_unset=True)
     if (overlay := bench.overlay(run, question.changes)) is not None:

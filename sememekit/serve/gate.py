@@ -1,4 +1,4 @@
-"""What every request passes before it is read: who may ask, from where, and how much."""
+"""Checks of every request before it is read: who may ask, from where, and how much."""
 
 import asyncio
 import secrets

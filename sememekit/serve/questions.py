@@ -1,4 +1,4 @@
-"""What a client may ask: one class for each request, with the limits of its texts and numbers.
+"""Requests of clients: one class for each request, with the limits of its texts and numbers.
 
 No field names a file, a folder or code. A run is named as ``GET /v1/runs`` lists it.
 """
@@ -61,7 +61,7 @@ class WithChanges(OfRun):
 
 
 class NextWordsQuestion(WithChanges):
-    """Which words follow a context."""
+    """A question for the words after a context."""
 
     context: Context
     top: Top = 10
@@ -85,7 +85,7 @@ class TagQuestion(OfRun):
 
 
 class ExplainQuestion(WithChanges):
-    """Why a model answers as it does."""
+    """A question for the explanation of an answer."""
 
     text: Context
     """A context, a text to classify, a raw sentence, or a source text, as the run takes it."""
@@ -160,7 +160,7 @@ class AttackQuestion(OfRun):
 
 
 class RatingQuestion(OfRun):
-    """What a person says of a substitute."""
+    """A person's rating of a substitute."""
 
     text: Context
     """The text before the attack."""

@@ -1,4 +1,4 @@
-"""What models are trained for, found by name in ``TASKS``."""
+"""Tasks that models are trained for, by name in ``TASKS``."""
 
 TASKS = {
     "classification": "sememekit.tasks.classifier:SingleTextClassifier",

@@ -139,7 +139,7 @@ class Task(nn.Module, ABC):
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        """Which of the things that a plan may name these settings ask for themselves: "graph" or nothing."""
+        """The parts of a plan that these settings need themselves: "graph" or nothing."""
         return frozenset()
 
     def take_part(self, ranks: Ranks) -> None:
@@ -160,7 +160,7 @@ class Task(nn.Module, ABC):
         self.ranks = ranks
 
     def remarks(self, data: PreparedData) -> Sequence[str]:
-        """What a user should know before training on ``data`` begins, a sentence each."""
+        """Return remarks for the user before training on ``data`` begins, a sentence each."""
         return ()
 
     def expect_updates(self, total: int) -> None:
@@ -192,7 +192,7 @@ class Task(nn.Module, ABC):
         """
 
     def start(self, data: PreparedData) -> Carry:
-        """What the first batch of an epoch is handed."""
+        """Return the state that the first batch of an epoch gets."""
         return ()
 
     @abstractmethod
@@ -239,7 +239,7 @@ class Task(nn.Module, ABC):
         return float(len(self.vocabulary)) if has_words else None
 
     def never_learned(self, data: PreparedData, split: str) -> int:
-        """How many predictions of a split are ``<unk>`` where none of train is, so that its probability is never learned."""
+        """Return how many predictions of a split are ``<unk>`` if none of train is: its probability is then never learned."""
         counts = [self.target_counts(data, name) for name in ("train", split)]
         unknown = None if counts[0] is None else self.vocabulary.unknown_id
         train, other = (0 if each is None or unknown is None else int(each[unknown]) for each in counts)
@@ -300,7 +300,7 @@ class SentencePredictor(Task):
     @property
     @abstractmethod
     def marginal(self) -> str:
-        """What its probabilities are, in words: a marginal over what, and by which rule."""
+        """The meaning of its probabilities in words: the marginal, and its rule."""
 
     @abstractmethod
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
@@ -328,7 +328,7 @@ class LabelPredictor(Task):
         """(n, C) probabilities of the labels for n examples of N arrays of word ids each, without dropout."""
 
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
-        """How much of a split has a vector in the file that the model began with; None where there was none or none is kept."""
+        """Return the share of a split with vectors in the file that the model began with; None if no file was given or kept."""
         return None
 
     def examples(self, data: PreparedData, split: str) -> Examples:

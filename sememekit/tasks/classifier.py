@@ -73,11 +73,11 @@ class TextClassifier(LabelPredictor):
         tune_vectors: bool = False
         """Whether vectors from a file are learned further. Without a file they always are."""
         outside: Literal["random", "unknown", "drop"] = "random"
-        """Words without a vector in the file: a vector drawn like the others, that of ``<unk>``, or left out of the text."""
+        """Words without a vector in the file: draw a vector like the others, read as ``<unk>``, or leave out of the text."""
         embedding_size: int = Field(default=300, ge=1)
-        """E, the size of the word vectors; that of the file, where there is one."""
+        """E, the size of the word vectors (with a file: its size)."""
         spread: float = Field(default=0.1, gt=0.0)
-        """Standard deviation of word vectors at the start; words that a file of vectors lacks get that of its numbers."""
+        """Standard deviation of initial word vectors; for words that a file of vectors lacks: of the file's numbers."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the word vectors that go in."""
         pooling: Literal["last", "max"] = "last"
@@ -169,14 +169,14 @@ class TextClassifier(LabelPredictor):
     @classmethod
     @abstractmethod
     def num_features(cls, size: int) -> int:
-        """How many features an example has, from texts of ``size`` numbers each."""
+        """Return the number of features of an example, from texts of ``size`` numbers each."""
 
     @abstractmethod
     def features(self, texts: Sequence[Tensor]) -> Tensor:
         """Features (B, F) of examples, from the vectors (B, H) of each of their texts."""
 
     def text_vectors(self, tokens: Tensor, lengths: Tensor, x: Tensor | None = None) -> Tensor:
-        """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of those of the words."""
+        """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of the words' own."""
         x_TBE = functional.dropout(self.embedding(tokens) if x is None else x, self.settings.input_dropout, self.training)
         encoded = self.encoder(x_TBE, tokens, self.encoder.start(tokens.shape[1]), lengths)
         if self.settings.pooling == "last":
@@ -208,7 +208,7 @@ class TextClassifier(LabelPredictor):
         return ids[ids >= 0][: self.settings.max_length or None]
 
     def places_read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Which words of a text the model reads: all but those that it leaves out, up to the greatest length."""
+        """Return the places of the words that the model reads: all but the left-out ones, up to the greatest length."""
         return np.flatnonzero(self._read_as()[np.asarray(text, dtype=np.int64)] >= 0)[: self.settings.max_length or None]
 
     def word_read(self, word: int) -> int:
@@ -231,7 +231,7 @@ class TextClassifier(LabelPredictor):
         return self.batch_of(texts, np.asarray(examples.labels[chosen]))
 
     def remarks(self, data: PreparedData) -> list[str]:
-        """Of a text so long that a batch with it seems to hang."""
+        """Warn of a text so long that a batch with it seems to hang."""
         lengths = self.examples(data, "train").lengths().max(1)
         longest, usual = int(lengths.max()), int(np.median(lengths))
         if self.settings.max_length or longest <= max(_LONG, _TIMES_USUAL * usual):

@@ -70,7 +70,7 @@ class Cloze(RunningText):
         return BatchLoss(at_least_single(nats_TB).sum(), nats_TB.numel(), penalty, (), rate_scale=scale)
 
     def score(self, lines: Sequence[np.ndarray]) -> Iterator[Scored]:
-        """Score all words of each line, read by itself."""
+        """Score all words of each line, each line read apart."""
         size = self.settings.evaluation_batch_size
         with evaluating(self), torch.no_grad():
             for begin in range(0, len(lines), size):

@@ -24,7 +24,7 @@ class HeadlineWriter(SequenceToSequence):
 
     class Settings(SequenceToSequence.Settings):
         checkpoint_by: Literal["nll", "rouge"] = "nll"
-        """What the best weights are chosen by on validation: "nll", the likelihood of the references, or "rouge", ROUGE-L of
+        """Metric on validation that chooses the best weights: "nll", the likelihood of the references, or "rouge", ROUGE-L of
         texts that a search finds, as the data are usually scored; never the accuracy of words (see Gu et al. 2018, erratum)."""
         validation_beam: int = Field(default=1, ge=1)
         """Hypotheses of that search on validation; 1 is greedy."""

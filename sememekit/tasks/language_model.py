@@ -109,7 +109,7 @@ class RunningText(Task):
         return shared_dropout(x, rate, self.training, (0,) if self.settings.locked_dropout else ())
 
     def _bounds(self, columns: np.ndarray, epoch_seed: int) -> list[int]:
-        """Where the segments of an epoch begin, and where the last one ends."""
+        """Return the first places of an epoch's segments, and the end of the last."""
         settings, rows = self.settings, len(columns) - 1
         if not settings.random_lengths:
             return [*range(0, rows, settings.chunk_length), rows]
@@ -129,7 +129,7 @@ class RunningText(Task):
             self.embedding.weight.data.copy_(vectors)
 
     def remarks(self, data: PreparedData) -> list[str]:
-        """Of examples, which are read as one running text: mostly --task was forgotten."""
+        """Warn that examples are read as one running text: mostly --task was forgotten."""
         examples = data.signature.examples
         if examples is None:
             return []

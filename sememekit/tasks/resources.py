@@ -1,4 +1,4 @@
-"""What a task is built from."""
+"""Resources from which a task is built."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -28,7 +28,7 @@ class Chosen(Generic[Part]):
 
 @dataclass(frozen=True)
 class TaskResources:
-    """What ``Task.build`` is given: the words and what is known of them, and the parts that the plan names.
+    """Arguments of ``Task.build``: the words, data about them, and the parts that the plan names.
 
     A task builds its parts in the order embedding, encoder, output layer, task: the draws of torch's generator follow that
     order, so that one seed gives one model.

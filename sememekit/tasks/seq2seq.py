@@ -69,7 +69,7 @@ class SequenceToSequence(TextWriter):
     >>> [hypotheses] = task.write([source_ids])    # beam search by task.settings.search
 
     Source and target share one vocabulary. The source is read without marks; ``<s>`` begins the target and ``</s>`` ends it.
-    Trained by teacher forcing: the word before is that of the reference. The loss is the mean over the words of the targets,
+    Trained by teacher forcing: the word before comes from the reference. The loss is the mean over the words of the targets,
     ends included. The output layer is asked at real positions only, in rows without an axis of time, so that masks that it
     locks over time are drawn for each word.
     """
@@ -86,14 +86,14 @@ class SequenceToSequence(TextWriter):
         num_layers: int = Field(default=1, ge=1)
         """How many of them."""
         cell: Cell = "lstm"
-        """Of the layers that write: "lstm" or "gru"."""
+        """Cell of the layers that write: "lstm" or "gru"."""
         feeding: Feeding = "none"
-        """What enters beside the word: "none", the "context" of the attention (RNN-context), or the "output" before (input
-        feeding). Without feeding training runs over whole texts at once."""
+        """Input beside the word: "none", the "context" of the attention (RNN-context), or the "output" before (input feeding).
+        Without feeding training runs over whole texts at once."""
         attention: Score = "general"
         """The score of a position: "general" (bilinear) or "additive"."""
         output_size: int | None = Field(default=None, ge=1)
-        """G, the size of the contexts that words are predicted from; H unless given. A tied output layer wants E."""
+        """G, the size of the contexts that words are predicted from (default: H). A tied output layer wants E."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the word vectors that go in, on both sides."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -305,4 +305,4 @@ class DialogueWriter(SequenceToSequence):
         search: BeamSettings = BeamSettings(beam_size=10, num_best=5)
         """How responses are searched for."""
         checkpoint_by: Literal["nll"] = "nll"
-        """What the best weights are chosen by on validation: "nll", the likelihood of the references."""
+        """Metric on validation that chooses the best weights: "nll", the likelihood of the references."""

@@ -18,11 +18,11 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class VectorCoverage(Record):
-    """How much of a text has a vector in the file that a classifier began with; the marks around texts are not counted.
+    """The share of a text with vectors in the file that a classifier began with; the marks around texts are not counted.
 
     Attributes:
         words, words_with_vector: different words of the split.
-        tokens, tokens_with_vector: running words of the split, those beyond ``max_length`` included.
+        tokens, tokens_with_vector: tokens of the split, those beyond ``max_length`` included.
         outside: what becomes of the others: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
     """
 
@@ -42,7 +42,7 @@ class VectorCoverage(Record):
         }
         tokens, words = self.tokens_with_vector, self.words_with_vector
         return (
-            f"{percent(tokens / max(1, self.tokens))} of the {self.tokens:,} running words of {self.split} ({words:,} of "
+            f"{percent(tokens / max(1, self.tokens))} of the {self.tokens:,} tokens of {self.split} ({words:,} of "
             f"{self.words:,} different ones) have one in {self.file}; {others[self.outside]}"
         )
 

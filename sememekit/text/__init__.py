@@ -1,1 +1,1 @@
-"""What a word is: vocabulary, normalisation, lines out of bytes, segmenters, word vectors. Nothing here imports torch."""
+"""Words of a text: vocabulary, normalisation, lines out of bytes, segmenters, word vectors. Nothing here imports torch."""

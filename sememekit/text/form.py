@@ -129,7 +129,7 @@ _STRETCHES: Final = re.compile(
 
 
 def around_numbers(text: str) -> list[str]:
-    """A text in half width cut around its numbers, years, days and hours: other stretches and these in turns.
+    """Cut a text in half width around its numbers, years, days and hours: other text and these alternate.
 
     >>> around_numbers("去年5月3日达20%")
     ['去年', '5月', '', '3日', '达', '20%', '']
@@ -225,7 +225,7 @@ class TextForm:
 
     @property
     def rules(self) -> list[str]:
-        """What it does, in words, for the ``normalisation`` of a signature."""
+        """Its rules in words, for the ``normalisation`` of a signature."""
         rules = [HALF_WIDTH_RULE] * self.half_width + ["lower case"] * self.lower
         rules += [f"numbers to {self.numbers_to}"] * (self.numbers_to is not None)
         return rules + [CLASSES_RULE] * self.classes

@@ -163,8 +163,7 @@ def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
 
 def refuse_other_encoding(path: Path, name: str, faults: FaultCounter) -> None:
     """Raise DataError under the policy ``replace`` for a file most of whose lines are not UTF-8 or hold NUL, 20 lines or more,
-    or which its first bytes show to be packed or UTF-16: what would be left is no text. ``name`` is that of the file for the
-    user."""
+    or whose first bytes show it to be packed or UTF-16: no text would remain. ``name``: of the file, in messages."""
     if faults.policy == "replace":
         with _reading(path, 0) as file:
             _refuse_other_encoding(file, name)
@@ -236,8 +235,8 @@ def read_stream(
     *,
     name: str = "",
 ) -> Iterator[Piece]:
-    """The lines of an open file up to its end or that of ``span``; ``where`` names a byte offset, ``name`` the file. Raises
-    DataError as :func:`read_pieces`."""
+    """Yield the lines of an open file up to its end or the end of ``span``; ``where`` names a byte offset, ``name`` the file.
+    Raises DataError as :func:`read_pieces`."""
     position, end, inside_long, last_is_whole = 0, sys.maxsize, False, True
     if span is not None:
         position, end, inside_long, last_is_whole = span.start, span.end, not span.starts_line, span.ends_line
@@ -297,7 +296,7 @@ def without_mark(line: bytes, faults: FaultCounter) -> bytes:
 
 
 def _last_cut(chunk: bytes, faults: FaultCounter) -> int:
-    """Where to cut a chunk without a line end: after its last white space, else punctuation mark, else whole character."""
+    """Return the cut of a chunk without a line end: after its last white space, else punctuation mark, else whole character."""
     for marks in (_SPACES, _MARKS):
         if cut := max(end + len(mark) if (end := chunk.rfind(mark)) >= 0 else 0 for mark in marks):
             return cut

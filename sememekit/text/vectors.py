@@ -45,7 +45,7 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
     """Read a text file of word vectors, ``word number number ...`` a line; a first line of two numbers (word2vec's header) is
     skipped.
 
-    ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these; ``size`` is E, which the first line tells unless given.
+    ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these; ``size`` is E (default: from the first line).
     Raises DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not finite; names
     the line.
     """

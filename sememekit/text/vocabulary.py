@@ -95,7 +95,7 @@ class Vocabulary:
         return f"Vocabulary({len(self)} words, fingerprint {self.fingerprint})"
 
     def id(self, token: str) -> int:
-        """The id of a word; that of ``<unk>`` for an unknown word. Raises DataError for an unknown word without ``<unk>``."""
+        """Return the id of a word (default: of ``<unk>``). Raises DataError for an unknown word without ``<unk>``."""
         found: int | None = self._ids.get(token, self.unknown_id)
         if found is None:
             raise DataError(f"the word {token!r} is not among the {len(self)} of the vocabulary, which has no {UNKNOWN!r}")

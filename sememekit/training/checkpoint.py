@@ -187,7 +187,7 @@ class RunFolder:
         return snapshots.read_pointer(path, self._offer)
 
     def _offer(self) -> str:
-        """How to go on without a pointer; nothing is chosen or removed automatically."""
+        """Return the advice for a folder without a pointer; nothing is chosen or removed automatically."""
         damaged = "the run folder is damaged, and nothing in it was changed"
         whole = snapshots.whole_snapshots(self._checkpoints)
         if not whole:

@@ -1,4 +1,4 @@
-"""When a run has diverged or its rate has fallen to nothing, what its user is told, and which part is not finite first."""
+"""Divergence: when a run has diverged or its rate is too small, the message, and the first part that is not finite."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ def rate_is_nothing(progress: TrainingState, optimizer: OptimizerSettings, decay
 
 
 def how_to_go_on(progress: TrainingState, optimizer: OptimizerSettings, pointer: Mapping[str, str]) -> str:
-    """How to start again, and what is left; never a rate below what the schedule had cut the first one to."""
+    """Return how to start again, and what remains; never with a rate below the schedule's last cut of the first rate."""
     lower = optimizer.learning_rate / 4
     if progress.rate < optimizer.learning_rate:
         lower = max(lower, progress.rate)

@@ -92,7 +92,7 @@ def write_run_manifest(folder: Path | str) -> None:
 
 
 def remedy(folder: Path) -> str:
-    """What to do about a run folder whose files do not belong together."""
+    """Return the advice for a run folder whose files do not belong together."""
     return (
         "copy the folder again from where it came from; or, if you changed it on purpose, write the manifest anew: "
         f"python -c \"from sememekit.training.manifest import write_run_manifest as w; w('{folder}')\""

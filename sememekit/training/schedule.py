@@ -77,7 +77,7 @@ class Schedule(NamedTuple):
         return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run.stall_ratio)
 
     def _no_rate(self, progress: TrainingState) -> str:
-        """Why a run has to end whose rate was cut to nothing before it learned anything."""
+        """Return the reason to end a run whose rate was cut to nothing before it learned anything."""
         began, best = self.optimizer.learning_rate, "none" if progress.best is None else f"{progress.best:.4g}"
         return (
             f"the rate was cut from {began:g} to nothing ({progress.rate * self.schedule.decay:.1g}) in {progress.epoch} "
@@ -87,7 +87,7 @@ class Schedule(NamedTuple):
         )
 
     def _stall(self, progress: TrainingState, value: float) -> str:
-        """Why a run has to end whose validation never got better than the unigram baseline; or nothing."""
+        """Return the reason to end a run whose validation never got better than the unigram baseline; else nothing."""
         run = self.run
         if not run.stall_epochs or progress.stalled < 0:
             return ""

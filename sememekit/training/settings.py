@@ -41,14 +41,14 @@ class OptimizerSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _rate_of_the_optimiser(cls, given: Any) -> Any:
-        """Without a learning rate, that of the optimiser: 20 is for plain SGD on clipped gradients only."""
+        """Set the learning rate to the optimiser's default: 20 is for plain SGD on clipped gradients only."""
         if isinstance(given, Mapping) and "learning_rate" not in given and given.get("name") in USUAL_RATES:
             return {**given, "learning_rate": USUAL_RATES[given["name"]]}
         return given
 
 
 class ScheduleSettings(Settings):
-    """How long to train and when to cut the rate."""
+    """The length of a training, and the cuts of its rate."""
 
     epochs: int = Field(default=40, ge=1)
     """Passes over the training text at most."""
@@ -61,8 +61,8 @@ class ScheduleSettings(Settings):
     reload_best: bool = False
     """Go back to the best weights when the rate is cut. The papers' codes do not."""
     milestones: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Epochs after which the rate is cut by ``factor`` whatever validation says, those of ``grace`` among them; with a grace as
-    long as the run these are the only cuts."""
+    """Epochs after which the rate is cut by ``factor`` whatever validation says, also during ``grace``; with a grace as long as
+    the run these are the only cuts."""
     threshold: float = Field(default=0.0, ge=0.0, lt=1.0)
     """An epoch counts as an improvement when it beats the best value by this share of it; 0: by anything."""
     stop_after: int = Field(default=0, ge=0)
@@ -82,19 +82,19 @@ class ScheduleSettings(Settings):
 
 
 class RunSettings(Settings):
-    """Where and how a run goes; what is learned depends on the seed, the start, the device and the dtype alone."""
+    """The course of a run; what it learns depends on the seed, the start, the device and the dtype alone."""
 
     seed: Seed = 1
     """Seed of initialisation, of dropout, and of how epochs are ordered and cut."""
     start_from: str = ""
     """Run whose best weights this one begins with (``--from``); empty for a fresh start."""
     earlier_epochs: int = Field(default=0, ge=0)
-    """Epochs of that run and of those before it; ``--from`` counts them. The order of examples and the masks of dropout are
-    those of the epochs after them: what a model meets with the same masks again it knows by heart."""
+    """Epochs of that run and of those before it; ``--from`` counts them. The order of examples and the dropout masks continue
+    after these epochs: a model learns by heart what it meets again with the same masks."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """``auto`` takes CUDA where it is there; ``mps``, Apple's GPUs, was never tried. Each of several processes has its GPU."""
     dtype: Literal["float32", "tf32", "bfloat16"] = "float32"
-    """Of matrix products only; reductions are float32 always."""
+    """Precision of matrix products only; reductions are float32 always."""
     threads: int = Field(default=0, ge=0, le=MOST_THREADS)
     """CPU threads; 0 leaves torch's choice. The bits of a result depend on it."""
     shard_words: bool = False
@@ -105,7 +105,7 @@ class RunSettings(Settings):
     checkpoint_every: int = Field(default=0, ge=0)
     """Steps between checkpoints inside an epoch; 0 writes one at the end of each epoch (and when a signal stops the run)."""
     track: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
-    """Programs that are told the learning curves (``--track``); TensorBoard is wherever it is installed."""
+    """Programs that get the learning curves (``--track``); TensorBoard gets them wherever it is installed."""
     stall_epochs: int = Field(default=4, ge=0)
     """End the run after this many epochs at the start whose validation stays near unigram frequencies; 0 never does."""
     stall_ratio: float = Field(default=0.97, gt=0.0)

@@ -57,7 +57,7 @@ def snapshots_in(checkpoints: Path) -> list[str]:
 
 
 def whole_snapshots(checkpoints: Path) -> list[str]:
-    """Those that can be read, the oldest first."""
+    """Return the snapshots that can be read, the oldest first."""
     whole = []
     for name in snapshots_in(checkpoints):
         with suppress(CheckpointError):
@@ -124,7 +124,7 @@ def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
 def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = None) -> Snapshot:
     """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn.
 
-    Of a tensor for which ``rows`` gives a slice only these rows are kept in memory.
+    If ``rows`` gives a slice for a tensor, only these rows are kept in memory.
     """
     weights_sha256 = check_snapshot(folder, with_trainer=with_trainer)
     weights = _read_tensors(folder / "weights.safetensors", rows)
@@ -142,7 +142,7 @@ def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = Non
 
 
 def run_of(folder: Path) -> dict[str, Any]:
-    """What a snapshot says of its run. Raises CheckpointError: its file is missing or torn."""
+    """Read the record of its run from a snapshot. Raises CheckpointError: its file is missing or torn."""
     found = read_json(folder / "trainer.json").get("run")
     return found if isinstance(found, dict) else {}
 
@@ -210,7 +210,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], list[str]]:
-    """The names that are pointed to, and those of snapshots that were being written or removed.
+    """Return the names that are pointed to, and the snapshots that were being written or removed.
 
     ``offer`` says how to go on without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
     """

@@ -9,7 +9,7 @@ from sememekit.training.settings import ScheduleSettings
 
 
 class Ending(StrEnum):
-    """Why a run is over; ``ending_text`` says it in words."""
+    """The reason why a run is over; ``ending_text`` says it in words."""
 
     EPOCHS = "epochs"
     PATIENCE = "patience"
@@ -64,7 +64,7 @@ class TrainingState:
 
 
 def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:
-    """Why the run is over, for a person; an empty string while it is not."""
+    """Say for a person why the run is over; an empty string while it is not."""
     if progress.finished is None:
         return ""
     best = progress.best_epoch

@@ -1,6 +1,6 @@
-"""What several processes do so that they train as one: gradients, generators, and a check that their weights are the same.
+"""Training in several processes: sums of gradients, random generators, and a check that their weights are the same.
 
-The gradient of a step is that of the mean over the predictions of the whole batch. A rank takes the mean over its own, so its
+The gradient of a step is of the mean over the predictions of the whole batch. A rank takes the mean over its own, so its
 gradient counts by its share of what is divided by: g = sum over ranks r of (d_r / sum of all d) g_r.
 
 This is done after the backward pass, in place of ``DistributedDataParallel``: which parameters have a gradient is agreed
@@ -26,7 +26,7 @@ _INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int
 
 
 def part_of_batch(loss: BatchLoss, ranks: Ranks) -> float:
-    """By what the objective of a part counts in that of the whole batch, where tables are in shards.
+    """Return the weight of a part's objective in the objective of the whole batch, for tables in shards.
 
     There the contributions of ranks meet in one gradient during the backward pass, so the shares of ranks come before it: that
     of the part in this rank's loss, times that of this rank in what the loss of all ranks is divided by.
@@ -36,7 +36,7 @@ def part_of_batch(loss: BatchLoss, ranks: Ranks) -> float:
 
 
 def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: int, count: int) -> int:
-    """Replace the gradients of this rank by those of the whole batch, and give back the ``count`` of all ranks.
+    """Replace the gradients of this rank by the whole batch's, and return the ``count`` of all ranks.
 
     Where there are shards their gradients are those of the whole batch already, and the others count as they are
     (``part_of_batch``).
@@ -120,7 +120,7 @@ def set_random_state(states: dict[str, Tensor], device: torch.device) -> None:
 
 
 def state_of_ranks(ranks: Ranks, draws: torch.Generator | None, device: torch.device) -> dict[str, Any]:
-    """The random numbers of all ranks for a checkpoint: those of one process, and beside them those of each rank."""
+    """Collect the random states of all ranks for a checkpoint: of one process, and of each rank beside it."""
     if draws is None:
         return random_state(device)
     shared = {**random_state(device), device.type: draws.get_state()}

@@ -56,9 +56,9 @@ class Trainer:
     averaged, the means are validated and stored as the weights of a snapshot; training goes on from the weights of the last
     step. A trainer never prints: it yields reports. ``num_batches`` is how many the current epoch has, 0 before the first.
 
-    With several ``ranks`` each process has a trainer, and all make the same calls: gradients are those of whole batches, every
-    decision is the same, and the first rank validates and writes. Where the task has its words in shards
-    (``Task.shard_words``) all ranks validate, each with its words.
+    With several ``ranks`` each process has a trainer, and all make the same calls: gradients are of whole batches, every
+    decision is the same, and the first rank validates and writes. Where the task has its words in shards (``Task.shard_words``)
+    all ranks validate, each with its words.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Trainer:
             )
 
     def _check_validation(self, valid: Mapping[str, float]) -> None:
-        """Fail where a metric is not finite, or worse than that of the uniform distribution."""
+        """Fail if a metric is not finite, or worse than under the uniform distribution."""
         after = f"after epoch {self.progress.epoch}"
         for name, value in valid.items():
             if not math.isfinite(value):
@@ -320,8 +320,8 @@ class Trainer:
             return self.ranks.leaders(name)
 
     def state(self) -> dict[str, Any]:
-        """All but weights, of all ranks: columns that they carry side by side, and the random numbers of each. Of tables in
-        shards this has the rows of this rank; the writer of a snapshot puts those of all together."""
+        """Return all state but weights, of all ranks: carried columns side by side, random states of each. Tables in shards
+        have this rank's rows only; the writer of a snapshot joins them."""
         average = self.average.state()
         training = average["training"]
         assert isinstance(training, list)
@@ -352,7 +352,7 @@ class Trainer:
         together.restore_ranks(state["random"], self.ranks, self.draws, self.device, seed, step)
 
     def rows(self, name: str, shape: Sequence[int]) -> slice | None:
-        """Which rows of a tensor in a snapshot are this rank's: a slice for tables in shards, otherwise None."""
+        """Return this rank's rows of a tensor in a snapshot: a slice for tables in shards, otherwise None."""
         named: dict[str, Tensor] = dict(self.task.named_parameters(remove_duplicate=False))
         found = _OF_PARAMETER.fullmatch(name)
         parameter = named.get(name) if found is None else self.parameters[int(found[1])]
@@ -363,7 +363,7 @@ class Trainer:
 
 
 def first_seed(run: RunSettings) -> int:
-    """What torch's random numbers begin with: the run's seed, or that of the epochs that its weights were trained for."""
+    """Return torch's first seed: the run's, or the seed of the epochs that its weights were trained for."""
     return epoch_seed(run.seed, run.earlier_epochs) if run.earlier_epochs else run.seed
 
 

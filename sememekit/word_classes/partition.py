@@ -70,7 +70,7 @@ def _divide(graph: SememeGraph, num_parts: int, smallest: int) -> tuple[Integers
 
 
 def _widest_gap(rising: Floats) -> int:
-    """Where to cut n >= 2 rising numbers: at the widest gap of the middle half, of equal ones that nearest to the middle."""
+    """Return the cut of n >= 2 rising numbers: the widest gap of the middle half, among equals nearest to the middle."""
     quarter = max(1, len(rising) // 4)
     cuts = np.arange(quarter, len(rising) - quarter + 1)
     gaps = rising[cuts] - rising[cuts - 1]
@@ -169,7 +169,7 @@ class WordTree:
 def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
     """The tree of the shortest mean path under ``counts`` (V,), each taken as 1 at least (Huffman 1952).
 
-    Of equal weights the words come before the nodes made of them, and words by falling id, which keeps the longest path as
+    Among equal weights the words come before the nodes made of them, and words by falling id, which keeps the longest path as
     short as possible.
     """
     # (weight, whether it is a node that was made, order among its like, number as in ``_numbered``)

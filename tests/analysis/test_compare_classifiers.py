@@ -189,7 +189,7 @@ def test_what_is_refused(seeds: dict[str, Path], examples: ExamplePlace, softmax
         compare([brief, str(tmp_path / "half"), long], device="cpu")
     with pytest.raises(ConfigError, match=r"dtype is float32 and bfloat16; add --dtype float32"):
         compare([f"{brief}/seed-1", str(tmp_path / "half")], device="cpu")
-    with pytest.raises(ConfigError, match=r"data is snli and sst2; .*evaluate each by itself: sememekit eval RUN"):
+    with pytest.raises(ConfigError, match=r"data is snli and sst2; .*evaluate each alone: sememekit eval RUN"):
         compare([brief, str(tmp_path / "reviews")], device="cpu")
 
 

@@ -220,7 +220,7 @@ def test_runs_that_cannot_stand_in_one_table_are_refused(
         compare_ppl(runs_of(softmax))
     with monkeypatch.context() as patch:
         patch.setattr("sememekit.analysis.evaluate_ppl.score_texts", None)  # refused before anything is scored
-        with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each by itself"):
+        with pytest.raises(ConfigError, match=r"eos is none and predicted.*evaluate each alone"):
             compare_ppl(runs_of(softmax, ending))
         agree = "add --batch-size 3 --dtype float32"
         with pytest.raises(ConfigError, match=rf"columns is 3 and 4; dtype is float32 and bfloat16; {agree}"):

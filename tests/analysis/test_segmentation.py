@@ -39,7 +39,7 @@ def test_the_gold_segmentation_is_right_and_one_of_no_common_word_is_all_wrong()
 
 
 def test_other_texts_and_other_numbers_of_sentences_are_refused() -> None:
-    with pytest.raises(DataError, match="sentence 2: another text"):
+    with pytest.raises(DataError, match="sentence 2: the text differs from the gold"):
         count_words([["一"], ["二", "三"]], [["一"], ["二", "四"]])
     with pytest.raises(DataError, match="1 sentences were segmented, and the gold segmentation has 2"):
         count_words([["一"], ["二"]], [["一"]])

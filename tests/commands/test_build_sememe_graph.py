@@ -61,7 +61,7 @@ def test_a_graph_of_other_sources_is_not_replaced_in_silence(
 
 def test_a_lexicon_of_another_language_is_told(prepared: Path, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("apple\nfruit\n", encoding="utf-8")
-    told = r"^only 10\.2 % of the running words are in list:\S+other\.txt: see that the lexicon is of the language of the text"
+    told = r"^only 10\.2 % of the tokens are in list:\S+other\.txt: see that the lexicon is of the language of the text"
     with pytest.warns(RunWarning, match=told):
         build_sememe_graph([f"list:{tmp_path / 'other.txt'}"], prepared, tmp_path / "graph.json")
 

@@ -23,7 +23,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_mostly_unknown_words_are_told(place: Path, tmp_path: Path) -> None:
     text, out = str(place / "text.txt"), str(tmp_path / "out")
     few = runner.invoke(app, ["preprocess", "plain", text, "--out", out, "--min-count", "5"])
-    assert " of the running words are unknown; for more words lower --min-count or raise --max-vocabulary" in few.stderr
+    assert " of the tokens are unknown; for more words lower --min-count or raise --max-vocabulary" in few.stderr
     most = runner.invoke(app, ["preprocess", "plain", text, "--out", out, "--force", "--min-count", "1"])
     assert most.exit_code == 0
     assert "are unknown" not in most.stderr

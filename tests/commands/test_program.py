@@ -206,7 +206,7 @@ def test_a_wrong_command_line_exits_with_2_and_says_where_help_is(arguments: lis
         ("lookup --change a +b --out o.txt", "--out is no option of lookup: --change writes the file of --overlay"),
         ("eval run novel.txt", "got unexpected extra argument(s) (novel.txt); see 'sememekit eval --help'"),
         (f"eval run {'字' * 90}", f"got unexpected extra argument(s) ({'字' * 90}); see 'sememekit eval --help'"),
-        ("sweep --resume --out s", "--resume is no option of sweep: the same command goes on with the sweep in --out"),
+        ("sweep --resume --out s", "--resume is no option of sweep: the same command continues the sweep in --out"),
     ],
 )
 def test_a_folder_without_its_option_is_told_the_option(

@@ -119,7 +119,7 @@ def test_a_lexicon_that_knows_no_word_is_an_error(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, " ", ("the", "cat", "sat", "on", "mats", ",")))
     data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
     with (
-        pytest.warns(RunWarning, match=r"17\.1 % of the running words are in open"),  # the commas
+        pytest.warns(RunWarning, match=r"17\.1 % of the tokens are in open"),  # the commas
         pytest.raises(ConfigError, match="--source open knows no word of the text"),
     ):
         prepare_graph(out, data, OPEN)

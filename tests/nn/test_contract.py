@@ -336,7 +336,7 @@ def test_wrong_arguments_are_told() -> None:
         MixtureOfSoftmaxes(4, 8, embeding=None)
     with pytest.raises(ConfigError, match=r"SememeSoftmax: unknown key 'num_base' \(did you mean 'num_bases'\?\)"):
         SememeSoftmax(WIDTH, SENSES, num_base=2)
-    with pytest.raises(ConfigError, match="'tied' is said by embedding="):
+    with pytest.raises(ConfigError, match="'tied' follows from embedding="):
         FullSoftmax(WIDTH, COUNTS, tied=True)
     with pytest.raises(ConfigError, match=r"must be \(7, 6\), given \(7, 9\)"):
         FullSoftmax(WIDTH, COUNTS, embedding=nn.Embedding(WORDS, 9))

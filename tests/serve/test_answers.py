@@ -182,7 +182,14 @@ def test_words_without_annotation_are_listed_with_suggestions(client: TestClient
     assert (found["total"], [one["word"] for one in found["words"]]) == (1, ["无名"])
 
 
-def test_changes_are_saved_whole_and_commands_read_them(client: TestClient, bench: Bench, folders: Path) -> None:
+@pytest.fixture
+def own_folder(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of what is saved, which no other test has written into."""
+    monkeypatch.setattr(bench, "save", tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_changes_are_saved_whole_and_commands_read_them(client: TestClient, own_folder: Path, folders: Path) -> None:
     before = {path: path.read_bytes() for path in sorted((folders / "sdlm").rglob("*")) if path.is_file()}
     first, second = (asked(client, "save", run="sdlm", changes=[CHANGE]) for _ in range(2))
     folder = Path(first["folder"])
@@ -196,13 +203,12 @@ def test_changes_are_saved_whole_and_commands_read_them(client: TestClient, benc
     assert before == {path: path.read_bytes() for path in sorted((folders / "sdlm").rglob("*")) if path.is_file()}
 
 
-def test_a_rating_is_kept_in_a_file(client: TestClient, bench: Bench) -> None:
-    assert bench.save is not None
+def test_a_rating_is_kept_in_a_file(client: TestClient, own_folder: Path) -> None:
     rating = {"run": "films-run", "text": "看 电影", "changed": "看 =影片,\n", "old": "电影", "new": "=影片", "fluent": True}
     assert asked(client, "rate", **rating, same_meaning=False)["ratings"] == 1
     assert asked(client, "rate", **rating, same_meaning=True)["ratings"] == 1, "a further rating takes its place"
     asked(client, "rate", **{**rating, "new": "片"}, same_meaning=False)
-    with (bench.save / "ratings.csv").open(encoding="utf-8", newline="") as stream:
+    with (own_folder / "ratings.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [(row["new"], row["same meaning"], row["fluent"]) for row in rows] == [("=影片", "yes", "yes"), ("片", "no", "yes")]
     assert rows[0]["changed"] == "看 =影片,\n"

@@ -52,10 +52,10 @@ def test_coverage_counts_running_and_different_words() -> None:
     found = vector_coverage(counts, there, split="test", file="v.txt", outside="drop")
     assert (found.words, found.words_with_vector, found.tokens, found.tokens_with_vector) == (3, 2, 8, 6)
     assert found.sentence() == (
-        "75.0 % of the 8 running words of test (2 of 3 different ones) have one in v.txt; the others are left out of the texts"
+        "75.0 % of the 8 tokens of test (2 of 3 different ones) have one in v.txt; the others are left out of the texts"
     )
     nothing = vector_coverage(counts * 0, there, split="test", file="v.txt", outside="random")
-    assert nothing.sentence().startswith("0.0 % of the 0 running words")
+    assert nothing.sentence().startswith("0.0 % of the 0 tokens")
 
 
 def test_words_outside_the_file_keep_their_draw_as_wide_as_the_numbers_of_the_file(tmp_path: Path) -> None:

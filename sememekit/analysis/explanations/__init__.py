@@ -1,1 +1,1 @@
-"""Why a model expects what it expects, one file for each kind of run, and how well such explanations fit what came."""
+"""Explanations of predictions, one file for each kind of run, and scores of how well they fit the next word."""

@@ -50,7 +50,7 @@ class PlaceInfluence:
 
 @dataclass(frozen=True)
 class Influence:
-    """What moved one decision.
+    """The influence of words on one decision.
 
     Attributes:
         log_probs: (C,) of the labels.
@@ -101,7 +101,7 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
     Args:
         task: a model; it is put into evaluation mode inside.
         texts: N arrays of word ids.
-        label: the id of the label to explain; the most probable unless given.
+        label: the id of the label to explain (default: the most probable).
 
     Raises:
         ConfigError: the vocabulary has no unknown word.

@@ -68,7 +68,7 @@ class StrongSememe(Record):
 
 
 class LabelExplanation(OfRun):
-    """What a classifier makes of an example, and why.
+    """The label that a classifier gives an example, and why.
 
     Attributes:
         labels: label -> probability, by falling probability.

@@ -73,7 +73,7 @@ class LatticeSentence(Record):
 
 
 class LatticeExplanation(OfRun):
-    """What a lattice model sees in a text.
+    """The words that a lattice model sees in a text.
 
     Attributes:
         marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
@@ -120,7 +120,7 @@ class EmbeddingUse(Record):
 
 
 class WordEmbeddings(Record):
-    """What the embeddings of a word are used for (Table 4, Buckman and Neubig 2018).
+    """The uses of the embeddings of a word (Table 4, Buckman and Neubig 2018).
 
     Attributes:
         occurrences: in the text; of a word inside a longer chunk the share that stands alone decides.
@@ -132,7 +132,7 @@ class WordEmbeddings(Record):
 
 
 class EmbeddingsReport(OfRun):
-    """Where each embedding of some words wins.
+    """The contexts in which each embedding of some words wins.
 
     Attributes:
         split: the text that was looked through.

@@ -22,7 +22,7 @@ Reals = NDArray[np.float64]
 
 
 class RankingScore(Record):
-    """How well the first k sememes of a ranking fit the words that came.
+    """The fit of the first k sememes of a ranking to the next words.
 
     Attributes:
         top: k.
@@ -69,7 +69,7 @@ class SememeBand(Record):
 @final
 @dataclass(frozen=True)
 class Gold:
-    """What the words that came hold.
+    """The gold sememes: of the words that occur next.
 
     Attributes:
         keys: sorted word * K + sememe of every pair, all senses of a word together.
@@ -77,7 +77,7 @@ class Gold:
         possible_K: whether a word that can be gold has the sememe; no other sememe is ranked or drawn.
         size_V: sememes of each word.
         count_K: tokens that have each sememe, by the counts of the vocabulary.
-        nats_K: -log of that count as a share of the running words, 0 at least.
+        nats_K: -log of that count as a share of the tokens, 0 at least.
         nats_V: of the sememes of each word together.
     """
 
@@ -91,8 +91,8 @@ class Gold:
 
     @classmethod
     def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
-        """Of a graph and the counts (V,) of its vocabulary. Words with sememes by rule, such as ``<unk>``, are never gold: they
-        add nothing to the counts, and a sememe that no other word has is not ranked."""
+        """Return the gold of a graph and the counts (V,) of its words. Words with sememes by rule, such as ``<unk>``, are never
+        gold: they add nothing to the counts, and a sememe that no other word has is not ranked."""
         words, sememes = word_sememes(graph)
         from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
         count_K = sememe_counts(graph, np.where(from_lexicon, counts, 0))
@@ -116,7 +116,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class Found:
-    """What the first k sememes of a ranking hold at each of P positions: gold sememes, in all and by band, and nats."""
+    """Hits among the first k sememes of a ranking at each of P positions: gold sememes, in all and by band, and nats."""
 
     number_P: Reals
     nats_P: Reals
@@ -125,7 +125,7 @@ class Found:
 
 
 def found_in(gold: Gold, words: Integers, tops: NDArray[np.integer]) -> Found:
-    """Of the first k sememes ``tops`` (P, k) at each position, with the gold ``words`` (P,)."""
+    """Count the hits among the first k sememes ``tops`` (P, k) at each position, with the gold ``words`` (P,)."""
     hits = gold.hits(words, tops)
     band = np.digitize(gold.count_K, COUNT_BANDS)
     by_band = [(hits & (band[tops] == number)).sum(axis=1) for number in range(len(COUNT_BANDS) + 1)]
@@ -135,7 +135,7 @@ def found_in(gold: Gold, words: Integers, tops: NDArray[np.integer]) -> Found:
 
 
 def expected_of_random(gold: Gold, words: Integers, top: int, sizes_PB: Reals) -> Found:
-    """What k sememes drawn at random without repeats hold on the mean: no draw is made."""
+    """Compute the expected hits of k sememes drawn at random without repeats, exactly and without a draw."""
     total, size = int(gold.possible_K.sum()), gold.size_V[words].astype(np.float64)
     top = min(top, total)
     none = np.ones(len(words))

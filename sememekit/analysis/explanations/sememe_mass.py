@@ -1,4 +1,4 @@
-"""What a sememe does in a context: how probable the senses are that hold it, and how far that is from usual."""
+"""The probability of a sememe in a context (of the senses that hold it), and its distance from the mean."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -160,7 +160,7 @@ def contexts_of(task: Predictor, text: PredictedText, split: str) -> Iterator[tu
 
 
 def rankings(masses_NK: Tensor, mean_K: Tensor, gates_NK: Tensor, rest_K: Tensor) -> dict[str, Tensor]:
-    """What sememes of a context can be ranked by, each (N, K); with mass m, its mean n, gate q and the gate at rest q0.
+    """Return the rankings of sememes in a context, each (N, K); with mass m, its mean n, gate q and the gate at rest q0.
 
     ``rise`` m - n, ``mass`` m, ``information`` m log(m / n), ``lift`` m / n, ``gates`` q, ``raised gates`` q - q0. A sememe
     with n = 0 has no lift: it is the last by ``information`` and ``lift``.

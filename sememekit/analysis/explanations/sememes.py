@@ -30,7 +30,7 @@ class ContextSememe(Record):
         mean: n, its mean mass (``Explanation.mean`` says over what).
         rise: m - n.
         lift: m / n; also None where n is 0, of a sememe that only words of count 0 have, or that no sense has.
-        count: running words whose word has it, by the counts of the vocabulary.
+        count: tokens whose word has it, by the counts of the vocabulary.
     """
 
     name: str
@@ -129,7 +129,7 @@ class SememeReader:
 
     @property
     def mean(self) -> str:
-        """What the means are taken over, in words."""
+        """The set over which the means are taken, in words."""
         return self._mean.over
 
     @torch.no_grad()
@@ -189,7 +189,7 @@ def _by_rise(item: ContextSememe) -> tuple[float, float, str]:
 
 
 def is_rare(item: ContextSememe, min_count: int) -> bool:
-    """Whether so few words of the training text have the sememe that what is said of it is uncertain."""
+    """Whether too few words of the training text have the sememe for a reliable statement."""
     return item.count is not None and item.count < min_count
 
 

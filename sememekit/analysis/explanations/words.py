@@ -77,7 +77,7 @@ class ChangedSememe(Record):
 
 
 class Explanation(OfRun, SememeViews):
-    """What a model expects after a context, and why; without sememes for models without senses.
+    """The words that a model expects after a context, and why; without sememes for models without senses.
 
     Attributes:
         run: with the overlay, where there is one.
@@ -85,7 +85,7 @@ class Explanation(OfRun, SememeViews):
         segmentation: how the context was cut into words.
         words: the most probable next words, by falling probability.
         mean: what the mean masses were taken over; None where there are no masses.
-        min_count: sememes of fewer running words are uncertain.
+        min_count: sememes of fewer tokens are uncertain.
         no_senses: why there are no senses, or None where there are.
         asked: the word that was named, or None.
     """
@@ -124,7 +124,7 @@ class OverlayExplanation(Explanation):
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a run says after a context.
+    """The predictions of a run after a context.
 
     Attributes:
         best: ids of the most probable words.
@@ -207,7 +207,7 @@ def explain(
 def _reading(
     loaded: Run, context: str, top: int, asked: Sequence[int], mean: str, data: Path | None, progress: OneStage
 ) -> _Reading:
-    """What a run says after a context, of its ``top`` most probable words and of those ``asked`` for; errors as ``explain``."""
+    """Predict the ``top`` words after a context, and the words ``asked`` for; errors as ``explain``."""
     task = require(loaded.task, WordPredictor, "explain")
     words, segmentation = _read(loaded, context)
     ids = torch.from_numpy(loaded.vocabulary.encode(word.read_as for word in words))
@@ -338,7 +338,7 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
 
 
 def _cut_as_the_data(loaded: Run, words: Sequence[str]) -> list[str]:
-    """Words that the lexicon of the data lacks were cut there into words that it has; cut those of a context alike."""
+    """Cut the words of a context that the lexicon lacks into words that it has, as in the data."""
     form = loaded.form()
     known = [form.word(word) in loaded.vocabulary for word in words]
     if all(known) or not cuts(loaded):

@@ -46,7 +46,7 @@ class WrittenWord(SememeViews):
 
 
 class WritingExplanation(OfRun):
-    """What a model wrote for a text, and why.
+    """The text that a model wrote for a source, and why.
 
     Attributes:
         source: the words of the text; ``unknown`` are those that the model does not know.
@@ -93,7 +93,7 @@ class ChangedPlace(Record):
 
 
 class OverlayWriting(WritingExplanation):
-    """What a model with an overlay wrote, and what is other without it.
+    """The text that a model wrote with an overlay, and the difference without it.
 
     Attributes:
         before: the explanation of the run as it was trained.

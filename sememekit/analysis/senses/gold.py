@@ -82,7 +82,7 @@ def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]
 
 
 def read_gold(path: Path) -> list[GoldTarget]:
-    """Read gold annotations of senses; the format is told by the first line.
+    """Read gold annotations of senses; the first line decides the format.
 
     - SememeWSD (Hou et al. 2020): a Python literal a line, position from 0; ``<target>`` stands for the word, ``?`` in a sense
       for nothing.

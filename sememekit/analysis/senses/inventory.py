@@ -85,8 +85,8 @@ class SenseInventory:
         return len(self.senses(word)) > 1 and self.graph.entry(word).is_from_lexicon
 
     def _substitutes_of(self, sense: int) -> Substitutes:
-        """Return the words, the word itself excepted, that can stand for a sense: overlap |A ∩ B| / |A ∪ B| of the sememes of
-        one of their senses with those of this one at ``LEAST_OVERLAP`` or above, the best sense of each word."""
+        """Return the other words that can stand for a sense: the sememes B of their best sense overlap with its sememes A, |A ∩
+        B| / |A ∪ B|, by ``LEAST_OVERLAP`` or more."""
         own, word = int(self.graph.sense_set[sense]), int(self.graph.word_of_sense[sense])
         best: dict[int, float] = {}
         sememes = self._sets[own]
@@ -117,7 +117,7 @@ class SenseInventory:
 
 
 def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
-    """The senses of a run: those of its own graph, and of ``sources`` (``FORMAT:PATH``) for words that it does not annotate.
+    """Return the senses of a run from its graph, and from ``sources`` (``FORMAT:PATH``) for words without annotation there.
 
     Senses of the run keep their order. More annotated words mean more substitutes, and a run without a graph has all from the
     sources. Raises ConfigError: the run has no graph, and no source is given. Raises DataError, GraphError: a source cannot be

@@ -52,7 +52,7 @@ class Constraint(AttackPart, ABC):
 
     @property
     def told(self) -> str:
-        """What the report says of it besides its name: a threshold, how much it knows; or an empty string."""
+        """Its note in the report besides its name: a threshold, its coverage; or an empty string."""
         return ""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Constraint(AttackPart, ABC):
         """The space without what is forbidden; with a ``refusal`` where the whole example is out of bounds."""
 
     def check(self, space: Space) -> Check | None:
-        """What decides by whole texts, for rows of the space that all constraints left; None where ``narrow`` says it all."""
+        """Return the check of whole texts, for rows of the space that all constraints left; None if ``narrow`` is enough."""
         return None
 
 

@@ -28,7 +28,7 @@ class LanguageModelConstraint(Constraint):
 
     class Settings(Constraint.Settings):
         run: str = ""
-        """Has no effect, and is kept because stored plans have it: the model is that of ``--lm``."""
+        """Has no effect, and is kept because stored plans have it: ``--lm`` names the model."""
         keep: int = Field(default=4, ge=1)
         """Substitutes that stay for each word."""
 
@@ -54,14 +54,14 @@ class LanguageModelConstraint(Constraint):
 
 @final
 class Perplexity(TextConstraint):
-    """Only texts are tried whose perplexity under a language model rises by a bounded factor at most.
+    """Refuse texts whose perplexity under a language model rises by more than a factor.
 
     The perplexity of a field is exp of the mean nats of its predictions; every field that changed has to pass.
     """
 
     class Settings(TextConstraint.Settings):
         most: float = Field(default=1.5, gt=0.0)
-        """Perplexity of a changed field over that of the field as it was, at most."""
+        """Largest perplexity of a changed field over the perplexity of the original field."""
 
     settings: Perplexity.Settings
 
@@ -69,7 +69,7 @@ class Perplexity(TextConstraint):
 
     @property
     def told(self) -> str:
-        return f"perplexity: at most {self.settings.most:g} times that of the text before, under the language model"
+        return f"perplexity: at most {self.settings.most:g} times the original text's, under the language model"
 
     def check(self, space: Space) -> Check:
         words = space.document.words

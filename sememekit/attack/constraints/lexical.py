@@ -25,7 +25,7 @@ class LexicalConstraint(Constraint):
 
     class Settings(Constraint.Settings):
         sources: tuple[str, ...] = ()
-        """Lexicons, ``FORMAT:PATH``; those of sememe candidates, or the command line's --source."""
+        """Lexicons, ``FORMAT:PATH`` (default: of sememe candidates), or the command line's --source."""
         lemmas: str = ""
         """A file of ``lemma TAB form`` lines, or ``wordnet``, for inflected words; empty: none. The command line's --lemmas."""
 

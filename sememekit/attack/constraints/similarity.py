@@ -21,8 +21,8 @@ _ROUNDING: Final = 1e-9
 
 @final
 class Similarity(TextConstraint):
-    """Only texts with cos(s, s') >= ``least`` are tried, s being the sum of the vectors of the words of a field and s' that
-    after the changes; and only substitutes with cos(v, v') >= ``each``, v being the vector of the word, v' of its substitute.
+    """Keep texts with cos(s, s') >= ``least``, with s the sum of the word vectors of a field before and s' after the changes,
+    and substitutes with cos(v, v') >= ``each``, with v the vector of the word and v' of its substitute.
 
     The mean of word vectors is the plainest sentence encoder; every field has to pass. It tells synonyms from other words
     badly, since one word moves the sum little: ``each`` does that, and ``least`` bounds the whole (docs/attacks.md). A
@@ -32,7 +32,7 @@ class Similarity(TextConstraint):
 
     class Settings(TextConstraint.Settings):
         path: str = ""
-        """Word vectors as text, ``.xz`` too; those of embedding candidates unless given. The command line's --vectors."""
+        """Word vectors as text, ``.xz`` too (default: of embedding candidates). The command line's --vectors."""
         least: float = Field(default=0.98, gt=0.0, le=1.0)
         """Cosine of the text before and after at least."""
         each: float = Field(default=0.3, ge=-1.0, le=1.0)
@@ -84,7 +84,7 @@ class Similarity(TextConstraint):
         return allowed
 
     def _steps(self, word: str, substitutes: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """What each choice at a place, none first, adds to the sum, and whether it has a vector that is near enough."""
+        """Return what each choice at a place adds to the sum (no change first), and whether its vector is near enough."""
         rows = [self._row(other) for other in substitutes]
         step_CE = np.zeros((1 + len(rows), self._vectors.size))
         before = self._row(word)
@@ -96,7 +96,7 @@ class Similarity(TextConstraint):
         return step_CE, np.array([True, *(self._near(before, row) for row in rows)])
 
     def _near(self, before: int | None, row: int | None) -> bool:
-        """Whether a substitute has a vector, and one within ``each`` of that of the word."""
+        """Whether a substitute has a vector within ``each`` of the word's vector."""
         if row is None or self.settings.each <= -1.0:
             return row is not None
         if before is None:

@@ -25,7 +25,7 @@ _CHINESE_DIGITS: Final = frozenset("零〇一二两三四五六七八九十百�
 
 @final
 class StopWords(Constraint):
-    """Words of a list are never touched, and never put in: closed-class words of English and Chinese, or those of a file."""
+    """Words of a list are never touched, and never put in: closed-class words of English and Chinese, or a file's words."""
 
     class Settings(Constraint.Settings):
         file: str = ""

@@ -251,7 +251,7 @@ class ExampleCorpus(Corpus):
             yield split, row
 
     def _hold_out(self, files: Sequence[Opened], faults: FaultCounter) -> None:
-        """Know the rows of valid and test of one file that is divided, before those of train come."""
+        """Collect the rows of valid and test of one file that is divided, before train is read."""
         for row, split in zip(self._first_pass(files, faults), self._division(files, faults), strict=False):
             if split != "train":
                 self._held_out.add(_key(row))

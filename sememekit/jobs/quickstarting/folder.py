@@ -1,4 +1,4 @@
-"""The folder of a quickstart: what it was begun with, what of it is finished, and the command that goes on with it."""
+"""The folder of a quickstart: its settings, its finished steps, and the command that continues it."""
 
 import shlex
 import shutil
@@ -26,7 +26,7 @@ _OURS: Final = ("text", *_PREPARED, *_TRAINED, SETTINGS, REPORT, PAGE)
 
 
 class QuickstartSettings(Settings):
-    """What decides the result; a folder that was begun with others is not continued.
+    """The settings that decide the result; a folder with other settings is not continued.
 
     Attributes:
         seed: of the choice of paragraphs, the division into splits, and all models.
@@ -113,7 +113,7 @@ def _fixed(settings: QuickstartSettings) -> QuickstartSettings:
 
 
 def command_of(out: Path, settings: QuickstartSettings, usual_share: float) -> str:
-    """The command that goes on with ``out``, as it has to be typed."""
+    """Return the command that continues ``out``, as it has to be typed."""
     usual = QuickstartSettings()
     words = ["sememekit", "quickstart", "--out", str(out)]
     words += ["--text", settings.text] if settings.text else []

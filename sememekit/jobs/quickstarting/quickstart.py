@@ -97,7 +97,7 @@ def _go_on(
     progress: Progress,
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
-    """What is not done yet, in a folder that is begun and held."""
+    """Run the steps that remain in a folder that is begun and locked."""
     done = folder.finished(out)
     if done is not None:
         if not (out / folder.PAGE).is_file():
@@ -187,7 +187,7 @@ def _next_commands(out: Path, contexts: Sequence[str], lattice: bool) -> tuple[s
 
 
 def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
-    """The error with the options of quickstart, which resumes by itself and starts again with ``--fresh``."""
+    """Return the error with the options of quickstart, which resumes automatically and starts again with ``--fresh``."""
     told = str(error).replace("--resume --set ", f"{command} --set ")
     for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
         told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")

@@ -93,7 +93,7 @@ def model_row(out: Path, name: str, trained: Trained, measured: PerplexityReport
 
 
 def contexts_of(data: PreparedData, *, own: bool) -> tuple[str, ...]:
-    """What is explained: fixed contexts of the newspaper; of an own text the beginnings of three of its test sentences."""
+    """Return the contexts to explain: fixed ones of the newspaper, or the beginnings of three test sentences of an own text."""
     if not own:  # another month may have none of their words
         return tuple(context for context in CONTEXTS if any(word in data.vocabulary for word in context.split()))
     words = data.vocabulary.decode(data.tokens("test"))
@@ -115,8 +115,7 @@ def explained(out: Path, contexts: Sequence[str], device: str) -> tuple[list[Exp
 def explanation_scores(
     out: Path, data: PreparedData, graph: SememeGraph, device: str, progress: Progress
 ) -> ExplanationScores | None:
-    """How true the explanations of the sememe model are, on a sample of the test text; None where a lexicon has none of its
-    words."""
+    """Score the explanations of the sememe model on a sample of the test text; None if a lexicon has none of its words."""
     entries = list(graph.entries())
     if not any(entries[word].is_from_lexicon for word in np.unique(data.tokens("test"))):
         return None
@@ -124,7 +123,7 @@ def explanation_scores(
 
 
 def words_found(out: Path, name: str, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:
-    """What a trained lattice model finds in characters: a picture, some sentences, and F1 where the words are known."""
+    """Find words in characters with a trained lattice model: a picture, some sentences, and F1 if the words are known."""
     gold, run = out / "text" / "gold.txt", out / name
     lines = gold.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     known = any(" " in line for line in lines)

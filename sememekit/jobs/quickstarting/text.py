@@ -113,8 +113,8 @@ def _more(share: float) -> str:
 
 
 def _settings_of(text: Text, settings: QuickstartSettings) -> PreprocessSettings:
-    """How the text is prepared: an own text is cut as asked; else at its blanks, or by the lexicon where most sentences have
-    none. ``force``, because a torn folder is ours, too."""
+    """Return the settings of preprocess: an own text is cut as asked, else at its blanks, or by the lexicon if most sentences
+    have none. ``force``, because a torn folder is ours, too."""
     if not text.own:
         return PreprocessSettings(lexicon=settings.sources, seed=settings.seed, force=True)
     segmenter = settings.segmenter

@@ -222,7 +222,7 @@ class _Classifier:
 
 
 def is_pickle(name: str) -> bool:
-    """Whether the name of a victim is that of a pickled object."""
+    """Whether a victim's name is a file with a pickled object."""
     return name.endswith(PICKLES) and Path(name).is_file()
 
 

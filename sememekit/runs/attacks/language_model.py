@@ -35,7 +35,7 @@ class AttackLanguageModel:
         self._segmenter = None if cut_by == "none" else loaded.segmenter()
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> list[list[float]]:
-        """Of each sentence, words apart, the nats of its predictions; the end counts where sentences of the model end."""
+        """Return the losses of each sentence's predictions in nats; the end counts if sentences of the model end."""
         streams = [with_context(self._ids(words), self._end) for words in sentences]
         order = sorted((index for index, stream in enumerate(streams) if len(stream) > 1), key=lambda i: -len(streams[i]))
         found: list[list[float]] = [[] for _ in streams]

@@ -34,7 +34,7 @@ _EXAMPLES: Final = 32
 
 
 class AttackCall(NamedTuple):
-    """What was asked for, in plain values. ``table`` is that of the plan as text, so that a call can be compared."""
+    """The arguments of an attack as plain values. ``table`` is the plan's table as text, so that calls can be compared."""
 
     victim: str
     data: str
@@ -75,7 +75,7 @@ class AttackCall(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Some examples by their numbers, for a process of an engine; ``sha256`` is that of the data, as the command read them."""
+    """Some examples by their numbers, for a process of an engine; ``sha256``: of the data that the command read."""
 
     call: AttackCall
     sha256: str

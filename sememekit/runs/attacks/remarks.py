@@ -1,4 +1,4 @@
-"""What an attack says beside its figures: notes of what was not checked, and warnings of what the figures do not mean."""
+"""Remarks on an attack: notes on what was not checked, and warnings against misreading its figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from sememekit.sememes import open_lexicons
 
 
 def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
-    """What an attack left alone and did not check; ``told`` is what its constraints say of themselves."""
+    """List what an attack left alone and did not check; ``told`` has the notes of its constraints."""
     names = [part.name for part in plan.constraints]
     found = [f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"]
     if plan.attack.constraints == "none" and not {"stop_words", "protected"} & set(names):
@@ -29,7 +29,7 @@ def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str
 
 
 def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResult]) -> list[str]:
-    """What makes the figures say less than they seem to."""
+    """List the reasons why the figures say less than they seem to."""
     found = []
     errors = Counter(result.reason for result in results if result.outcome == "error")
     if errors:
@@ -89,7 +89,7 @@ def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accu
 
 
 def _part_of_speech(plan: AttackPlan) -> str:
-    """What to say where the constraint has no lexicon: candidates keep parts of speech by themselves, or nothing does."""
+    """Return the note for a constraint without a lexicon: whether the candidates keep parts of speech."""
     settings = [part.settings for part in plan.constraints if part.name == "part_of_speech"]
     if any(getattr(found, "sources", ()) for found in settings):
         return ""

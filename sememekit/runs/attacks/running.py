@@ -79,7 +79,7 @@ class AttackParts(NamedTuple):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What ``attack.json`` keeps: all that decides a result."""
+        """The content of ``attack.json``: all that decides a result."""
         return {
             "plan": self.plan.table(),
             "victim": self.named.identity,
@@ -136,7 +136,7 @@ class OpenAttack(NamedTuple):
     parts: AttackParts
 
     def left(self) -> list[Example]:
-        """What is to be attacked: examples without a result, and those on which the victim failed."""
+        """The examples still to attack: without a result, or the victim failed on them."""
         done = self.folder.results()
         return [example for example in self.parts.chosen if example.index not in done or done[example.index].broken]
 
@@ -197,7 +197,7 @@ class OpenAttack(NamedTuple):
         return False
 
     def report(self, seconds: float, stopped: bool) -> tuple[AttackReport, list[ExampleResult]]:
-        """What came of it, after ``seconds`` of this call, and of each example."""
+        """Return the report after ``seconds`` of this call, and the result of each example."""
         parts = self.parts
         plan, named, nats = parts.plan, parts.named, parts.nats
         results = [result for _, result in sorted(self.folder.results().items())]

@@ -49,7 +49,7 @@ class LatticeCutter:
 
 
 def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
-    """What cuts texts into the words that may be replaced, and the same in words.
+    """Return the cutter of texts into the words that may be replaced, and its description.
 
     A lattice model of characters or pieces cuts by its best path; of another run the segmenter of its data cuts. Raises
     ConfigError: words are given besides, or the run reads text cut by blanks or into pieces. Raises CheckpointError: no run.
@@ -206,7 +206,7 @@ def wrap(
 
 
 def is_function(name: str) -> bool:
-    """Whether the name of a victim is that of something other than a run folder."""
+    """Whether a victim's name means something other than a run folder."""
     return is_pickle(name) or name.startswith(PREFIX) or (":" in name and not Path(name).exists())
 
 
@@ -228,7 +228,7 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
 
 
 def _named_object(name: str) -> Any:
-    """What ``module:name`` stands for: a function, or an object that can be asked."""
+    """Import the function or the object that ``module:name`` names."""
     module_name, _, function_name = name.partition(":")
     if not module_name or not function_name:
         raise ConfigError(f"victim {name!r}: write module:function, as in mine:predict for predict() in mine.py")
@@ -265,7 +265,7 @@ def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
 
 @contextmanager
 def _working_folder_importable() -> Iterator[None]:
-    """Inside, modules in the working folder can be imported, as the console script does not allow by itself."""
+    """Allow imports from the working folder inside, which the console script does not allow."""
     here = os.getcwd()
     if here in sys.path:
         yield

@@ -53,7 +53,7 @@ class DefiningVocabulary:
 
 
 def choose_defining_words(definitions: Sequence[Definition], size: int) -> DefiningVocabulary:
-    """Choose the ``size`` lemmas that occur in most definitions, and annotate every sense with those of its definition.
+    """Choose the ``size`` lemmas that occur in most definitions, and annotate every sense with those in its definition.
 
     Equal definitions count once, so that a synset with many words counts once. A sense with fewer than two defining lemmas is
     given, from left to right, those of the first definition of each rarer word in its definition, until it has two. A word that
@@ -279,8 +279,8 @@ def read_cedict(path: str) -> Origin:
 
 
 def _readable(word: str, raw: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The definitions of a word without brackets, measure words and pronunciations; where none is left, those of the words
-    referred to, and so on."""
+    """Return the definitions of a word without brackets, measure words and pronunciations; if none remains, follow its
+    references."""
     near, seen = [word], {word}
     for _ in range(_HOPS + 1):
         texts = [text for one in near for text in raw.get(one, ())]

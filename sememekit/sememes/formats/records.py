@@ -83,7 +83,7 @@ def _has(mark: str, sense: Sense) -> bool:
 
 
 def _doubt_of(sense: Sense) -> str:
-    """What to say of a sense whose sememes are hardly what was meant; else nothing."""
+    """Return a doubt about a sense whose sememes are hardly what was meant; else ""."""
     if not sense.sememes:
         return f"{sense.word[:40]!r} has no sememes here, so graphs and attacks leave this sense out"
     for name in sense.sememes:
@@ -186,7 +186,7 @@ class WordListReader(RecordReader):
 
 
 def _odd(source: LexiconText, lines: list[str]) -> str:
-    """What to say of a list with an odd number of lines: where a line is missing or too many, as far as that shows."""
+    """Return the message for a list with an odd number of lines: where a line is missing or extra, as far as that shows."""
     form = "a list alternates one line with a word and one with its sememes"
     last = f"word {lines[-1].strip()!r} has no sememe line after it"
     several = [len(line.split()) > 1 for line in lines]  # seldom a word

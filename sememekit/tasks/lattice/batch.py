@@ -189,7 +189,7 @@ def split_sentences(data: PreparedData, split: str, end: int) -> tuple[npt.NDArr
 
 
 def training_batches(data: PreparedData, lengths: Numbers, settings: LatticeSettings, order: int) -> list[Numbers]:
-    """The batches of an epoch as numbers of sentences, without those of more than ``max_length`` tokens."""
+    """Return the batches of an epoch as numbers of sentences, without sentences above ``max_length`` tokens."""
     limit = settings.max_length
     kept = np.flatnonzero(lengths <= limit + 1) if limit else np.arange(len(lengths))
     if not len(kept):

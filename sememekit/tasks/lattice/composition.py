@@ -74,7 +74,7 @@ class Composition(nn.Module):
         self.backward_above = nn.ModuleList(UpperLayer(self.size, inner, longest > 1) for _ in range(inner.layers - 1))
 
     def forward(self, tokens_WE: Tensor, windows: Windows) -> Tensor:
-        """(D, size) vectors of the windows, from those of the distinct tokens."""
+        """(D, size) vectors of the windows, from the vectors of the distinct tokens."""
         onward = self._direction("forward", tokens_WE, windows.prefix, windows.last, windows.first)
         back = self._direction("backward", tokens_WE, windows.suffix, windows.first, windows.last)
         return torch.cat([onward, back], dim=1)
@@ -118,9 +118,8 @@ class Composition(nn.Module):
 
 
 class BatchVectors(NamedTuple):
-    """Vectors of a batch: (W, E) of its distinct words, (V, E) of all words where a sub-model predicts them, and (D, C, I) of
-    its distinct windows in each copy, those of one token first.
-    """
+    """Vectors of a batch: (W, E) of its distinct words, (V, E) of all words if a sub-model predicts them, and (D, C, I) of its
+    distinct windows in each copy, windows of one token first."""
 
     words: Tensor
     every: Tensor | None

@@ -1,4 +1,4 @@
-"""What the main softmax of a lattice model chooses from: chunks in one or several copies, and a sentinel for all the others."""
+"""The entries of a lattice model's main softmax: chunks in one or several copies, and a sentinel for all the others."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class Entries(NamedTuple):
         return (self.rows >= 0).sum(1)
 
     def counts(self, words: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """(rows,) how often each row occurs, from counts (V,) of words; the sentinel has that of the most frequent chunk."""
+        """(rows,) how often each row occurs, from counts (V,) of words; the sentinel counts as the most frequent chunk."""
         of_chunk = np.concatenate([words, self.chunks.counts])
         found = np.zeros(len(self.names), dtype=np.int64)
         for copy in range(self.most_copies):

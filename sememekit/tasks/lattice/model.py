@@ -153,7 +153,7 @@ class Lattice(SentencePredictor):
 
     @property
     def temperature(self) -> float:
-        """Of "gumbel" and "gumbel_tree", after the updates so far: see ``LatticeSettings.temperature_after``."""
+        """The temperature of "gumbel" and "gumbel_tree" after the updates so far: see ``LatticeSettings.temperature_after``."""
         return self.settings.temperature_after(int(self.updates), self.planned_updates)
 
     def expect_updates(self, total: int) -> None:
@@ -323,7 +323,7 @@ NOISE: Final = 0.1
 
 
 def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:
-    """(rows, E) vectors of the entries, uniform in +-``spread``; with ``senses`` those of annotated words from sememes."""
+    """(rows, E) vectors of the entries, uniform in +-``spread``; with ``senses``, annotated words get theirs from sememes."""
     embedding = nn.Embedding(len(entries.names), settings.embedding_size)
     nn.init.uniform_(embedding.weight, -settings.start_spread, settings.start_spread)
     if settings.senses and graph is not None:

@@ -60,7 +60,7 @@ class EdgeScorer:
 def score_in_order(
     states: NodeStates, scorer: EdgeScorer, weigh: Callable[[Tensor], Tensor], num_nodes: int, gradient: bool
 ) -> Tensor:
-    """(T, B, L, C) log-probabilities of the edges that leave each node, where its state depends on those of the nodes before.
+    """(T, B, L, C) log-probabilities of the edges that leave each node, where its state depends on the states before.
 
     Args:
         states: of the nodes, none taken yet.

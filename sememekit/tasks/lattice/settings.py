@@ -32,7 +32,7 @@ class LatticeSettings(config.Settings):
     """"released": the sub-model may choose the end of a chunk before its first token and a start mark anywhere, as in the
     released code. Neither can stand there, so that probabilities sum to less than one."""
     token_vectors: Literal["shared", "own"] = "shared"
-    """Vectors of tokens for the sub-model and the composition: those of chunks of one token, or a table of their own."""
+    """Vectors of tokens for the sub-model and the composition: shared with chunks of one token, or a separate table."""
     start_mark: str = ""
     """Word of the vocabulary that is read before every sentence, such as "<s>"; empty for the end mark."""
     posterior_gradient: bool = False
@@ -57,7 +57,7 @@ class LatticeSettings(config.Settings):
     output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Rate on the outputs that edges are predicted from, one mask a sentence."""
     loss_per: Literal["token", "sentence"] = "token"
-    """What an update's loss is the mean over, and so what ``optimizer.clip`` bounds the gradient of; released: "sentence"."""
+    """Unit of the mean in an update's loss, and so in the gradient that ``optimizer.clip`` bounds; released: "sentence"."""
     batch_size: int = Field(default=40, ge=1)
     """B, sentences in training, of similar length."""
     evaluation_batch_size: int = Field(default=40, ge=1)
@@ -67,7 +67,7 @@ class LatticeSettings(config.Settings):
     temperature: float = Field(default=5.0, gt=0.0)
     """Temperature of "gumbel" and "gumbel_tree" at the start."""
     temperature_decay: float = Field(default=0.99, gt=0.0, le=1.0)
-    """What the temperature is multiplied by every ``temperature_every`` updates."""
+    """Factor of the temperature every ``temperature_every`` updates."""
     temperature_every: int | None = Field(default=None, ge=1)
     """Updates, 100 in the release. Unset: it falls by one factor at each update, to the floor after ``temperature_share``."""
     temperature_share: float = Field(default=0.5, gt=0.0, le=1.0)
@@ -82,7 +82,7 @@ class LatticeSettings(config.Settings):
         return spread_of(START_LENGTH, self.embedding_size) if self.spread is None else self.spread
 
     def temperature_after(self, updates: int, planned: int | None) -> float:
-        """Of "gumbel" and "gumbel_tree", after so many of the updates that the run plans."""
+        """Return the temperature of "gumbel" and "gumbel_tree" after so many of the run's planned updates."""
         if self.temperature_every is not None:
             cooled = self.temperature_decay ** (updates // self.temperature_every)
         elif not updates:

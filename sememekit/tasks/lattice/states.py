@@ -1,4 +1,4 @@
-"""How the states that arrive at a node of a lattice become one: the rules of Section 3.3, Buckman and Neubig 2018, and more.
+"""Merging of the states that arrive at a node of a lattice: the rules of Section 3.3, Buckman and Neubig 2018, and more.
 
 Legend: T tokens, B sentences, L tokens of the longest chunk, C copies of a chunk, A = C min(j, L) edges that end at the node j,
 the shortest first, H size of the encoder's output, R size of its input part.

@@ -11,7 +11,7 @@ from sememekit.tasks.lattice.composition import Inner, UpperLayer
 
 
 class SubModelBatch(NamedTuple):
-    """What all nodes of a batch share in the sub-model. T tokens, B sentences, L longest chunk, I size of its LSTM.
+    """Tensors of the sub-model that all nodes of a batch share. T tokens, B sentences, L longest chunk, I size of its LSTM.
 
     Attributes:
         added: what each token adds to the gates of the first layer (B, 4 I), T + L times; nothing with L = 1.
@@ -39,7 +39,7 @@ class SubModel(nn.Module):
     p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only where the chunk might go on.
 
     With ``marks`` as released the softmax of every step, the first included, holds two entries more: the end of a chunk, and a
-    mark of its start that no chunk has. What falls to them where they cannot stand is lost: the sum stays below one.
+    mark of its start that no chunk has. Probability given to them where they cannot stand is lost: the sum stays below one.
 
     Args:
         size_in: E, of the vectors of tokens, which are the output vectors as well.
@@ -64,7 +64,7 @@ class SubModel(nn.Module):
         self.above = nn.ModuleList(UpperLayer(size, inner, longest > 1) for _ in range(inner.layers - 1))
 
     def prepare(self, every_VE: Tensor, words_WE: Tensor, batch: LatticeBatch) -> SubModelBatch:
-        """What all nodes share, from the vectors of all words and those of the W distinct words of the batch."""
+        """Compute what all nodes share, from the vectors of all words and of the batch's W distinct words."""
         inner, longest, columns = self.inner, batch.rows.shape[2], batch.tokens.shape[1]
         softmax, dropped = ChosenLogits(every_VE, self.bias), self.training and inner.dropout > 0.0
         masks = inner.masks(words_WE, columns, *[self.size] * (2 * inner.layers)) if dropped else []
