@@ -138,8 +138,7 @@ SenseMethod = Annotated[
     option("--method", "How senses are tagged (docs/senses.md).", show_default="combined"),
 ]
 SenseSources = Annotated[
-    list[str] | None,
-    option("--source", "Lexicon for words that the run does not annotate; may be repeated.", metavar=LEXICON),
+    list[str] | None, option("--source", "Lexicon for words that the run does not annotate; may be repeated.", metavar=LEXICON)
 ]
 
 Recipe = Annotated[

@@ -97,10 +97,7 @@ def _print_update(run: Path, result: ClusterUpdateReport) -> None:
         for name in ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
     ]
     print_table(f"Clusters of {run}, on {result.split}", ("", *(name for name, _ in columns)), rows)
-    moved = {
-        "words moved": percent(result.moved_words, 2),
-        "text that they are": percent(result.moved_frequency, 2),
-    }
+    moved = {"words moved": percent(result.moved_words, 2), "text that they are": percent(result.moved_frequency, 2)}
     objective = {"objective, bits (Eq. 7)": f"{result.objective_before:.4f} -> {result.objective_after:.4f}"}
     trained = ("epochs_trained", "best_epoch", "finished") if result.trained else ()
     names = ("statistics", "tokens_read", "num_clusters", "empty_clusters", "largest_cluster", *trained)

@@ -94,6 +94,10 @@ def command(
     called = names.split(",") if names else []
     if called and len(called) != 1 + len(others or ()) + (overlay is not None):
         raise ConfigError(f"--names {names}: give a name for each run, with a comma between")
+    if (csv or latex) and not (by or others or overlay):
+        raise ConfigError("--csv and --latex: one perplexity is no table; add --by KIND, or give several runs")
+    if caption and latex is None:
+        raise ConfigError(f"--caption {caption!r:.60}: it stands above the table of --latex FILE; add --latex, or leave it out")
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     if overlay is not None and (others or adaptation is not None):
         raise ConfigError(

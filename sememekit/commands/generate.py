@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -82,14 +82,10 @@ def command(
         for number in range(samples):
             own = {**given, "seed": (1 if seed is None else seed) + number}
             if sys.stdout.isatty() and not json and beam is None:
-                _stream(stream_words(loaded, line or "", **{**_SAMPLING, **own}), line or "")
+                _stream(stream_words(loaded, line or "", **own), line or "")
                 continue
             report = generate(loaded, line or "", **own)
             print_json(report) if json else say(report.text)
-
-
-_SAMPLING: Final = {"num_tokens": 30, "temperature": 1.0, "top_k": 0, "unknown": False}
-"""Defaults of ``generate``."""
 
 
 def _stream(words: Iterator[str | GenerateReport], prompt: str) -> None:

@@ -209,15 +209,7 @@ def _ranks() -> Iterator[Ranks]:
 
 
 def _command_seeds(
-    table: Mapping[str, Any],
-    out: Path,
-    seeds: str,
-    jobs: int | None,
-    engine: str,
-    *,
-    resume: bool,
-    json: bool,
-    quiet: bool,
+    table: Mapping[str, Any], out: Path, seeds: str, jobs: int | None, engine: str, *, resume: bool, json: bool, quiet: bool
 ) -> None:
     def show(run: str, report: Report) -> None:
         if type(report).__name__ == "EpochReport":

@@ -122,11 +122,7 @@ def train_seeds(
 
 
 def _of_earlier_calls(
-    out: Path,
-    seeds: Sequence[int],
-    before: Mapping[str, Any],
-    plan: Mapping[str, Any],
-    on_remark: Callable[[str], None],
+    out: Path, seeds: Sequence[int], before: Mapping[str, Any], plan: Mapping[str, Any], on_remark: Callable[[str], None]
 ) -> dict[int, TrainReport]:
     """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
     told = dict(zip(before.get("seeds", ()), before.get("runs", ()), strict=False))

@@ -244,7 +244,7 @@ class Run(OpenRun):
             wanted = " or ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in allowed)
             own = " and ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in self.kinds) or "of another kind"
             can = ", ".join(sorted(name for name, kinds in METHODS.items() if kinds & self.kinds)) or "none"
-            raise ConfigError(f"run.{method} needs {wanted}, and {self.path} is {own}; what it can be asked: {can}")
+            raise ConfigError(f"{method} needs {wanted}, and {self.path} is {own}; what it can be asked: {can}")
         return found
 
     def _checked(self, method: str, kind: Kind, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:

@@ -71,12 +71,7 @@ def gradients_without_dropout(task: nn.Module) -> Iterator[None]:
 
 
 def gather_statistics(
-    task: WordPredictor,
-    tokens: np.ndarray,
-    *,
-    segment: int,
-    batch_size: int = STATISTICS_BATCH,
-    progress: OneStage = silent,
+    task: WordPredictor, tokens: np.ndarray, *, segment: int, batch_size: int = STATISTICS_BATCH, progress: OneStage = silent
 ) -> GradientStatistics:
     """Statistics over a training text (n,): one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
 
@@ -114,14 +109,7 @@ def gradients_of(loss: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
 
 
 def statistics_for(
-    task: WordPredictor,
-    tokens: np.ndarray,
-    text: str,
-    file: Path,
-    *,
-    segment: int,
-    dtype: str,
-    progress: OneStage = silent,
+    task: WordPredictor, tokens: np.ndarray, text: str, file: Path, *, segment: int, dtype: str, progress: OneStage = silent
 ) -> GradientStatistics:
     """The statistics in ``file`` if they are of these weights and this text; otherwise gathered now and written there.
 

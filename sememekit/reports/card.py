@@ -17,7 +17,7 @@ from sememekit.text.scripts import HAN
 from sememekit.training.metrics import CLUSTER_UPDATE, measured_at
 from sememekit.training.snapshots import step_of
 
-_PIPELINES: Final = (("labels", "text-classification"), ("lattices", "token-classification"), ("", "text-generation"))
+_PIPELINES: Final = {"labels": "text-classification", "lattices": "token-classification", "cloze": "fill-mask"}
 _VERSIONS: Final = ("sememekit", "python", "torch", "numpy", "threads", "cuda")
 _LEFT_OUT: Final = ("claim", "run", "data", "graph", "clusters")
 _OF_CLUSTERS: Final = ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
@@ -44,7 +44,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
         data=opened.signature,
         title=title,
         found=found,
-        pipeline=next(found for kind, found in _PIPELINES if not kind or kind in opened.kinds),
+        pipeline=next((_PIPELINES[kind] for kind in _PIPELINES if kind in opened.kinds), "text-generation"),
         chinese=chinese,
         tags=[tag.replace("_", "-") for tag in dict.fromkeys(tags)],
         parts=[f"{slot} {chosen.name}" for slot, chosen in slots.items()],

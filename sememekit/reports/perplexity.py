@@ -40,11 +40,8 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
 
 
 def words_table(report: Any, names: Sequence[str] = ()) -> Table:
-    """Return the perplexities of kinds of words as one table for a paper, each grouping below its heading. Raises ConfigError:
-    there is one perplexity alone."""
+    """Return the perplexities of kinds of words as one table for a paper, each grouping below its heading."""
     found = [one for one in parts(report, names) if isinstance(one, Table) and one.columns[0] == "words"]
-    if not found:
-        raise ConfigError("--csv and --latex: one perplexity is no table; add --by KIND, or give several runs")
     rows = [row for one in found for row in ((one.title,), *one.rows)]
     return Table(found[0].columns, rows if len(found) > 1 else found[0].rows, numbers=found[0].numbers)
 

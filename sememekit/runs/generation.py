@@ -73,13 +73,13 @@ def stream_words(
     run: Path | Run,
     prompt: str,
     *,
-    num_tokens: int,
-    temperature: float,
-    top_k: int,
-    unknown: bool,
-    seed: int,
+    num_tokens: int = 30,
+    temperature: float = 1.0,
+    top_k: int = 0,
     top_p: float = 1.0,
     stop: Sequence[str] = (),
+    unknown: bool = False,
+    seed: int = 1,
 ) -> Iterator[str | GenerateReport]:
     """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
     _check(num_tokens, temperature, top_k, top_p)
@@ -172,16 +172,15 @@ def _warn_unknown(unknown: list[str]) -> None:
 
 
 def _check(num_tokens: int, temperature: float, top_k: int, top_p: float) -> None:
-    if num_tokens < 1:
-        raise ConfigError(f"num_tokens must be at least 1, given {num_tokens}")
-    if not 0.0 <= temperature < float("inf"):
-        raise ConfigError(
-            f"temperature must be 0 or more, given {temperature}; 0 takes the most probable word, 1 draws as the model says"
-        )
-    if top_k < 0:
-        raise ConfigError(f"top_k must be 0 (all words) or more, given {top_k}")
-    if not 0.0 < top_p <= 1.0:
-        raise ConfigError(f"top_p must be above 0 and at most 1 (all words), given {top_p}")
+    meaning = "; 0 takes the most probable word, 1 draws as the model says"
+    for name, value, fits, wanted, told in (
+        ("num_tokens", num_tokens, num_tokens >= 1, "at least 1", ""),
+        ("temperature", temperature, 0.0 <= temperature < float("inf"), "0 or more", meaning),
+        ("top_k", top_k, top_k >= 0, "0 (all words) or more", ""),
+        ("top_p", top_p, 0.0 < top_p <= 1.0, "above 0 and at most 1 (all words)", ""),
+    ):
+        if not fits:
+            raise ConfigError(f"{name} must be {wanted}, given {value}{told}")
 
 
 def _drawer(
@@ -208,10 +207,5 @@ def _drawer(
 
 
 def _text(vocabulary: Vocabulary, words: list[int]) -> str:
-    lines: list[list[str]] = [[]]
-    for token in vocabulary.decode(words):
-        if token in (END, STOP):
-            lines.append([])
-        else:
-            lines[-1].append(token)
-    return "\n".join(" ".join(line) for line in lines).strip("\n")
+    text = " ".join("\n" if token in (END, STOP) else token for token in vocabulary.decode(words))
+    return "\n".join(line.strip(" ") for line in text.split("\n")).strip("\n")

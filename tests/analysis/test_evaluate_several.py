@@ -103,7 +103,8 @@ def test_a_table_for_a_paper_has_names_a_caption_and_all_groupings(softmax: Path
     one = ["evaluate-ppl", str(sdlm), "--latex", str(tmp_path / "one.tex")]
     assert runner.invoke(app, [*one, "--by", "senses", "--by", "frequency"]).exit_code == 0
     assert (tmp_path / "one.tex").read_text(encoding="utf-8").count(r"\multicolumn{4}{l}{\emph{By ") == 2
-    assert "one perplexity is no table" in runner.invoke(app, [*one]).stderr
+    assert "one perplexity is no table" in runner.invoke(app, [one[0], "absent", *one[2:]]).stderr, "before a run is read"
+    assert "add --latex, or leave it out" in runner.invoke(app, ["evaluate-ppl", "absent", "--caption", "a"]).stderr
     assert "give a name for each run" in runner.invoke(app, [*one, "--names", "a,b"]).stderr
 
 

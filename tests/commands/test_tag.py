@@ -172,3 +172,12 @@ def test_a_cloze_model_reads_the_words_on_both_sides(tmp_path: Path) -> None:
     nats = -run.task.decoder.log_probs(hidden)[0, lines[0][2]].item()  # type: ignore[union-attr, operator]
     assert found.column("nats")[2] == pytest.approx(nats, abs=1e-5)
     assert None not in found.column("nats")
+    done = CliRunner().invoke(app, ["explain", str(tmp_path / "cloze"), "我"])
+    assert done.stderr.startswith("sememekit: error: explain needs a classifier or "), "no name of a function of Python"
+    card = CliRunner().invoke(app, ["push", str(tmp_path / "cloze"), "--card", "-"]).stdout
+    assert ("fill-mask" in card, "run.tag('...')" in card, "evaluate-ppl" in card, "perplexity('" in card) == (
+        True,
+        True,
+        False,
+        False,
+    )

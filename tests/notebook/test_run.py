@@ -224,7 +224,7 @@ def test_what_a_run_cannot_be_asked_is_told_before_weights_are_read(folders: Pat
         run = load_run(folders / name, device="cpu")
         for method, arguments in asked.items():
             if not METHODS[method] & run.kinds:
-                with pytest.raises(ConfigError, match=f"run.{method} needs a .*{name} is a .*; what it can be asked: "):
+                with pytest.raises(ConfigError, match=f"{method} needs a .*{name} is a .*; what it can be asked: "):
                     getattr(run, method)(*arguments)
         assert "_loaded" not in vars(run)
     assert repr(load_run(folders / "sdlm")).endswith("sdlm': a model that predicts words, 10 words)")

@@ -23,11 +23,7 @@ from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import UNKNOWN
 from sememekit.training import metrics
 
-CONTEXTS: Final = (
-    "去年 美国 贸易 逆差 初步 估计 为 <N>",
-    "中国 政府 坚持 改革 开放 的",
-    "国家 主席 今天 在 人民 大会堂",
-)
+CONTEXTS: Final = ("去年 美国 贸易 逆差 初步 估计 为 <N>", "中国 政府 坚持 改革 开放 的", "国家 主席 今天 在 人民 大会堂")
 """What is explained of the newspaper; the first is that of Table 5, Gu et al. 2018."""
 
 RAW: Final = ("上海市体育局召开会议", "去年美国贸易逆差初步估计", "中国政府坚持改革开放")

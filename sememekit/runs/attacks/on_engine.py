@@ -110,12 +110,7 @@ def _opened(call: AttackCall) -> AttackParts:
 
 
 def run_on_engine(
-    begun: OpenAttack,
-    call: AttackCall,
-    engine: str,
-    workers: int,
-    should_stop: Callable[[], bool],
-    progress: Progress,
+    begun: OpenAttack, call: AttackCall, engine: str, workers: int, should_stop: Callable[[], bool], progress: Progress
 ) -> bool:
     """Attack what is not finished yet, on an engine; whether a signal came in between.
 
