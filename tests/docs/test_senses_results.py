@@ -59,3 +59,12 @@ def test_the_counts_are_those_of_the_json() -> None:
         assert f"{found['targets']:,} targets" in PAGE
         assert [one["count"] for one in found["left_out"]] == [245, 55]
     assert "245 targets have a sense that the lexicon lacks, 55 a word outside the vocabulary" in PAGE
+
+
+def test_the_table_of_the_cloze_model() -> None:
+    runs = [
+        json.loads((RESULTS / "senses" / f"cloze-1-{lexicon}.json").read_text(encoding="utf-8")) for lexicon in ("list", "own")
+    ]
+    values = [{row["name"]: f"{100 * row['micro']['value']:.1f}" for row in run["rows"]} for run in runs]
+    found = table("method of the cloze model")
+    assert found == {name: [value[name] for value in values] for name in ("combined", "substitution", "share", "lift")}
