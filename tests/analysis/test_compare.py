@@ -64,7 +64,7 @@ def test_differences_are_paired(tmp_path: Path) -> None:
 def test_the_help_names_every_way_of_scoring() -> None:
     """As text, since asking for them would import numpy."""
     (option,) = (one for one in get_command(app).commands["compare"].params if one.name == "by")  # type: ignore[attr-defined]
-    assert option.help == f"Of texts: {', '.join(SCORED_BY[:-1])} or {SCORED_BY[-1]}."
+    assert option.help == f"Metric of texts: {', '.join(SCORED_BY[:-1])} or {SCORED_BY[-1]}."
 
 
 def test_bleu_reads_as_many_texts_as_both_systems_wrote(tmp_path: Path) -> None:
