@@ -67,7 +67,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.quickstart-installed: $(VENV)/.made pyproject.toml constraints.txt
-	$(INSTALL) --editable ".[quickstart]"
+	$(INSTALL) --editable ".[quickstart,serve]"
 	@touch $@
 
 $(VENV)/.dev-installed: $(VENV)/.made pyproject.toml constraints.txt

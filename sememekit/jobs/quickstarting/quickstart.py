@@ -183,7 +183,7 @@ def _next_commands(out: Path, contexts: Sequence[str], lattice: bool) -> tuple[s
     segment = (f"echo 上海市体育局召开会议 | sememekit segment --model {shlex.quote(str(out / 'lattice'))}",) if lattice else ()
     train = ["sememekit", "train", "--recipe", "quickstart/sdlm", "--data", str(out / "data")]
     train += ["--graph", str(out / "data.graph"), "--out", str(out / "mine"), "--set", "decoder.num_bases=5"]
-    return (*explain, f"sememekit evaluate-ppl {sdlm} --by senses", *segment, shlex.join(train))
+    return (f"sememekit serve {sdlm}", *explain, f"sememekit evaluate-ppl {sdlm} --by senses", *segment, shlex.join(train))
 
 
 def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
