@@ -1,4 +1,4 @@
-"""What the steps of ``gpu.py`` measure, each in a process of its own that ``gpu.py`` starts; torch is imported here alone."""
+"""The measurements of ``gpu.py``: it runs each step in a process of its own, so that it imports no torch itself."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ from sememekit.tasks.classifier import TextClassifier
 from sememekit.training import autocast
 
 LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
-"""Where the rows of lengths begin, in tokens of all texts of an example."""
+"""The lower bounds of the groups of lengths, in tokens of all texts of an example."""
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Where the rows of shares of words with sememes begin; 1 is a row of its own."""
+"""The lower bounds of the groups of shares of words with sememes; 1 is a group of its own."""
 AT_LEAST: Final = 5
 """How often a word or a sememe must stand in the examples that are looked into, before its mean is shown."""
 

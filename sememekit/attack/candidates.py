@@ -22,7 +22,7 @@ from sememekit.sememes.wordnet import read_wordnet
 from sememekit.text.vectors import read_vectors
 
 _SEVERAL: Final = re.compile(r"[\s_]")
-"""What stands between the words of an expression, in text or in WordNet's way."""
+"""The separators between the words of an expression: a blank in text, ``_`` in WordNet."""
 
 
 class Candidates(AttackPart, ABC):

@@ -248,7 +248,7 @@ class Genetic(Search):
         replacement: Literal["best", "random"] = "best"
         """How a replacement is chosen at its place."""
         revisit: bool = False
-        """Whether a word that is changed already may be drawn again while others are not."""
+        """True if a changed word may be drawn again before all others are changed."""
 
     settings: Genetic.Settings
 

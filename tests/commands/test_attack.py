@@ -145,7 +145,7 @@ predict.labels = ("no", "yes")
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no such signals")
 def test_a_signal_ends_with_75_and_resuming_finishes(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,7 @@ def test_an_error_arrives_as_it_was_raised(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ENGINES))
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot kill a process by SIGKILL")
 def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask gives the call to another worker; elsewhere the error is told, and a new engine goes on."""
     skip_without(name)
@@ -152,7 +152,7 @@ def test_less_than_one_worker_is_refused(tmp_path: Path) -> None:
         open_engine("local", 0, tmp_path)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no such signals")
 def test_a_training_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the command would wait for it for ever, or leave it behind."""
     monkeypatch.setattr("sememekit.jobs.trainings.PATIENCE", 0.2)
@@ -166,7 +166,7 @@ def test_a_training_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pyt
     assert not trainings._folder.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot kill a process by SIGKILL")
 def test_a_killed_process_of_this_machine_costs_its_own_call(tmp_path: Path) -> None:
     (tmp_path / "done-0").touch()
     with open_engine("local", 2, tmp_path) as engine:
@@ -176,7 +176,7 @@ def test_a_killed_process_of_this_machine_costs_its_own_call(tmp_path: Path) -> 
             killed.result()
 
 
-@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals")
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be held on this system")
 def test_a_process_of_this_machine_begins_with_signals_held(tmp_path: Path) -> None:
     """Also the first, beside which the process begins that keeps count of what is shared."""
     resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]

@@ -189,7 +189,7 @@ def _by_rise(item: ContextSememe) -> tuple[float, float, str]:
 
 
 def is_rare(item: ContextSememe, min_count: int) -> bool:
-    """Whether too few words of the training text have the sememe for a reliable statement."""
+    """True if too few training tokens have the sememe to rely on its figures."""
     return item.count is not None and item.count < min_count
 
 

@@ -96,7 +96,7 @@ class Similarity(TextConstraint):
         return step_CE, np.array([True, *(self._near(before, row) for row in rows)])
 
     def _near(self, before: int | None, row: int | None) -> bool:
-        """Whether a substitute has a vector within ``each`` of the word's vector."""
+        """True if both words have vectors and the cosine of the two is at least ``each``."""
         if row is None or self.settings.each <= -1.0:
             return row is not None
         if before is None:
