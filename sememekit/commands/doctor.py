@@ -38,6 +38,7 @@ EXTRAS: Final = {
     "remote": "corpora behind URLs, as Parquet or packed by zstd",
     "dask": "--engine dask",
     "slurm": "--engine slurm",
+    "serve": "serve, the workbench in a browser and its REST",
 }
 """Extra -> what it is for. ``quickstart`` and ``openhownet`` have checks of their own, which look for their data, too."""
 _MODULES: Final = {"mlflow-skinny": "mlflow", "backports-zstd": "backports.zstd"}
