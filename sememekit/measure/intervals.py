@@ -55,8 +55,8 @@ def interval(value: float, low: float = math.nan, high: float = math.nan) -> Int
 
 def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """sum(numerator) / sum(denominator) over n examples, with its bootstrap interval."""
-    top, bottom = _column(numerator), _column(denominator)
-    values, draws = resampled_ratios(top[:, None], bottom[:, None], resamples=resamples, seed=seed)
+    columns = (np.reshape(side, (-1, 1)) for side in (numerator, denominator))
+    values, draws = resampled_ratios(*columns, resamples=resamples, seed=seed)
     return from_draws(float(values[0]), draws[:, 0])
 
 
@@ -72,7 +72,7 @@ def ratio_difference_intervals(
     pairs: Sequence[tuple[Ratio, Ratio]], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Interval]:
     """``ratio_difference_interval`` of several pairs over the same n examples, which are drawn once for all pairs."""
-    tops, bottoms = (np.stack([_column(side[part]) for pair in pairs for side in pair], axis=1) for part in (0, 1))
+    tops, bottoms = (np.stack([side[part] for pair in pairs for side in pair], axis=1) for part in (0, 1))
     values, draws = resampled_ratios(tops, bottoms, resamples=resamples, seed=seed)
     return [from_draws(float(values[k] - values[k + 1]), draws[:, k] - draws[:, k + 1]) for k in range(0, 2 * len(pairs), 2)]
 
@@ -92,13 +92,10 @@ def resampled_ratios(
     tops, bottoms = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
     sums = _resampled_sums(np.concatenate([tops, bottoms], axis=1), resamples, seed)
     both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
-    ratios = _ratios(both[:, : tops.shape[1]], both[:, tops.shape[1] :])
+    top, bottom = np.split(both, 2, axis=1)
+    ratios = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
     ratios[:-1, np.count_nonzero(bottoms, axis=0) < FEWEST_EXAMPLES] = np.nan
     return ratios[-1], ratios[:-1]
-
-
-def _column(values: ArrayLike) -> NDArray[np.float64]:
-    return np.asarray(values, dtype=np.float64)
 
 
 def _resampled_sums(columns: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
@@ -113,10 +110,6 @@ def _resampled_sums(columns: NDArray[np.float64], resamples: int, seed: int) -> 
         times = generator.multinomial(n, np.full(n, 1.0 / n), size=min(at_once, resamples - begin))
         parts.append(times @ columns)
     return np.concatenate(parts)
-
-
-def _ratios(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
 
 
 def from_draws(value: float, draws: NDArray[np.float64]) -> Interval:
