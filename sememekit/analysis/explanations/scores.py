@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,8 +114,7 @@ class Gold:
         return np.asarray(self.keys[place] == wanted)
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """Hits among the first k sememes of a ranking at each of P positions: gold sememes, in all and by band, and nats."""
 
     number_P: Reals
@@ -154,11 +153,10 @@ def gold_by_band(gold: Gold, words: Integers) -> Reals:
     return np.asarray(table[words])
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(NamedTuple):
     """All figures: of all positions, by band of the gold word, by band of the gold sememe."""
 
-    whole: tuple[RankingScore, ...]
+    rankings: tuple[RankingScore, ...]
     words: tuple[BandScores, ...]
     sememes: tuple[SememeBand, ...]
 
@@ -210,7 +208,7 @@ def score_rankings(
 
     bands = list(enumerate(band_names()))
     return Scores(
-        whole=tuple(score(name, top, 0) for name, top in names),
+        rankings=tuple(score(name, top, 0) for name, top in names),
         words=tuple(
             BandScores(
                 name=band, positions=int(of_band[number + 1].sum()), scores=tuple(score(*one, number + 1) for one in names)
