@@ -52,33 +52,13 @@ _DIVIDING = re.compile("[，、；,;]+")
 """What people write between the members of a list; no sememe of HowNet has one of these marks."""
 
 
-_MAYBE_DIVIDING = "/|\\+"
-"""Marks that a name may have, and that divide where nearly every sense has one and no blank."""
-
-
 def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:
     """The first line whose sememes are hardly what was meant, and what to say of it and of others like it."""
     doubts = [(line, doubt) for line, sense in senses if (doubt := _doubt_of(sense))]
-    if doubts:
-        line, doubt = doubts[0]
-        return line, doubt + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else "")
-    several = sum(len(sense.sememes) > 1 for _, sense in senses)
-    having = {mark: [(line, sense) for line, sense in senses if _has(mark, sense)] for mark in _MAYBE_DIVIDING}
-    mark, found = max(having.items(), key=lambda item: len(item[1]))
-    if 2 * len(found) <= len(senses) or 10 * several >= len(senses):
+    if not doubts:
         return None
-    line, sense = found[0]
-    name, write = sense.sememes[0], " ".join(sense.sememes[0].split(mark))
-    return line, (
-        f"{sense.word[:40]!r} has {name[:40]!r}, which is read as one sememe, and so in {len(found):,} of "
-        f"{len(senses):,} senses; blanks stand between sememes: write {write[:80]!r}"
-    )
-
-
-def _has(mark: str, sense: Sense) -> bool:
-    """Whether a mark stands inside a sememe; ``human|人`` is one sememe with two sides."""
-    names = [name for name in sense.sememes if mark in name.strip(mark)]
-    return bool(names) and not (mark == "|" and all(PAIR.fullmatch(name) for name in names))
+    line, doubt = doubts[0]
+    return line, doubt + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else "")
 
 
 def _doubt_of(sense: Sense) -> str:
