@@ -135,7 +135,12 @@ def analyze(
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     tasks = [predictor(loaded.task, "analyze") for loaded in opened]
     prepared = opened[0].data(data)
-    _check_vocabularies(opened)
+    prints = [run.vocabulary.fingerprint for run in opened]
+    if len(set(prints)) > 1:
+        raise DataError(
+            f"{opened[0]} has the vocabulary {prints[0]} and {opened[1]} has {prints[1]}; "
+            f"two runs can be compared word by word only where both were trained on the same prepared data"
+        )
     if len({declares(task, TextWriter) for task in tasks}) > 1:
         raise ConfigError(f"{opened[0]} and {opened[1]}: one predicts a running text, one pairs; give two runs of one kind")
     text = PredictedText(tasks[0], prepared, split)
@@ -163,15 +168,6 @@ def analyze(
         runs=tuple(analyses),
         comparison=comparison,
     )
-
-
-def _check_vocabularies(runs: list[Run]) -> None:
-    prints = [run.vocabulary.fingerprint for run in runs]
-    if len(set(prints)) > 1:
-        raise DataError(
-            f"{runs[0]} has the vocabulary {prints[0]} and {runs[1]} has {prints[1]}; "
-            f"two runs can be compared word by word only where both were trained on the same prepared data"
-        )
 
 
 def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -> tuple[int, bool, str | None]:

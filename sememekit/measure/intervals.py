@@ -121,16 +121,13 @@ def from_draws(value: float, draws: NDArray[np.float64]) -> Interval:
     return interval(value, float(low), float(high))
 
 
-def seed_difference(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """mean(second) - mean(first) with Student's interval for two samples of one variance.
+def seed_difference(first: Sequence[float], second: Sequence[float]) -> Interval:
+    """mean(second) - mean(first) with Student's 95 % interval for two samples of one variance.
 
     The seeds of the two systems are no pairs: a seed fixes the order of the data alike, but not the course of the training.
     With n and m seeds the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the
     quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to
     estimate, and the limits are NaN.
-
-    Args:
-        confidence: probability of the interval, above 0 and below 1.
     """
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(two.mean() - one.mean())
@@ -139,21 +136,17 @@ def seed_difference(first: Sequence[float], second: Sequence[float], confidence:
         return interval(value)
     squares = float(((one - one.mean()) ** 2).sum() + ((two - two.mean()) ** 2).sum())
     error = math.sqrt(squares / freedom * (1 / len(one) + 1 / len(two)))
-    half = student_quantile(0.5 + confidence / 2, freedom) * error
+    half = student_quantile(0.975, freedom) * error
     return interval(value, value - half, value + half)
 
 
-def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The mean over seeds with Student's interval for one sample, n - 1 degrees of freedom; with one seed the limits are NaN.
-
-    Args:
-        confidence: probability of the interval, above 0 and below 1.
-    """
+def seed_mean(values: Sequence[float]) -> Interval:
+    """The mean over seeds with Student's 95 % interval for one sample, n - 1 degrees of freedom; one seed has no limits."""
     own = np.asarray(values, dtype=np.float64)
     value, freedom = float(own.mean()), len(own) - 1
     if freedom < 1:
         return interval(value)
-    half = student_quantile(0.5 + confidence / 2, freedom) * float(own.std(ddof=1)) / math.sqrt(len(own))
+    half = student_quantile(0.975, freedom) * float(own.std(ddof=1)) / math.sqrt(len(own))
     return interval(value, value - half, value + half)
 
 

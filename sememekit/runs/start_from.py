@@ -1,6 +1,7 @@
 """Beginning with the weights of another run (``--from``)."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,10 @@ def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data:
     weights = folder.load("best", with_trainer=False).weights
     there, here = table_of_run(path), plan.table()
     if weights.keys() - task.state_dict().keys():  # perhaps what counts there, and nothing does here
-        counters = _counters(there, data)
-        weights = {name: part for name, part in weights.items() if name not in counters}
+        with suppress(SememekitError):  # no such model on these data
+            old = read_plan({**there, "data": {"path": str(data.folder)}}, "the plan")
+            counters = training_counters(build_task(old, *parts_of(old, data, graph_of(old))))
+            weights = {name: part for name, part in weights.items() if name not in counters}
     try:
         load_weights(task, {**weights, **training_counters(task)}, path, "keep task, encoder and decoder as that run has them")
     except CheckpointError as error:
@@ -73,12 +76,3 @@ def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data:
             "options and settings that change layers or their sizes, or leave out --from and train this model from the start"
         ) from error
     torch.manual_seed(first_seed(plan.run))
-
-
-def _counters(table: Mapping[str, Any], data: PreparedData) -> Set[str]:
-    """The names of the ``training_counters`` of a table's model; none where there is no such model on these data."""
-    try:
-        plan = read_plan({**table, "data": {"path": str(data.folder)}}, "the plan")
-        return training_counters(build_task(plan, *parts_of(plan, data, graph_of(plan)))).keys()
-    except SememekitError:
-        return frozenset()

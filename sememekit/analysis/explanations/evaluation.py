@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText
 from sememekit.analysis.explanations.scores import FREQUENCY, BandScores, Gold, RankingScore, SememeBand, score_rankings
-from sememekit.analysis.explanations.sememe_mass import COUNTS, SememeMasses, contexts_of, mean_mass, rankings
+from sememekit.analysis.explanations.sememe_mass import CONTEXTS_AT_ONCE, COUNTS, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed, SenseProbabilities
 from sememekit.errors import ConfigError, DataError
@@ -23,7 +23,6 @@ from sememekit.tasks.scoring import sentences_of
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 TOPS: Final = (1, 5, 10)
-_CONTEXTS_AT_ONCE: Final = 64
 
 
 class LeftOut(Record):
@@ -130,8 +129,8 @@ def evaluate_explanations(
         for position, hidden in contexts_of(task, text, split):
             counted = scored[position]
             place, wanted = rows[position[counted]], hidden[torch.from_numpy(counted).to(hidden.device)]
-            for begin in range(0, len(wanted), _CONTEXTS_AT_ONCE):
-                part = slice(begin, begin + _CONTEXTS_AT_ONCE)
+            for begin in range(0, len(wanted), CONTEXTS_AT_ONCE):
+                part = slice(begin, begin + CONTEXTS_AT_ONCE)
                 for ranking, first in first_sememes(task, masses, mean_K, at_rest, wanted[part], most, possible_K).items():
                     kept = ranked.setdefault(ranking, np.zeros((int(scored.sum()), most), dtype=np.int32))
                     kept[place[part]] = first

@@ -27,7 +27,7 @@ MIN_COUNT: Final = 10
 """Running words of the training text below which a sememe is shown as uncertain."""
 
 _ROWS_AT_ONCE: Final = 64
-_CONTEXTS_AT_ONCE: Final = 64
+CONTEXTS_AT_ONCE: Final = 64
 
 
 @final
@@ -77,7 +77,7 @@ def mean_over_text(
     text, done = PredictedText(task, data, split), 0
     total_K = torch.zeros((), dtype=torch.float64, device=task.device)
     for _, hidden in contexts_of(task, text, split):
-        for part in hidden.split(_CONTEXTS_AT_ONCE):
+        for part in hidden.split(CONTEXTS_AT_ONCE):
             assert isinstance(task.decoder, Sensed)
             found = task.decoder.sense_probabilities(part)
             total_K = total_K + masses(found.log_senses_NS).double().sum(dim=0)
