@@ -144,7 +144,7 @@ class SegmentationRow(SegmentationScores):
     """Scores of the model, or of a baseline.
 
     Attributes:
-        difference, difference_low, difference_high: F1 of the model minus that of this baseline on the same sentences, with the
+        difference, difference_low, difference_high: F1 of the model minus F1 of this baseline on the same sentences, with the
             95 % interval of a paired bootstrap; None for the model itself, no limits of few sentences.
     """
 
@@ -184,8 +184,8 @@ def evaluate_segmentation(
     """Compute precision, recall and F1 of words, beside baselines that need no model.
 
     The model is given each line of ``gold`` without its blanks. Beside it stand: forward maximum matching with the n-grams of
-    the run's own chunk vocabulary, with the words of the text ``words`` and with those of ``lexicon``; cuts at random, at the
-    rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
+    the run's own chunk vocabulary, with the words of the text ``words`` and with the words of ``lexicon``; cuts at random, at
+    the rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
 
     With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks, each of
     these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018. Raises

@@ -23,7 +23,7 @@ from sememekit.config.tables import USUAL_VARIANTS
 from sememekit.errors import ConfigError
 
 LEXICON = "FORMAT:PATH"
-"""What stands for a lexicon in the help."""
+"""Placeholder for a lexicon in the help."""
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 ErrorPolicy = Literal["strict", "replace", "skip"]

@@ -27,9 +27,9 @@ EXAMPLES = (
 )
 
 _MUCH: Final = 0.01
-"""Unknown words of a held-out split from which on a train without any is told."""
+"""Share of unknown words in a held-out split from which on a train split without any is reported."""
 _REPEATED: Final = 0.02
-"""Share of a held-out split in train from which on it is told; of corpora that were divided well it is below 0.012."""
+"""Share of a held-out split in train from which on it is reported; well-divided corpora have less than 0.012."""
 
 
 def command(

@@ -17,7 +17,7 @@ from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
 ENDING = ".toml"
-"""Of recipe files; a name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
+"""Ending of recipe files; a name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ class _Parser:
 
 
 EdgeKind = Literal["depth", "role"]
-"""How edges between senses and sememes are divided into classes."""
+"""Classes of edges between senses and sememes."""
 
 ROOT: Final = "root"
 PLAIN: Final = "plain"

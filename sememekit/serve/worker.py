@@ -1,7 +1,7 @@
 """One thread that asks the models, and a bounded queue before it.
 
 Models are asked one request after the other and not in batches: the kernels of matrix products change with the number of
-rows, and with them the last digits, and an answer must be that of the command. ``benchmarks/serve_load.py`` measures both. One
+rows, and with them the last digits, and an answer must equal the command's. ``benchmarks/serve_load.py`` measures both. One
 thread for all runs suffices, since a request takes all cores that torch may use; RunWarnings, which belong to the process, can
 so be told apart by request.
 """
@@ -40,7 +40,7 @@ class Worker:
         self._room, self._streams, self._seconds = BoundedSemaphore(most), BoundedSemaphore(MOST_STREAMS), seconds
 
     async def ask(self, function: Callable[[], T]) -> tuple[T, list[str]]:
-        """What a function returns, and the remarks that it made. Raises BusyError: the queue is full. Raises LateError: it took
+        """Return the result of a function, and its remarks. Raises BusyError: the queue is full. Raises LateError: it took
         too long; a function that waits is given up, and one that runs is finished for nobody."""
         if not self._room.acquire(blocking=False):
             raise BusyError

@@ -30,9 +30,9 @@ from sememekit.text.vocabulary import Vocabulary
 class RunningText(Task):
     """Embedding -> dropout -> encoder -> dropout -> output layer over the words of a stream that is cut into B columns.
 
-    Of the regularisation of Merity et al. 2018 this has what needs words or losses, for any encoder: dropout of word types,
-    masks that are locked over time, segments of random length, and two penalties on the activations of the last layer, which
-    are for the gradient only and in no reported loss.
+    This has the parts of the regularisation of Merity et al. 2018 that need words or losses, for any encoder: dropout of word
+    types, masks that are locked over time, segments of random length, and two penalties on the activations of the last layer,
+    which are for the gradient only and in no reported loss.
     """
 
     divides: ClassVar[bool] = True

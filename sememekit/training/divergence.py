@@ -12,7 +12,7 @@ from sememekit.training.settings import OptimizerSettings
 from sememekit.training.state import TrainingState
 
 SURELY: Final = 1.5
-"""A perplexity above this multiple of that of the uniform distribution is divergence even where the loss fell: an untrained
+"""A perplexity above this multiple of the uniform distribution's is divergence even where the loss fell: an untrained
 model lies near the uniform one."""
 
 ROSE: Final = 0.05

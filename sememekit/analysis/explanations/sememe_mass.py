@@ -120,7 +120,7 @@ def mean_mass(
         task: its model, whose output layer has senses.
         empty_1H: (1, H) zeros.
         over: ``counts``, which needs nothing but the run, or the name of a split.
-        data: that have the split; None for those of the training.
+        data: that have the split; None for the prepared data of the training.
 
     Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
     """

@@ -329,7 +329,7 @@ def write_texts(
 ) -> None:
     """Write ``SPLIT.texts.jsonl`` and ``SPLIT.lines.bin``; see :class:`~sememekit.data.examples.Originals`.
 
-    An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` are those of the split, in order;
+    An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` belong to the split, in order;
     memory grows with the distinct words of one. ``references`` are a JSON list a line, in the order of the examples; ``digest``
     is updated with the bytes of the texts. Raises DataError when there are more examples than references, or the other way
     round.
