@@ -186,4 +186,4 @@ def _problems(file: ClaimFile) -> Iterator[str]:
         elif claim.after_cut and claim.small and trained_by(file.arm[claim.after_cut]) == trained_by(file.arm[claim.small[1]]):
             yield f"[claim.{name}]: after_cut = {claim.after_cut!r} is trained as {claim.small[1]!r} is; leave it out"
         if claim.small is None and not claim.why_not:
-            yield f"[claim.{name}]: it has no key 'small' and no key 'why_not'; add the two arms, or why there are none"
+            yield f"[claim.{name}]: it has no key 'small' and no key 'why_not'; add the two models, or the reason for none"

@@ -58,7 +58,7 @@ def command(
     valid: Annotated[list[str] | None, option("--valid", "File for valid, as --train.", autocompletion=complete_path)] = None,
     test: Annotated[list[str] | None, option("--test", "File for test, as --train.", autocompletion=complete_path)] = None,
     lexicon: shared.SegmenterLexicons = None,
-    segmenter: Annotated[str | None, shared.segmenter_option("that of the data set")] = None,
+    segmenter: Annotated[str | None, shared.segmenter_option("the data set's")] = None,
     hmm: shared.Hmm = False,
     pieces: Annotated[int | None, option("--pieces", "Size of a SentencePiece model.", min=1, show_default="8000")] = None,
     piece_model: Annotated[

@@ -142,7 +142,7 @@ class Pretrained(Encoder):
         if data.signature.options.get("segmenter") == "hf":
             if read_bytes(own, ConfigError) != tokenizer.content:
                 raise ConfigError(
-                    f"{_USE}: the text of {data.folder} was cut by another tokenizer than that of {settings.path}; prepare it "
+                    f"{_USE}: the text of {data.folder} was cut by another tokenizer than in {settings.path}; prepare it "
                     f"with: sememekit preprocess {data.signature.dataset} SOURCE --segmenter hf:{settings.path} --out DIR"
                 )
             found = {token: tokenizer.id(token) for token in tokens}

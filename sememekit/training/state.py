@@ -72,7 +72,7 @@ def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:
         Ending.EPOCHS: "1 epoch done" if progress.epoch == 1 else f"{progress.epoch} epochs done",
         Ending.PATIENCE: f"no better validation for {progress.since_best} epochs",
         Ending.RATE: f"the rate fell below {schedule.minimum_rate:g}",
-        Ending.NO_RATE: f"the rate was cut to nothing ({progress.rate:.1g}); the best weights are those of epoch {best}",
+        Ending.NO_RATE: f"the rate was cut to nothing ({progress.rate:.1g}); the best weights are from epoch {best}",
         Ending.NON_MONOTONE: (
             f"validation is worse than the best of all but the last {schedule.stop_non_monotone} epochs before"
         ),

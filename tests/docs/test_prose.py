@@ -132,6 +132,27 @@ def test_helps_of_options_can_be_read_once() -> None:
     assert not found, "\n".join(found)
 
 
+def written(node: ast.AST) -> str:
+    """The text of a string or an f-string, values as X; empty for any other node."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    texts = (part.value if isinstance(part, ast.Constant) else "X" if node is not part else "" for part in parts)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def test_messages_can_be_read_once() -> None:
+    """All strings of the package with three words or more, docstrings aside."""
+    found, number = [], 0
+    for path in (ROOT / "sememekit").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        aside = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        aside |= {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        texts = [text for node in ast.walk(tree) if node not in aside and len((text := written(node)).split()) >= 3]
+        number += len(texts)
+        found += [f"{path.name}: {cause}: {one}" for text in texts for one in sentences(text) for cause in found_in(one)]
+    assert number > 2000
+    assert not found, "\n".join(found)
+
+
 @pytest.mark.parametrize(
     ("sentence", "number"),
     [
