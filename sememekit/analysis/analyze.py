@@ -137,8 +137,7 @@ def analyze(
     numbers, however many rows there are. Where not even these fit, the rows are a sample drawn without replacement, the same
     for both runs. Headline and dialogue models: the contexts of all words of targets and of their ends. Arguments as
     ``sememekit analyze --help``; default data: the first run's. Raises ConfigError: the task predicts no words, or not even two
-    contexts fit into ``memory``. Raises DataError: the data are absent, lack the split, or one of the runs has another
-    vocabulary."""
+    contexts fit into ``memory``. Raises DataError: data absent or without the split, or another vocabulary."""
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
     prepared = models[0].loaded.data(data)

@@ -189,8 +189,7 @@ def evaluate_segmentation(
 
     With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks, each of
     these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018. Raises
-    ConfigError: the run is no lattice model, or one of whole words. Raises DataError: the gold file cannot be read or has no
-    words."""
+    ConfigError: the run is no lattice model, or one of whole words. Raises DataError: a gold file without words."""
     reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
         how = reader.run.signature.segmenter

@@ -121,8 +121,7 @@ def search_of(
     task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None, dataset: str = ""
 ) -> BeamSettings:
     """Return the settings of the beam search: the run's, then the ``preset`` of the data, then ``task.search.KEY=VALUE``
-    overrides. Raises ConfigError: an override of something else, or settings that contradict each other, or the rules of
-    ``dataset``."""
+    overrides. Raises ConfigError: an override of something else, or contradicting settings."""
     start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
     table = apply_overrides(start, overrides)
     other = [f"{slot}.{key}" for slot, keys in table.items() for key in keys if (slot, key) != ("task", "search")]
