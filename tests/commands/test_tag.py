@@ -181,3 +181,22 @@ def test_a_cloze_model_reads_the_words_on_both_sides(tmp_path: Path) -> None:
         False,
         False,
     )
+
+
+def test_without_surprisal_the_senses_stay(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sememekit.analysis.senses.tagging import tag
+    from sememekit.decoders.sdlm import SDLM
+
+    lines = ["我 吃 苹果 。", "我 买 苹果 。"]
+    whole = [*tag(run, lines, method="share")]
+    asked: list[int] = []
+    usual = SDLM.nll
+    monkeypatch.setattr(SDLM, "nll", lambda self, hidden, target: asked.append(target.numel()) or usual(self, hidden, target))
+    assert [*tag(run, lines, method="share", surprisal=False)] == [one.model_copy(update={"nats": None}) for one in whole]
+    assert asked == []
+    some = [*tag(run, lines, method="share", words=["苹果"])]
+    assert asked == [2]
+    expected = [one for one in whole if one.token == "苹果"]
+    assert [one.nats for one in some] == pytest.approx([one.nats for one in expected], abs=1e-6)
+    assert [one.senses for one in some] == [one.senses for one in expected]
+    assert "\t\t1\t" in tagged(run, "--no-surprisal", "--words", "苹果")

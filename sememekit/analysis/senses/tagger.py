@@ -157,30 +157,32 @@ class SenseTagger:
 
     @torch.no_grad()
     def tag(
-        self, lines: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]], *, nats: bool = False
+        self, lines: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]], nats: Sequence[Sequence[int]] | None = None
     ) -> Iterator[list[TaggedWord]]:
-        """Yield for each line its ``wanted`` positions as tagged words, or with ``nats`` all its positions."""
-        for group in _groups([*zip(lines, wanted, strict=True)], _LINES_AT_ONCE):
-            yield from self._tag([list(ids) for ids, _ in group], [list(places) for _, places in group], nats)
+        """Yield for each line its ``wanted`` positions as tagged words; or all positions, those in ``nats`` with surprisal."""
+        for group in _groups([*zip(lines, wanted, nats or wanted, strict=True)], _LINES_AT_ONCE):
+            ids, places, surprising = ([list(part) for part in column] for column in zip(*group, strict=True))
+            yield from self._tag(ids, places, None if nats is None else surprising)
 
-    def _tag(self, lines: list[list[int]], wanted: list[list[int]], nats: bool) -> Iterator[list[TaggedWord]]:
+    def _tag(self, lines: list[list[int]], wanted: list[list[int]], nats: list[list[int]] | None) -> Iterator[list[TaggedWord]]:
         contexts, states = self._read(lines, wanted)
         targets = [(line, place) for line, places in enumerate(wanted) for place in places]
         parts = self._parts(lines, targets, contexts, states)
-        losses = self._losses(lines, contexts) if nats else [[None] * len(ids) for ids in lines]
+        losses = {} if nats is None else self._losses(lines, nats, contexts)
         for line, ids in enumerate(lines):
-            places = range(len(ids)) if nats else wanted[line]
-            senses = [len(self._inventory.senses(word)) for word in ids]
-            yield [TaggedWord(senses[place], parts.get((line, place), {}), losses[line][place]) for place in places]
+            for_all = range(len(ids)) if nats is not None else wanted[line]
+            senses = {place: len(self._inventory.senses(ids[place])) for place in for_all}
+            yield [TaggedWord(senses[at], parts.get((line, at), {}), losses.get((line, at))) for at in for_all]
 
-    def _losses(self, lines: list[list[int]], contexts: list[Tensor]) -> list[list[float | None]]:
-        """Nats of all words of the lines at once: output layers are slow on few tokens."""
-        target = torch.tensor([word for ids in lines for word in ids], dtype=torch.long, device=self._task.device)
-        hidden = torch.cat([context[: len(ids)] for context, ids in zip(contexts, lines, strict=True)])
-        nats = iter(self._task.decoder.nll(hidden, target).tolist() if len(target) else [])
-        found: list[list[float | None]] = [[next(nats) for _ in ids] for ids in lines]
-        predicted = self._end is not None or isinstance(self._task, Cloze)
-        return found if predicted else [[None, *own[1:]] if own else own for own in found]
+    def _losses(self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]) -> dict[tuple[int, int], float]:
+        """Nats of the words that were asked for, all at once: output layers are slow on few tokens."""
+        first = 0 if self._end is not None or isinstance(self._task, Cloze) else 1  # of a stream nothing predicts it
+        where = [(line, place) for line, places in enumerate(asked) for place in places if place >= first]
+        if not where:
+            return {}
+        target = torch.tensor([lines[line][place] for line, place in where], device=self._task.device)
+        nats = self._task.decoder.nll(torch.stack([contexts[line][place] for line, place in where]), target)
+        return dict(zip(where, nats.tolist(), strict=True))
 
     def _read(self, lines: list[list[int]], wanted: list[list[int]]) -> tuple[list[Tensor], dict[tuple[int, int], State]]:
         """Contexts (n, H) of the n words of each line, and where words that follow are scored the states there."""
