@@ -32,7 +32,7 @@ from sememekit.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices", "cloze"]
+Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices"]
 """What commands can ask of a model: see ``Task.kinds``."""
 
 Carry = tuple[Tensor, ...]
@@ -367,7 +367,6 @@ _OTHER_COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
     "lattices": ("segment --model RUN", "explain RUN TEXT"),
     "labels": ("predict RUN", "compare RUN RUN2", "analyze RUN RUN2"),
     "texts": ("generate RUN",),
-    "cloze": ("tag RUN",),
 }
 
 

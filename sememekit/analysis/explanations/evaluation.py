@@ -109,8 +109,9 @@ def evaluate_explanations(
         empty = torch.zeros_like(next(contexts_of(task, text, split))[1][:1])
         if graph is None or not isinstance(task.decoder, Sensed):
             raise ConfigError(
-                f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
-                "one that does: sememekit train --decoder sdlm --data DIR --graph FILE --out DIR"
+                f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; look "
+                "at it through a lexicon (--source open), or train one that does: sememekit train --decoder sdlm --data DIR "
+                "--graph FILE --out DIR"
             )
         at_rest = task.decoder.sense_probabilities(empty)
         units, unit = units_of(task, text, split)

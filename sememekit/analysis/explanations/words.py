@@ -237,7 +237,10 @@ def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) 
     loaded, found, reason = reading.run, SememeViews(), None
     decoder = loaded.plan.decoder.name if loaded.plan.decoder else ""
     if reading.sememes is None:
-        reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
+        reason = (
+            f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes; a lexicon "
+            "shows them: --source open"
+        )
     else:
         found = views(reading.sememes, top_sememes)
     return Explanation(
