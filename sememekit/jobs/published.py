@@ -29,7 +29,7 @@ def run_of(model: Path, data: Path | None = None) -> Path:
     The output layer is the model's own: its output vectors, without a bias.
 
     Args:
-        data: prepared by its tokenizer (``preprocess --segmenter hf:PATH``), for counts and means; None for the text that ships.
+        data: prepared by its tokenizer (``preprocess --segmenter hf:PATH``), for counts and means; None: the text that ships.
 
     Raises ConfigError: the model cannot be read or looks ahead, or another tokenizer cut the data.
     """

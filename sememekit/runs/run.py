@@ -141,9 +141,9 @@ class Run:
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
         changes = None if overlay is None else Path(overlay)
         seen = (*(sources or ()),)
-        if isinstance(path, cls) and (settings, which) == (path.settings, path._which):
-            if (changes, seen) == (path._overlay, path._sources):
-                return path
+        own = (path.settings, path._which, path._overlay, path._sources) if isinstance(path, Run) else None
+        if isinstance(path, cls) and own == (settings, which, changes, seen):
+            return path
         return cls(folder, plan, vocabulary, which, settings, trust_code, changes, seen)
 
     def with_overlay(self, overlay: Path | str) -> Run:
@@ -174,7 +174,7 @@ class Run:
 
     @cached_property
     def graph(self) -> SememeGraph | None:
-        """The sememe graph that it keeps, or None; with the changes of the overlay, or of the lexicons, where there are some."""
+        """The sememe graph that it keeps, or None; with the changes of the overlay, or of the lexicons, if given."""
         if self._sources:
             return build_graph(self.vocabulary, [open_lexicon(source) for source in self._sources])
         return self.stored_graph if self._overlay is None else self._overlaid[0]

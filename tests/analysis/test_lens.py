@@ -1,4 +1,4 @@
-"""Models that give words a probability at once, seen through a lexicon: runs of any output layer, and models of Hugging Face."""
+"""Models without senses seen through a lexicon: runs of any output layer, and models of Hugging Face."""
 
 from __future__ import annotations
 
