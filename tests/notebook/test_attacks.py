@@ -11,9 +11,9 @@ import pytest
 
 from sememekit import attack_classifier
 from sememekit.attack import Example, choose_examples
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.attack import attack as attack_command
-from sememekit.jobs.attack import compare
 from tests.attack.toys import LABELS, TEXTS, predict
 
 WORDS = [text for text, _ in TEXTS]
