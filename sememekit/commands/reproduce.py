@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.claims.claims import MOST_SEEDS, load_claims, paper_of
+from sememekit.commands._completion import completing
 from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, has_word, option
 from sememekit.commands._printing import print_json, print_table, remark, say
 from sememekit.errors import ConfigError, DataError
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
     from sememekit.claims.verdict import ClaimResult
 
 
-def complete_claim(incomplete: str) -> list[str]:
-    """Names of the claims."""
-    return [name for name in load_claims() if name.startswith(incomplete)]
-
-
+complete_claim = completing(load_claims)
 _CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims, as 'reproduce list' names them.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]
 Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; unfinished work continues.")]
