@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sealed
-from sememekit.jobs.attack import attack, compare
+from sememekit.jobs.attack import attack
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
