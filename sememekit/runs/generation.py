@@ -154,21 +154,20 @@ def _prompt(loaded: Run, prompt: str) -> list[int]:
     form, vocabulary = loaded.form(), loaded.vocabulary
     words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
     refuse_unknown(loaded, map(form.word, prompt.split()), "the prompt")
-    _warn_unknown([word for word, index in zip(prompt.split(), words, strict=True) if index == vocabulary.unknown_id])
+    pairs = zip(prompt.split(), words, strict=True)
+    unknown = [word for word, index in pairs if index == vocabulary.unknown_id and word != UNKNOWN]
+    if unknown and not warn_uncut(unknown, CUT_FIRST):
+        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
+        told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
+        warnings.warn(told, RunWarning, stacklevel=3)
     return words
 
 
 def _report(vocabulary: Vocabulary, words: list[int], added: list[int], nats: float, seed: int) -> GenerateReport:
     prompt, tokens = tuple(vocabulary.decode(words)), tuple(vocabulary.decode(added))
-    return GenerateReport(prompt=prompt, tokens=tokens, text=_text(vocabulary, [*words, *added]), nats=nats, seed=seed)
-
-
-def _warn_unknown(unknown: list[str]) -> None:
-    unknown = [word for word in unknown if word != UNKNOWN]
-    if unknown and not warn_uncut(unknown, CUT_FIRST):
-        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
-        told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
-        warnings.warn(told, RunWarning, stacklevel=3)
+    text = " ".join("\n" if token in (END, STOP) else token for token in (*prompt, *tokens))
+    lines = "\n".join(line.strip(" ") for line in text.split("\n")).strip("\n")
+    return GenerateReport(prompt=prompt, tokens=tokens, text=lines, nats=nats, seed=seed)
 
 
 def _check(num_tokens: int, temperature: float, top_k: int, top_p: float) -> None:
@@ -204,8 +203,3 @@ def _drawer(
         return int(torch.multinomial(probabilities, 1, generator=generator))
 
     return draw
-
-
-def _text(vocabulary: Vocabulary, words: list[int]) -> str:
-    text = " ".join("\n" if token in (END, STOP) else token for token in vocabulary.decode(words))
-    return "\n".join(line.strip(" ") for line in text.split("\n")).strip("\n")

@@ -103,7 +103,9 @@ class LatticeReader:
         if isinstance(self._segmenter, SentencePieces):
             return self._pieces(self._segmenter, text)
         if self._characters:
-            return [token for part in text.split() for token in self._characters_of(part)]
+            parts = (self._form.as_written(part) for part in text.split())
+            read = (zip(written, self._form.words(form), strict=True) for form, written in parts)
+            return [Token(own, word, not place) for part in read for place, (own, word) in enumerate(part)]
         if isinstance(self._segmenter, WhiteSpace):
             return [Token(word, self._form.word(word), False) for word in text.split()]
         return [Token(word, word, False) for word in self._form.cut(text, self._segmenter)]
@@ -117,12 +119,6 @@ class LatticeReader:
             tokens.append(Token(own.strip(), read, " " in covered))
             place += len(covered)
         return tokens
-
-    def _characters_of(self, stretch: str) -> list[Token]:
-        form, written = self._form.as_written(stretch)
-        return [
-            Token(own, read, not place) for place, (own, read) in enumerate(zip(written, self._form.words(form), strict=True))
-        ]
 
     def word(self, tokens: Sequence[str]) -> str:
         """Tokens as one word: characters and pieces side by side, words with ``_`` between."""

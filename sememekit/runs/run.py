@@ -328,7 +328,7 @@ class Run:
 
     def form(self) -> TextForm:
         """The form of its text (lower case, half width, a word for numbers, ...), into which other text has to be brought."""
-        return TextForm.recorded(self.signature.options, self.signature.normalisation, str(self.folder.file(SIGNATURE)))
+        return TextForm.recorded(self.signature.options, self.signature.normalisation)
 
     def check_code(self, **names: object) -> None:
         """Refuse code that its signature names, unless it is trusted: see ``config.check_code``."""

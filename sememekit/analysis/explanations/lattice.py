@@ -215,6 +215,7 @@ def explain_embeddings(
     one outside the vocabulary, or data that do not fit."""
     reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
+    graph = reader.run.graph if task.settings.senses else None
     if task.entries.most_copies == 1:
         raise ConfigError(f"explain --embeddings: {run} has one embedding for each word; train one with --set task.copies=2")
     if not words:
@@ -251,7 +252,7 @@ def explain_embeddings(
         shown = wins[np.unique(np.linspace(0, len(wins) - 1, min(contexts, len(wins))).round().astype(int))]
         return EmbeddingUse(
             number=copy + 1,
-            sense=_sense(reader, word, copy),
+            sense=graph.sense_labels[int(graph.sense_offsets[word]) + copy] if graph and graph.annotated[word] else None,
             wins=len(wins),
             mean=float(shares[occurrences, copy].mean()) if len(occurrences) else 0.0,
             contexts=tuple(context(int(occurrence), copy) for occurrence in shown),
@@ -263,11 +264,3 @@ def explain_embeddings(
         uses = tuple(use(word, copy, occurrences) for copy in range(int(task.entries.num_copies[word])))
         report.append(WordEmbeddings(word=vocabulary.token(word), occurrences=len(occurrences), embeddings=uses))
     return EmbeddingsReport(run=str(run), checkpoint=reader.run.snapshot, split=split, words=tuple(report))
-
-
-def _sense(reader: LatticeReader, word: int, copy: int) -> str | None:
-    """The sense that an embedding of a word began as, in a sense lattice."""
-    graph = reader.run.graph
-    if not reader.task.settings.senses or graph is None or not graph.annotated[word]:
-        return None
-    return graph.sense_labels[int(graph.sense_offsets[word]) + copy]

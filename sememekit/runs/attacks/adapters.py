@@ -237,14 +237,10 @@ def pickled(name: str, *, logits: bool = False) -> Adapted:
             "--trust-code; or load it yourself in a module, as in mine:model with model = joblib.load(...) in mine.py"
         )
     use = f"victim {name!r}"
+    reader = needed("joblib", use, "joblib") if name.endswith(".joblib") else import_module("pickle")
     try:
-        if name.endswith(".joblib"):
-            found = needed("joblib", use, "joblib").load(name)
-        else:
-            with Path(name).open("rb") as stream:
-                found = import_module("pickle").load(stream)
-    except ConfigError:
-        raise
+        with Path(name).open("rb") as stream:
+            found = reader.load(stream)
     except Exception as error:
         raise ConfigError(f"{use}: cannot be read ({type(error).__name__}: {error})") from error
     return adapted(found, logits=logits)

@@ -111,7 +111,7 @@ class Lattice(SentencePredictor):
             sizes = encoder.output_size, len(vocabulary), size, settings.sub_size
             self.sub_model = SubModel(*sizes, longest, inner, released_marks=settings.sub_marks == "released")
         self.token_embedding = None
-        if settings.token_vectors == "own" and settings.reads_tokens:
+        if settings.token_vectors == "own" and (settings.sub_model or settings.composed_size or settings.state == "segmental"):
             self.token_embedding = nn.Embedding(len(vocabulary), size)
             nn.init.uniform_(self.token_embedding.weight, -settings.start_spread, settings.start_spread)
         of_words = torch.from_numpy(entries.rows[: len(vocabulary)])
