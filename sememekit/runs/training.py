@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.config import check_table, trusting_code
+from sememekit.config import check_table, name_of, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
@@ -26,6 +26,7 @@ from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, Run, counts_text, load_weights, vocabulary_of_run
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
+from sememekit.tasks import TASKS
 from sememekit.tasks.base import LabelPredictor, Task, declares
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.chunks import CHUNKS
@@ -149,7 +150,7 @@ def divide_words(task: Task, ranks: Ranks) -> None:
     divide = getattr(task, "shard_words", None)
     if divide is None:
         raise ConfigError(
-            f"task {type(task).__name__} does not divide its words among processes; only language_model does; leave out "
+            f"task {name_of(type(task), TASKS)} does not divide its words among processes; only language_model does; leave out "
             "run.shard_words, and every process has them all"
         )
     divide(ranks)

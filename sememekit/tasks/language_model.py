@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.config import OnlyWith
+from sememekit.config import OnlyWith, name_of
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
+from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Decoder, Sharded, shard_vectors
 from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.errors import ConfigError
@@ -211,8 +212,8 @@ class LanguageModel(RunningText, WordPredictor):
         rows of this rank alone. Raises ConfigError: the output layer cannot, or a batch has other parts on each."""
         if not isinstance(self.decoder, Sharded):
             raise ConfigError(
-                f"decoder {type(self.decoder).__name__!r} does not divide its words among processes; softmax, sampled and sdlm "
-                "do; take one of them (--decoder softmax), or leave out run.shard_words"
+                f"decoder {name_of(type(self.decoder), DECODERS)!r} does not divide its words among processes; softmax, "
+                "sampled and sdlm do; take one of them (--decoder softmax), or leave out run.shard_words"
             )
         shard = WordShard(ranks, len(self.vocabulary))
         columns, size = self.settings.batch_size, self.settings.small_batch_size

@@ -188,7 +188,7 @@ def test_where_a_shard_is_not_finite_all_ranks_name_it(trained: Trained) -> None
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("mos", r"decoder 'MoS' does not divide its words among processes; softmax, sampled and sdlm do; .*--decoder softmax"),
+        ("mos", r"decoder 'mos' does not divide its words among processes; softmax, sampled and sdlm do; .*--decoder softmax"),
         ("headline softmax", r"task HeadlineWriter does not divide its words among processes; only language_model does"),
         ("columns in parts", r"small_batch_size=2 cuts the 5 columns of 2 processes into 1 and 2 parts, .*batch_size=4"),
     ],
