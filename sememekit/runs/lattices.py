@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise, tee
+from itertools import chain, islice, pairwise, tee
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, NamedTuple, get_args
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
 from sememekit.runs.run import Run
+from sememekit.runs.uncut import refuse_unknown
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.scoring import Segment
@@ -200,8 +201,11 @@ def open_reader(run: Path | Run, command: str) -> LatticeReader:
 
 def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:
     """The words of each line, in order; 64 lines are read before the first comes out. A line that has no tokens for the model
-    stays as it is."""
+    stays as it is. Raises DataError: the model knows no token of the first lines."""
     rest = iter(lines)
+    first = list(islice(rest, LINES_AT_ONCE))
+    refuse_unknown(reader.run, (token.read for line in first for token in reader.tokens(line)), "the text")
+    rest = chain(first, rest)
     while group := list(islice(rest, LINES_AT_ONCE)):
         for line, readings in zip(group, reader.read(group), strict=True):
             yield [word for reading in readings for word in reader.words(reading, decoding)] or line.split()

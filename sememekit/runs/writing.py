@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run
-from sememekit.runs.uncut import how_to_cut, warn_uncut
+from sememekit.runs.uncut import how_to_cut, refuse_unknown, warn_uncut
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
@@ -157,6 +157,8 @@ def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name
     told = False
     while block := list(islice(numbered, _LINES_AT_ONCE)):
         sources = [writer.read(line, f"{name} {number}") for number, line in block]
+        if block[0][0] == 1:
+            refuse_unknown(writer.run, chain.from_iterable(sources), name.removesuffix(", line"))
         with writer.run.autocast():
             written = writer.task.write([vocabulary.encode(source) for source in sources], search)
         for (number, _), source, best in zip(block, sources, written, strict=True):

@@ -1,0 +1,102 @@
+"""A command that leaves everything undone ends with exit code 1 and what to type; before, such ends were remarks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sememekit.attack.folder import AttackFolder
+from sememekit.commands._program import app
+from sememekit.errors import DataError
+from sememekit.jobs.train import train
+from sememekit.runs.lattices import open_reader, segment_lines
+from tests.attack.toys import TEXTS
+from tests.commands.attacks import run, table_of
+from tests.small_run import Place
+
+FOREIGN = "xx yy\nqq ww\n"
+
+
+def refused(*arguments: object, text: str = "") -> str:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], input=text)
+    assert done.exit_code == 1, done.output
+    return done.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["segment"], "no words in stdin, so nothing is segmented; give a text a line: echo TEXT | sememekit segment"),
+        (["score", "sdlm"], "no words in stdin, so nothing is scored; give a sentence a line"),
+        (["tag", "sdlm"], "no words are in stdin, so nothing is tagged; give a sentence a line"),
+        (["tag", "sdlm", "--format", "conllu"], "no words are in stdin, so nothing is tagged"),
+    ],
+)
+def test_a_text_without_words_is_refused(models: Path, command: list[str], told: str, text: str) -> None:
+    name, *rest = command
+    runs = [models / part if part == "sdlm" else part for part in rest]
+    assert told in refused(name, *runs, text=text)
+
+
+def test_a_text_of_which_a_model_knows_no_word_is_refused(models: Path, headlines: Path) -> None:
+    for command in (["score", models / "sdlm"], ["tag", models / "sdlm"], ["generate", headlines, "--input", "-"]):
+        told = refused(*command, text=FOREIGN)
+        assert "the model knows none of the words, such as 'xx yy" in told, command
+        assert "cut into words by: sememekit segment" in told
+    assert "explain: the model knows none of the words" in refused("explain", headlines, "xx yy")
+
+
+def test_words_that_are_asked_for_and_not_there_are_refused(models: Path) -> None:
+    assert "none of the words 苹果 is in stdin, so nothing is tagged" in refused(
+        "tag", models / "sdlm", "--words", "苹果", text="今天 中国 好\n"
+    )
+
+
+def test_a_lattice_that_knows_no_token_of_a_text_is_refused(tmp_path: Path) -> None:
+    place = Place(tmp_path / "lattice", end_of_sentence=True, chunks=8, chunk_length=2)
+    task = {"name": "lattice", "embedding_size": 6, "sub_size": 5, "longest_chunk": 2, "batch_size": 8}
+    train(
+        {**place.table(schedule__epochs=1), "task": task, "encoder": {"name": "lattice_lstm", "hidden_size": 6}}, tmp_path / "r"
+    )
+    reader = open_reader(tmp_path / "r", "segment")
+    with pytest.raises(DataError, match=r"the text: the model knows none of the words, such as 'xx yy qq ww'"):
+        list(segment_lines(reader, FOREIGN.splitlines()))
+    assert list(segment_lines(reader, ["", *FOREIGN.splitlines(), "我 吃"]))[-1], "one known word is enough"
+    assert "explain: the model knows none of the words" in refused("explain", tmp_path / "r", "xx yy")
+
+
+def test_no_suggestion_at_all_is_refused_and_no_table_is_written(models: Path, tmp_path: Path) -> None:
+    source = f"hownet2000:{models / 'lexicon.tsv'}"
+    told = refused("lookup", "--suggest", "zz", "--source", source, "--dump", tmp_path / "dump.tsv")
+    assert "nothing speaks for any sememe of zz; add word vectors with --vectors RUN" in told
+    assert not (tmp_path / "dump.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "search", "told"),
+    [
+        ({}, {}, r"\(no_candidates: no word has a substitute\); give candidates in the language of the texts"),
+        ({"zzz": ["yyy"]}, {}, r"\(no_candidates: no word has a substitute\)"),
+        (None, {"name": "exhaustive", "limit": 1}, r"\(skipped: more texts to try than search\.limit 1\); raise this limit"),
+    ],
+)
+def test_an_attack_that_had_nothing_to_try_is_refused(
+    files: dict[str, Path], table: dict[str, list[str]] | None, search: dict[str, object], told: str
+) -> None:
+    if table is not None:
+        files["table"].write_text(json.dumps(table), encoding="utf-8")
+    plan = table_of(files)
+    with pytest.raises(DataError, match=rf"^the attack on .* had nothing to try {told}.* with another --out; see .*out$"):
+        run(files, files["out"], table={**plan, "search": search or plan["search"]})
+    assert len(AttackFolder.open(files["out"]).results()) == len(TEXTS) + 2, "what was found is kept"
+
+
+def test_a_victim_that_is_always_wrong_leaves_nothing_to_attack(files: dict[str, Path]) -> None:
+    labels = [("no" if label == "yes" else "yes", text) for text, label in TEXTS]
+    files["data"].write_text("".join(f"{text}\t{label}\n" for label, text in labels), encoding="utf-8")
+    with pytest.raises(DataError, match=r"classified wrongly without an attack\); name the labels in the order"):
+        run(files, files["out"])
