@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,14 @@ from typer.testing import CliRunner
 
 from sememekit.attack.folder import AttackFolder
 from sememekit.commands._program import app
-from sememekit.errors import DataError
+from sememekit.errors import ConfigError, DataError
+from sememekit.jobs.seeds import train_seeds
+from sememekit.jobs.sweep import sweep
 from sememekit.jobs.train import train
 from sememekit.runs.lattices import open_reader, segment_lines
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import run, table_of
+from tests.commands.processes import play_processes
 from tests.small_run import Place
 
 FOREIGN = "xx yy\nqq ww\n"
@@ -100,3 +104,23 @@ def test_a_victim_that_is_always_wrong_leaves_nothing_to_attack(files: dict[str,
     files["data"].write_text("".join(f"{text}\t{label}\n" for label, text in labels), encoding="utf-8")
     with pytest.raises(DataError, match=r"classified wrongly without an attack\); name the labels in the order"):
         run(files, files["out"])
+
+
+@pytest.mark.parametrize("slot", ["data", "graph"])
+def test_what_every_training_lacks_is_told_before_there_is_a_folder(
+    place: Place, tmp_path: Path, slot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each trial of a sweep ended with this error by itself, and the folder was taken then."""
+    pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
+    table = {name: keys for name, keys in place.table("sdlm", schedule__epochs=1).items() if name != slot}
+    told = {"data": "no data given; add --data DIR", "graph": "needs a sememe graph"}[slot]
+    with pytest.raises(ConfigError, match=told):
+        sweep(table, tmp_path / "sweep", ("optimizer.learning_rate=1,2",), trials=2, jobs=1)
+    with pytest.raises(ConfigError, match=told):
+        train_seeds(table, tmp_path / "seeds", (1, 2))
+    assert not list(tmp_path.iterdir())
+    own = Path(place.table("sdlm")[slot]["path"])
+    (shutil.copytree if own.is_dir() else shutil.copy2)(own, tmp_path / "copy")
+    play_processes(monkeypatch)
+    found = sweep(table, tmp_path / "sweep", (f"{slot}.path={own},{tmp_path / 'copy'}",), trials=1, jobs=1)
+    assert found.best, "what --over gives is not missed"
