@@ -201,11 +201,8 @@ def open_reader(run: Path | Run, command: str) -> LatticeReader:
 
 def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:
     """The words of each line, in order; 64 lines are read before the first comes out. A line that has no tokens for the model
-    stays as it is. Raises DataError: the model knows no token of the first lines."""
+    stays as it is."""
     rest = iter(lines)
-    first = list(islice(rest, LINES_AT_ONCE))
-    refuse_unknown(reader.run, (token.read for line in first for token in reader.tokens(line)), "the text")
-    rest = chain(first, rest)
     while group := list(islice(rest, LINES_AT_ONCE)):
         for line, readings in zip(group, reader.read(group), strict=True):
             yield [word for reading in readings for word in reader.words(reading, decoding)] or line.split()
@@ -217,8 +214,12 @@ def segment_raw(
     """Segment a stream as ``commands.segment.segment_stream`` does, with a lattice model.
 
     An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends where one does.
+    Raises DataError: the model knows no token of the first lines.
     """
-    pieces, kept = tee(read_named(file, name, faults))
+    pieces = read_named(file, name, faults)
+    first = list(islice(pieces, LINES_AT_ONCE))
+    refuse_unknown(reader.run, (token.read for piece in first for token in reader.tokens(piece.text)), name)
+    pieces, kept = tee(chain(first, pieces))
     for piece, words in zip(kept, segment_lines(reader, (piece.text for piece in pieces), decoding), strict=True):
         yield " ".join(words) + ("\n" if piece.ends_line else " ")
 

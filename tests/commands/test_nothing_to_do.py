@@ -15,7 +15,6 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.seeds import train_seeds
 from sememekit.jobs.sweep import sweep
 from sememekit.jobs.train import train
-from sememekit.runs.lattices import open_reader, segment_lines
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import run, table_of
 from tests.commands.processes import play_processes
@@ -66,10 +65,10 @@ def test_a_lattice_that_knows_no_token_of_a_text_is_refused(tmp_path: Path) -> N
     train(
         {**place.table(schedule__epochs=1), "task": task, "encoder": {"name": "lattice_lstm", "hidden_size": 6}}, tmp_path / "r"
     )
-    reader = open_reader(tmp_path / "r", "segment")
-    with pytest.raises(DataError, match=r"the text: the model knows none of the words, such as 'xx yy qq ww'"):
-        list(segment_lines(reader, FOREIGN.splitlines()))
-    assert list(segment_lines(reader, ["", *FOREIGN.splitlines(), "我 吃"]))[-1], "one known word is enough"
+    segment = ["segment", "--model", str(tmp_path / "r")]
+    assert "stdin: the model knows none of the words, such as 'xx yy qq ww'" in refused(*segment, text=FOREIGN)
+    done = CliRunner().invoke(app, segment, input=f"\n{FOREIGN}我 吃\n")
+    assert (done.exit_code, len(done.stdout.splitlines())) == (0, 4), "one known word is enough"
     assert "explain: the model knows none of the words" in refused("explain", tmp_path / "r", "xx yy")
 
 
@@ -97,13 +96,6 @@ def test_an_attack_that_had_nothing_to_try_is_refused(
     with pytest.raises(DataError, match=rf"^the attack on .* had nothing to try {told}.* with another --out; see .*out$"):
         run(files, files["out"], table={**plan, "search": search or plan["search"]})
     assert len(AttackFolder.open(files["out"]).results()) == len(TEXTS) + 2, "what was found is kept"
-
-
-def test_a_victim_that_is_always_wrong_leaves_nothing_to_attack(files: dict[str, Path]) -> None:
-    labels = [("no" if label == "yes" else "yes", text) for text, label in TEXTS]
-    files["data"].write_text("".join(f"{text}\t{label}\n" for label, text in labels), encoding="utf-8")
-    with pytest.raises(DataError, match=r"classified wrongly without an attack\); name the labels in the order"):
-        run(files, files["out"])
 
 
 @pytest.mark.parametrize("slot", ["data", "graph"])

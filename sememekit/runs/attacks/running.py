@@ -273,7 +273,7 @@ class OpenAttack(NamedTuple):
 
 
 def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True, typed: bool = True) -> None:
-    """Raise DataError when the victim failed on every example that it was asked about, or no example could be attacked.
+    """Raise DataError when the victim failed on every example that it was asked about, or had none right that could be changed.
 
     Whether the folder of the attack is ``kept``, so that the message may name it, and whether the attack was ``typed``, so that
     it can be resumed.
@@ -284,12 +284,10 @@ def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, 
         if typed and any(result.broken for result in asked):
             see += f"; repair the victim, then: {report.resume_command}"
         raise DataError(f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}{see}")
-    if not report.rates.attackable:
-        wrong = "skipped: classified wrongly"
-        why = min(report.reasons, key=lambda reason: reason.startswith((wrong, "error")), default="no example")
-        remedies = {wrong: "name the labels in the order of the victim's columns", "skipped: more": "raise this limit"}
+    if report.rates.untried and not report.rates.attackable:
+        why = min(report.reasons, key=lambda reason: reason.startswith(("skipped: classified wrongly", "error")))
         usual = "give candidates in the language of the texts (--source, --vectors), or looser --constraints"
-        remedy = next((told for begins, told in remedies.items() if why.startswith(begins)), usual)
+        remedy = "raise this limit" if why.startswith("skipped: more") else usual
         raise DataError(f"the attack on {report.victim} had nothing to try ({why}); {remedy}, with another --out{see}")
 
 
