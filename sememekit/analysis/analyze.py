@@ -11,8 +11,9 @@ from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_contexts
 from sememekit.analysis.scored_runs import perplexity_signature
-from sememekit.config import Record
+from sememekit.config import Record, name_of
 from sememekit.data.prepared import PreparedData
+from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally
 from sememekit.measure.rank import BLOCK_ROWS, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
@@ -211,7 +212,7 @@ def _analysis(
     slot = loaded.plan.decoder
     return RunAnalysis(
         **loaded.of_run,
-        decoder=type(task.decoder).__name__.lower() if slot is None else slot.name,
+        decoder=name_of(type(task.decoder), DECODERS) if slot is None else slot.name,
         perplexity=Tally(float(nats.sum()), len(nats)).perplexity,
         rank=spectrum.rank,
         full_rank=min(spectrum.shape),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sememekit.commands._input import input_name, lines_of
+from sememekit.commands._input import input_name, lines_of, some
 from sememekit.commands._options import Device, Errors, Quiet, Run, SenseMethod, SenseSources, Which, option
-from sememekit.commands._printing import remark, say
+from sememekit.commands._printing import say
 
 if TYPE_CHECKING:
     from sememekit.analysis.senses.tagging import TaggedToken
@@ -52,12 +52,10 @@ def command(
         whole=form == "conllu",
         surprisal=surprisal,
     )
-    first = next(rows, None)  # what cannot be tagged is refused before anything is written
+    asked = f"none of the words {words} is" if chosen else "no words are"
+    rows = some(rows, f"{asked} in {input_name(file)}, so nothing is tagged; give a sentence a line")
     header = header_of(loaded, method or "combined", sources or ())
-    if first is None:
-        remark(f"no words to tag in {input_name(file)}", quiet)
     lines = [header.model_dump_json()] if form == "jsonl" else [f"# {line}" for line in header.sentences()]
-    rows = rows if first is None else chain([first], rows)
     for line in chain(lines, _FORMATS[form](rows)):
         say(line)
 

@@ -17,7 +17,7 @@ from sememekit.errors import ConfigError
 from sememekit.progress import Progress, silent
 from sememekit.reports.attack import report_page, write_sheets
 from sememekit.runs.attacks.on_engine import AttackCall, gather, run_on_engine
-from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors
+from sememekit.runs.attacks.running import OpenAttack, refuse_no_result
 from sememekit.runs.attacks.victims import is_function
 from sememekit.runs.run import Which
 from sememekit.signals import StopRequest, stop_signals
@@ -109,6 +109,6 @@ def attack(
         report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})
     folder.write_report(report, "" if stopped else report_page(report, results))
     if not stopped:
-        refuse_only_errors(report, results)
+        refuse_no_result(report, results)
         write_sheets(folder, results)
     return report

@@ -80,7 +80,7 @@ def uncounted(folder: Path, tiny: bool) -> list[str]:
     results."""
     there = {file.name for file in folder.glob("*.json")}
     if not there:
-        return [f"there are no results in {folder}"]
+        raise DataError(f"no results in {folder}; 'sememekit reproduce run --out DIR' writes them into DIR/results")
     refuse_odd_files(folder, DataError)
     known, small = set[str](), set[str]()
     for file, claim in load_claims().values():

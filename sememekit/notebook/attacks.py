@@ -22,7 +22,7 @@ from sememekit.reports.attack import rate_rows, report_page, write_sheets
 from sememekit.reports.table import Table, framed
 from sememekit.runs.attacks.adapters import adapted
 from sememekit.runs.attacks.language_model import AttackLanguageModel
-from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_only_errors
+from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_no_result
 from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
 
@@ -170,7 +170,7 @@ def attack_classifier(
         if out is not None:
             folder.write_report(report, found.html)
             write_sheets(folder, results)
-    refuse_only_errors(report, results, kept=out is not None, typed=False)
+    refuse_no_result(report, results, kept=out is not None, typed=False)
     return found
 
 

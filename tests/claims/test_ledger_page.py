@@ -123,13 +123,14 @@ def test_a_folder_of_results_that_is_not_there_and_results_of_no_claim(tmp_path:
     )
 
 
-def test_an_out_that_is_not_there_is_an_error_and_an_empty_one_is_remarked_on(tmp_path: Path) -> None:
+def test_an_out_that_is_not_there_and_an_empty_one_are_errors(tmp_path: Path) -> None:
     runner = CliRunner()
     done = runner.invoke(app, ["reproduce", "report", "--out", str(tmp_path / "none")])
     assert (done.exit_code, done.stdout) == (1, "")
     assert f"--out {tmp_path / 'none'}: no such folder; 'sememekit reproduce run --out DIR'" in done.stderr
     done = runner.invoke(app, ["reproduce", "report", "--out", str(tmp_path)])
-    assert (done.exit_code, done.stderr) == (0, f"there are no results in {tmp_path / 'results'}\n")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"no results in {tmp_path / 'results'}; 'sememekit reproduce run --out DIR'" in done.stderr
 
 
 def test_tiny_results_that_are_not_counted_are_told(tmp_path: Path) -> None:

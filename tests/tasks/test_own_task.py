@@ -110,7 +110,7 @@ def test_an_own_task_is_trained_loaded_and_judged(place: Place, tmp_path: Path) 
     assert loaded.task.settings.window == 3
     with trusting_code():
         judged = evaluate(tmp_path / "run", split="valid", device="cpu").model_dump()
-        with pytest.raises(ConfigError, match=r"needs a model that predicts words, and this run is a WordAfterNext"):
+        with pytest.raises(ConfigError, match=rf"needs a model that predicts words, and this run has the task {HERE}:Word"):
             evaluate_ppl(tmp_path / "run", split="valid", device="cpu")
     assert judged["perplexity"] == pytest.approx(report.best_valid, rel=1e-6)
     assert judged["perplexity"] < len(place.data.vocabulary)

@@ -12,6 +12,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import LatticeReader, Reading, open_reader
 from sememekit.runs.run import OfRun, Run
+from sememekit.runs.uncut import refuse_unknown
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -148,6 +149,7 @@ def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
     run is no lattice model. Raises DataError: an empty text."""
     reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
+    refuse_unknown(reader.run, (token.read for token in reader.tokens(text)), "explain")
     if not readings:
         raise DataError('explain: the text is empty; give a sentence, as in "去年美国贸易逆差"')
     return LatticeExplanation(

@@ -17,7 +17,7 @@ from sememekit.files.reading import read_object
 from sememekit.files.writing import replace_file, to_json
 from sememekit.measure.intervals import Interval
 from sememekit.runs.run import OfRun, Run
-from sememekit.runs.uncut import segmenter_of_raw
+from sememekit.runs.uncut import refuse_unknown, segmenter_of_raw
 
 FILE: Final = "senses.json"
 """In the folder of the run."""
@@ -191,6 +191,8 @@ def _tag(
         if segmenter := segmenter_of_raw(run, [tokens for _, tokens in cut], "tag"):
             cut = [(number, run.form().cut(" ".join(tokens), segmenter)) for number, tokens in cut]
         read = [reader.read(tokens) for _, tokens in cut]
+        if group[0][0] == 1 and all(index == run.vocabulary.unknown_id for line in read for index in line.ids):
+            refuse_unknown(run, (run.form().word(token) for _, tokens in cut for token in tokens), "tag")
         wanted, nats = list[list[int]](), list[list[int]]()
         for (_, tokens), line in zip(cut, read, strict=True):
             bounds = [*pairwise((*line.place, len(line.ids)))]
