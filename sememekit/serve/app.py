@@ -74,7 +74,7 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
 
 
 def _reply(result: Record, remarks: list[str]) -> Response:
-    body = Answered[Any].model_construct(result=result, remarks=tuple(remarks)).model_dump_json(serialize_as_any=True)
+    body = Answered.model_construct(result=result, remarks=tuple(remarks)).model_dump_json(serialize_as_any=True)
     return Response(body, media_type="application/json")
 
 

@@ -123,6 +123,21 @@ def test_models_with_changes_are_kept_and_not_without_end(bench: Bench) -> None:
     assert bench.overlay(run, [GivenChange(sense="苹果#1", add=["人"])]) == paths[0], "the same changes are the same file"
 
 
+def test_what_no_context_moves_is_computed_once(client: TestClient, folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The means of sememes and the shares of senses without a context."""
+    expected = {
+        text: printed("explain", str(folders / "sdlm"), text, "--json", "--top", "4") for text in ("我 吃", "人 买 电脑")
+    }
+    asked(client, "explain", run="sdlm", text="我 吃", top=2)
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("sememekit.analysis.explanations.sememes.mean_mass", never)
+    for text in expected:  # with words that were asked before, and with others
+        assert without_run(asked(client, "explain", run="sdlm", text=text, top=4)) == without_run(expected[text])
+
+
 def test_tags_are_those_of_the_command(client: TestClient, folders: Path) -> None:
     result = CliRunner().invoke(app, ["tag", str(folders / "sdlm"), "--format", "jsonl", "--device", "cpu"], input=TEXT)
     expected = [json.loads(line) for line in result.stdout.splitlines()[1:]]

@@ -118,7 +118,8 @@ class SememeReader:
     ) -> None:
         assert run.graph is not None
         assert isinstance(task.decoder, Sensed)
-        self.graph, self._decoder = run.graph, task.decoder
+        self.graph, self._decoder, self._empty_H = run.graph, task.decoder, empty_H
+        self._priors: dict[int, tuple[tuple[int, float], ...]] = {}
         self._counts = sememe_counts(self.graph, run.vocabulary.counts).tolist()
         first = torch.zeros(1, dtype=torch.long, device=empty_H.device)
         with torch.no_grad():
@@ -131,6 +132,14 @@ class SememeReader:
     def mean(self) -> str:
         """The set over which the means are taken, in words."""
         return self._mean.over
+
+    @torch.no_grad()
+    def priors(self, words: Sequence[int]) -> dict[int, float]:
+        """The share of each sense of some words in the empty context; what was asked before is not computed again."""
+        if new := [word for word in words if word not in self._priors]:
+            number = torch.tensor(new, device=self._empty_H.device)
+            self._priors.update(zip(new, self._decoder.sense_attribution(self._empty_H, number).word_senses, strict=True))
+        return dict(pair for word in words for pair in self._priors[word])
 
     @torch.no_grad()
     def read(self, hidden: Tensor, attribution: SenseAttribution) -> list[ContextSememe]:
