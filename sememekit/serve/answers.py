@@ -18,9 +18,11 @@ from sememekit.runs.generation import GenerateReport, stream_words
 from sememekit.runs.lattices import open_reader, segment_lines
 from sememekit.runs.overlay import check_reads_graph
 from sememekit.runs.run import OfRun
-from sememekit.runs.writing import WrittenText
+from sememekit.runs.writing import WrittenText, search_of
 from sememekit.serve import questions
 from sememekit.serve.runs import Bench, ServedRun
+from sememekit.tasks.base import require
+from sememekit.tasks.writing import TextWriter
 
 STARTS: Final = ("去年 美国", "the company said")
 
@@ -195,9 +197,11 @@ class GeneratedPart(Record):
 
 def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[GeneratedPart]:
     """A text that a model writes, word by word; models of headlines and dialogue give theirs at once."""
-    run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt"})
+    run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt", "num_best"})
     if "texts" in run.kinds:
-        yield GeneratedPart(report=run.generate(question.prompt).report)
+        most = min(question.num_best, search_of(require(run.task, TextWriter, "generate")).beam_size)
+        overrides = [f"task.search.num_best={most}"] if most > 1 else []
+        yield GeneratedPart(report=run.generate(question.prompt, overrides=overrides).report)
         return
     for item in stream_words(run, question.prompt, **given):
         yield GeneratedPart(word=item) if isinstance(item, str) else GeneratedPart(report=item)

@@ -27,6 +27,9 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterVali
 Context = Annotated[str, StringConstraints(max_length=LONGEST_CONTEXT), AfterValidator(_without_controls)]
 Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(_without_controls)]
 Top = Annotated[int, Field(ge=1, le=100)]
+Length = Annotated[float, Field(ge=0.0, le=10_000.0)]
+Size = Annotated[float, Field(ge=1.0, le=10_000.0)]
+Colour = Annotated[str, StringConstraints(pattern="^#[0-9a-f]{6}$")]
 
 
 class Question(BaseModel):
@@ -125,6 +128,30 @@ class GenerateQuestion(OfRun):
     stop: list[Name] = Field(default=[], max_length=100)
     unknown: bool = False
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
+    num_best: int = Field(default=1, ge=1, le=20)
+    """Of headlines and dialogue: how many of the texts that the search found; at most its beam size."""
+
+
+class Shape(Question):
+    """An outline, filled where it has a fill, or a text at its first point."""
+
+    points: list[Length] = Field(min_length=2, max_length=100)
+    """x and y of each point, from the left and the top."""
+    text: Context = ""
+    size: float = Field(default=14.0, gt=0.0, le=100.0)
+    anchor: Literal["left", "center", "right"] = "left"
+    fill: Colour | None = None
+    stroke: Colour | None = None
+    width: float = Field(default=0.0, ge=0.0, le=100.0)
+    opacity: float = Field(default=1.0, ge=0.0, le=1.0)
+
+
+class PdfQuestion(Question):
+    """A drawing of the page, to be kept as PDF; lengths are in points."""
+
+    width: Size
+    height: Size
+    shapes: list[Shape] = Field(min_length=1, max_length=3_000)
 
 
 class SememeQuestion(WithChanges):
