@@ -196,9 +196,9 @@ class Run(OpenRun):
 
         Args:
             prompt: words to begin with, or the source text.
-            options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
-                ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between blanks, which
-                nothing cuts.
+            options: ``num_tokens``, ``temperature``, ``top_k``, ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for
+                headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words
+                between blanks, which nothing cuts.
         """
         from sememekit.runs.generation import generate
 

@@ -126,32 +126,31 @@ def _error(message: str, status: int, **headers: str) -> Response:
 
 
 def _add_errors(app: FastAPI) -> None:
-    async def told(request: Request, error: Exception) -> Response:
-        return _error(str(error), 404 if isinstance(error, UnknownRunError) else 422)
-
-    async def waits(request: Request, error: Exception) -> Response:
-        status, message = _SAID[type(error)]
-        return _error(message, status, **{"retry-after": "1"})
-
-    async def wrong(request: Request, error: Any) -> Response:
-        """Name the field and what it must be, and never what was given: it may not even be text."""
-        found = error.errors()[:5]
-        faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found]
-        if any(one["type"] in ("missing", "extra_forbidden") for one in found):
-            question = get_type_hints({**ANSWERS, **STREAMS}[request.url.path.removeprefix("/v1/")])["question"]
-            faults.append(f"fields of this request: {', '.join(question.model_fields)}")
-        return _error("; ".join(faults), 413 if any(one["type"] == "string_too_long" for one in found) else 422)
-
-    async def http(request: Request, error: Any) -> Response:
-        return _error(str(error.detail), error.status_code)
-
-    async def bug(request: Request, error: Exception) -> Response:
+    async def refused(request: Request, error: Any) -> Response:
+        match error:
+            case BusyError() | LateError():
+                status, message = _SAID[type(error)]
+                return _error(message, status, **{"retry-after": "1"})
+            case RequestValidationError():
+                return _wrong(request.url.path, error)
+            case HTTPException():
+                return _error(str(error.detail), error.status_code)
+            case SememekitError() | UnknownRunError():
+                return _error(str(error), 404 if isinstance(error, UnknownRunError) else 422)
         return _error("a fault of the server, which its terminal tells", 500)
 
-    handlers: list[tuple[type[Exception], Any]] = [(SememekitError, told), (UnknownRunError, told), (BusyError, waits)]
-    handlers += [(LateError, waits), (RequestValidationError, wrong), (HTTPException, http), (Exception, bug)]
-    for kind, handler in handlers:
-        app.add_exception_handler(kind, handler)
+    for kind in (SememekitError, UnknownRunError, BusyError, LateError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, refused)
+
+
+def _wrong(path: str, error: RequestValidationError) -> Response:
+    """Name the field and what it must be, and never what was given: it may not even be text."""
+    found = error.errors()[:5]
+    faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found]
+    if any(one["type"] in ("missing", "extra_forbidden") for one in found):
+        question = get_type_hints({**ANSWERS, **STREAMS}[path.removeprefix("/v1/")])["question"]
+        faults.append(f"fields of this request: {', '.join(question.model_fields)}")
+    return _error("; ".join(faults), 413 if any(one["type"] == "string_too_long" for one in found) else 422)
 
 
 def _add_page(app: FastAPI) -> None:

@@ -1,8 +1,7 @@
 """The runs that are served: opened once, asked many times, also with changed annotations."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -50,25 +49,18 @@ class ServedRun(Run):
         made: T = self._made[name]
         return made
 
-    @cached_property
-    def _overlaid_runs(self) -> OrderedDict[Path, "ServedRun"]:
-        return OrderedDict()
-
     def segmenter(self) -> Segmenter:
         """The segmenter of its data, made once."""
         return self.once("segmenter", super().segmenter)
 
     def with_overlay(self, overlay: Path | str) -> "ServedRun":
         """The run with the changes of an overlay; the last three are kept with their models."""
-        path, kept = Path(overlay), self._overlaid_runs
-        if path not in kept:
-            made = type(self)(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, path)
-            made.name, made._made["segmenter"] = self.name, self.segmenter()
-            kept[path] = made
-            while len(kept) > _MOST_OVERLAID:
-                kept.popitem(last=False)
-        kept.move_to_end(path)
-        return kept[path]
+        return self.once("overlays", lambda: lru_cache(_MOST_OVERLAID)(self._changed))(Path(overlay))
+
+    def _changed(self, overlay: Path) -> "ServedRun":
+        made = type(self)(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, overlay)
+        made.name, made._made["segmenter"] = self.name, self.segmenter()
+        return made
 
     @cached_property
     def victim(self) -> NamedVictim:

@@ -122,7 +122,7 @@ def test_models_with_changes_are_kept_and_not_without_end(bench: Bench) -> None:
     for path in paths[1:]:
         run.with_overlay(str(path))
     assert run.with_overlay(str(paths[0])) is not first
-    assert len(run._overlaid_runs) == 3
+    assert run._made["overlays"].cache_info().currsize == 3
     assert bench.overlay(run, [GivenChange(sense="苹果#1", add=["人"])]) == paths[0], "the same changes are the same file"
 
 
