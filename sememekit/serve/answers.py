@@ -1,7 +1,9 @@
 """Answers to requests: the reports of the commands, so the numbers agree."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from sememekit.analysis.explanations.label import LabelExplanation
 from sememekit.analysis.explanations.lattice import LatticeExplanation
@@ -14,6 +16,7 @@ from sememekit.analysis.senses.tagging import TaggedToken, header_of, tag
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
+from sememekit.reports.charts import figure_file
 from sememekit.runs.generation import GenerateReport, stream_words
 from sememekit.runs.lattices import open_reader, segment_lines
 from sememekit.runs.overlay import check_reads_graph
@@ -23,6 +26,9 @@ from sememekit.serve import questions
 from sememekit.serve.runs import Bench, ServedRun
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STARTS: Final = ("去年 美国", "the company said")
 
@@ -205,3 +211,30 @@ def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[Ge
         return
     for item in stream_words(run, question.prompt, **given):
         yield GeneratedPart(word=item) if isinstance(item, str) else GeneratedPart(report=item)
+
+
+class PdfAnswer(Record):
+    """A PDF in base64."""
+
+    pdf: str
+
+
+def pdf(bench: Bench, question: questions.PdfQuestion) -> PdfAnswer:
+    """A drawing of the page as PDF; its text stays text."""
+    return PdfAnswer(pdf=b64encode(figure_file(partial(_drawn, question), "pdf", "PDF")).decode())
+
+
+def _drawn(question: questions.PdfQuestion) -> "Figure":
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Polygon
+
+    width, height = question.width, question.height
+    figure = Figure(figsize=(width / 72, height / 72), dpi=72)
+    for one in question.shapes:
+        points = [(x / width, 1 - y / height) for x, y in zip(one.points[::2], one.points[1::2], strict=False)]
+        if one.text:
+            figure.text(*points[0], one.text, color=one.colour, size=one.size or 14, ha=one.anchor, parse_math=False)
+            continue
+        pen = {"color": one.colour, "linewidth": one.size, "alpha": one.opacity, "transform": figure.transFigure}
+        figure.add_artist(Polygon(points, fill=not one.size, closed=not one.size, **pen))
+    return figure

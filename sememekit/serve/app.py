@@ -16,7 +16,7 @@ from starlette.routing import Route
 from sememekit import __version__
 from sememekit.config import Record
 from sememekit.errors import SememekitError
-from sememekit.serve import annotations, answers, attacks, drawing
+from sememekit.serve import annotations, answers, attacks
 from sememekit.serve.gate import Gate
 from sememekit.serve.runs import Bench, UnknownRunError
 from sememekit.serve.worker import BusyError, LateError, Worker
@@ -35,7 +35,7 @@ ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
     "unannotated": annotations.unannotated,
     "save": annotations.save,
     "rate": attacks.rate,
-    "pdf": drawing.pdf,
+    "pdf": answers.pdf,
 }
 """Path below /v1 -> the function that answers it."""
 STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"generate": answers.generated, "attack": attacks.attack}

@@ -27,9 +27,6 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterVali
 Context = Annotated[str, StringConstraints(max_length=LONGEST_CONTEXT), AfterValidator(_without_controls)]
 Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(_without_controls)]
 Top = Annotated[int, Field(ge=1, le=100)]
-Length = Annotated[float, Field(ge=0.0, le=10_000.0)]
-Size = Annotated[float, Field(ge=1.0, le=10_000.0)]
-Colour = Annotated[str, StringConstraints(pattern="^#[0-9a-f]{6}$")]
 
 
 class Question(BaseModel):
@@ -133,24 +130,22 @@ class GenerateQuestion(OfRun):
 
 
 class Shape(Question):
-    """An outline, filled where it has a fill, or a text at its first point."""
+    """A text at a point; without text an outline, filled where ``size`` is 0, and else a line of this width (a text: 14)."""
 
-    points: list[Length] = Field(min_length=2, max_length=100)
+    points: list[Annotated[float, Field(ge=0.0, le=10_000.0)]] = Field(min_length=2, max_length=100)
     """x and y of each point, from the left and the top."""
     text: Context = ""
-    size: float = Field(default=14.0, gt=0.0, le=100.0)
+    size: float = Field(default=0.0, ge=0.0, le=100.0)
     anchor: Literal["left", "center", "right"] = "left"
-    fill: Colour | None = None
-    stroke: Colour | None = None
-    width: float = Field(default=0.0, ge=0.0, le=100.0)
+    colour: Annotated[str, StringConstraints(pattern="^#[0-9a-f]{6}$")]
     opacity: float = Field(default=1.0, ge=0.0, le=1.0)
 
 
 class PdfQuestion(Question):
     """A drawing of the page, to be kept as PDF; lengths are in points."""
 
-    width: Size
-    height: Size
+    width: float = Field(ge=1.0, le=10_000.0)
+    height: float = Field(ge=1.0, le=10_000.0)
     shapes: list[Shape] = Field(min_length=1, max_length=3_000)
 
 

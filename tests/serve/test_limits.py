@@ -62,10 +62,13 @@ HOSTILE: dict[str, tuple[str, Any]] = {
     "an unknown label": ("attack", {"run": "films-run", "texts": ["电影"], "label": "<img src=x onerror=alert(1)>"}),
     "too few texts": ("attack", {"run": "films-run", "texts": ["电影", "影片"]}),
     "a search that is none": ("attack", {"run": "films-run", "texts": ["电影"], "search": "os:system"}),
-    "a colour of markup": ("pdf", {"width": 9, "height": 9, "shapes": [{"points": [1, 1], "fill": "#<svg/>"}]}),
-    "a drawing without size": ("pdf", {"width": 0, "height": 9, "shapes": [{"points": [1, 1]}]}),
-    "half a point": ("pdf", {"width": 9, "height": 9, "shapes": [{"points": [1], "text": "x"}]}),
-    "more shapes than a drawing has": ("pdf", {"width": 9, "height": 9, "shapes": [{"points": [1, 1]}] * 3_001}),
+    "a colour of markup": ("pdf", {"width": 9, "height": 9, "shapes": [{"points": [1, 1], "colour": "#<svg/>"}]}),
+    "a drawing without size": ("pdf", {"width": 0, "height": 9, "shapes": [{"points": [1, 1], "colour": "#000000"}]}),
+    "half a point": ("pdf", {"width": 9, "height": 9, "shapes": [{"points": [1], "text": "x", "colour": "#000000"}]}),
+    "more shapes than a drawing has": (
+        "pdf",
+        {"width": 9, "height": 9, "shapes": [{"points": [1, 1], "colour": "#000000"}] * 3_001},
+    ),
     "a file name to save": ("save", {"run": "sdlm", "changes": [{"sense": "人", "add": ["水果"]}], "name": "../x"}),
 }
 

@@ -103,24 +103,22 @@ function keep(name, blob) {
 
 // A drawing as outlines and texts, for the server: it has the fonts that a PDF needs.
 function drawing(svg) {
-  const size = (node, ...names) => names.map((name) => Number(node.getAttribute(name)));
-  const [width, height] = size(svg, "width", "height");
   svg.setAttribute("class", "unseen"); // outlines are measured in a document alone
   document.body.append(svg);
+  const [width, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
   const shapes = [...svg.querySelectorAll("rect, path, circle, text")].map((node) => {
     const of = (name, usual) => node.closest(`[${name}]`)?.getAttribute(name) ?? usual;
-    const colour = (name) => (of(name, "").startsWith("#") ? of(name) : null);
-    const [x, y, wide, high] = size(node, "x", "y", "width", "height");
+    const [x, y, wide, high] = ["x", "y", "width", "height"].map((name) => Number(node.getAttribute(name)));
     const outline = () => Array.from({ length: 33 }, (_, at) => node.getPointAtLength((node.getTotalLength() * at) / 32)).flatMap((one) => [one.x, one.y]);
     if (node.tagName === "text") {
       const anchor = { start: "left", middle: "center", end: "right" }[of("text-anchor", "start")];
-      return { points: [x, y], text: node.textContent, size: Number(of("font-size", 14)), anchor, fill: colour("fill") };
+      return { points: [x, y], text: node.textContent, size: Number(of("font-size")), anchor, colour: of("fill") };
     }
-    return { points: node.tagName === "rect" ? [x, y, x + wide, y, x + wide, y + high, x, y + high] : outline(), fill: colour("fill"),
-      stroke: colour("stroke"), width: Number(of("stroke-width", 1)), opacity: Number(of(of("stroke") ? "stroke-opacity" : "fill-opacity", 1)) };
+    const line = of("fill") === "none", points = node.tagName === "rect" ? [x, y, x + wide, y, x + wide, y + high, x, y + high] : outline();
+    return { points, size: line ? Number(of("stroke-width")) : 0, colour: of(line ? "stroke" : "fill"), opacity: Number(of(line ? "stroke-opacity" : "fill-opacity", 1)) };
   });
   svg.remove();
-  return { width, height, shapes };
+  return { width, height, shapes: shapes.filter((one) => one.colour !== "transparent") };
 }
 
 const svgText = (svg) => `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(svg)}\n`;
