@@ -254,7 +254,7 @@ class Run(OpenRun):
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
     ) -> Sequence[ScoredToken]:
-        """Rows of ``score`` for a method."""
+        """Return the tokens of a text for a method, with an overlay also their nats with it."""
         lines = _lines(method, text)
         given = {"name": "the text, line", **options, "segment": segment}
         if overlay is None:

@@ -155,24 +155,21 @@ def _ends(loaded: Run, stop: Sequence[str]) -> set[int]:
 
 def _prompt(loaded: Run, prompt: str) -> list[int]:
     """The words of a prompt as the model reads them."""
-    form, vocabulary = loaded.form(), loaded.vocabulary
-    words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
-    refuse_unknown(loaded, map(form.word, prompt.split()), "the prompt")
-    _warn_unknown([word for word, index in zip(prompt.split(), words, strict=True) if index == vocabulary.unknown_id])
-    return words
+    given, known = prompt.split(), loaded.vocabulary
+    words = list(map(loaded.form().word, given))
+    numbers: list[int] = known.encode(words).tolist()
+    refuse_unknown(loaded, words, "the prompt")
+    unknown = [one for one, word in zip(given, words, strict=True) if word not in known and one != UNKNOWN]
+    if unknown and not warn_uncut(unknown, CUT_FIRST):
+        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
+        told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
+        warnings.warn(told, RunWarning, stacklevel=3)
+    return numbers
 
 
 def _report(vocabulary: Vocabulary, words: list[int], added: list[int], nats: float, seed: int) -> GenerateReport:
     prompt, tokens = tuple(vocabulary.decode(words)), tuple(vocabulary.decode(added))
     return GenerateReport(prompt=prompt, tokens=tokens, text=_text(vocabulary, [*words, *added]), nats=nats, seed=seed)
-
-
-def _warn_unknown(unknown: list[str]) -> None:
-    unknown = [word for word in unknown if word != UNKNOWN]
-    if unknown and not warn_uncut(unknown, CUT_FIRST):
-        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
-        told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
-        warnings.warn(told, RunWarning, stacklevel=3)
 
 
 def _check(num_tokens: int, temperature: float, top_k: int, top_p: float) -> None:

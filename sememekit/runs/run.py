@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, Self, TypeVar, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -32,8 +32,6 @@ from sememekit.training import RunFolder, RunSettings, autocast
 from sememekit.training.divergence import first_bad_weight
 from sememekit.training.manifest import EXTENDED
 from sememekit.word_classes.file import read_clusters
-
-T = TypeVar("T")
 
 GRAPH = "graph.json"
 CLUSTERS = "clusters.json"
@@ -313,7 +311,7 @@ class Run:
         """The form of its text (lower case, half width, a word for numbers, ...), into which other text has to be brought."""
         return TextForm.recorded(self.signature.options, self.signature.normalisation, str(self.folder.file(SIGNATURE)))
 
-    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
         """Return what ``make`` computes from the run and its weights; a served run, which never changes, keeps it by name."""
         return make()
 

@@ -11,7 +11,7 @@ from sememekit.analysis.explanations.sememes import PredictedWord
 from sememekit.analysis.explanations.words import Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.predict import LabelPrediction, PredictionReport
-from sememekit.analysis.score import OverlaidToken, ScoredToken, score, score_overlay
+from sememekit.analysis.score import OverlaidToken, ScoredToken
 from sememekit.analysis.senses.tagging import TaggedToken, header_of, tag
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
@@ -126,15 +126,12 @@ class ScoreAnswer(OfRun):
 
 def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:
     """The surprisal of each word of a text, as ``sememekit score`` gives it."""
-    run, lines = bench.run(question.run), question.text.split("\n")
-    overlay = bench.overlay(run, question.changes)
-    options: dict[str, Any] = {"carry": question.carry, "name": "the text, line"}
-    tokens: tuple[Any, ...]
-    tokens = tuple(score(run, lines, **options) if overlay is None else score_overlay(run, lines, overlay, **options))
+    run = bench.run(question.run)
+    tokens = run._scored("score", question.text, overlay=bench.overlay(run, question.changes), carry=question.carry)
     before, after = (_perplexity(getattr(row, name, None) for row in tokens) for name in ("nats", "nats_overlay"))
     if before is None:
         raise DataError("score: the text has no word that could be predicted; give two words at least")
-    return ScoreAnswer(run=run.name, checkpoint=run.snapshot, tokens=tokens, perplexity=before, perplexity_overlay=after)
+    return ScoreAnswer(run=run.name, checkpoint=run.snapshot, tokens=tuple(tokens), perplexity=before, perplexity_overlay=after)
 
 
 def _perplexity(nats: Iterable[float | None]) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sememekit.errors import ConfigError
 from sememekit.notebook.run import Run
@@ -12,8 +12,6 @@ from sememekit.runs.attacks.victims import NamedVictim, open_victim
 from sememekit.sememes.overlay import Change, apply_changes, write_overlay
 from sememekit.serve.questions import GivenChange
 from sememekit.text.segmenters import Segmenter
-
-T = TypeVar("T")
 
 QUICKSTART: Final = ("sdlm", "softmax", "lattice", "more")
 """Folders of the quickstart that have runs."""
@@ -42,12 +40,11 @@ class ServedRun(Run):
     def _made(self) -> dict[Hashable, Any]:
         return {}
 
-    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
         """Return what ``make`` computed when the name was first asked for."""
         if name not in self._made:
             self._made[name] = make()
-        made: T = self._made[name]
-        return made
+        return self._made[name]
 
     def segmenter(self) -> Segmenter:
         """The segmenter of its data, made once."""
