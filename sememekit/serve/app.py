@@ -38,6 +38,7 @@ ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
     "pdf": answers.pdf,
 }
 """Path below /v1 -> the function that answers it."""
+WRITES: Final = ("save", "rate")
 STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"generate": answers.generated, "attack": attacks.attack}
 """Path below /v1 -> the function whose items are sent as lines of JSON while they are computed."""
 
@@ -83,7 +84,8 @@ def _add_answer(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], 
     hints = get_type_hints(function)
 
     async def answer(question: Any) -> Response:
-        return _reply(*await worker.ask(partial(function, bench, question)))
+        key = "" if path in WRITES else path + question.model_dump_json(exclude_unset=True)
+        return _reply(*await worker.ask(partial(function, bench, question), key))
 
     answer.__annotations__["question"] = hints["question"]
     model = Answered.__class_getitem__(hints["return"])
