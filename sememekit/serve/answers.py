@@ -210,15 +210,9 @@ def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[Ge
         yield GeneratedPart(word=item) if isinstance(item, str) else GeneratedPart(report=item)
 
 
-class PdfAnswer(Record):
-    """A PDF in base64."""
-
-    pdf: str
-
-
-def pdf(bench: Bench, question: questions.PdfQuestion) -> PdfAnswer:
-    """A drawing of the page as PDF; its text stays text."""
-    return PdfAnswer(pdf=b64encode(figure_file(partial(_drawn, question), "pdf", "PDF")).decode())
+def pdf(bench: Bench, question: questions.PdfQuestion) -> str:
+    """A drawing of the page as PDF, in base64; its text stays text."""
+    return b64encode(figure_file(partial(_drawn, question), "pdf", "PDF")).decode()
 
 
 def _drawn(question: questions.PdfQuestion) -> "Figure":

@@ -39,6 +39,7 @@ ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
 }
 """Path below /v1 -> the function that answers it."""
 WRITES: Final = ("save", "rate")
+NDJSON: Final = "application/x-ndjson"
 STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"generate": answers.generated, "attack": attacks.attack}
 """Path below /v1 -> the function whose items are sent as lines of JSON while they are computed."""
 
@@ -61,10 +62,8 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
         openapi_url="/v1/openapi.json",
     )
     _add_errors(app)
-    for path, function in ANSWERS.items():
-        _add_answer(app, path, function, bench, worker)
-    for path, stream in STREAMS.items():
-        _add_stream(app, path, stream, bench, worker)
+    for path, function in {**ANSWERS, **STREAMS}.items():
+        _add(app, path, function, bench, worker)
 
     @app.get("/v1/runs", response_model=Answered[answers.RunList])
     async def runs() -> Response:
@@ -75,42 +74,36 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
     return Gate(app, host, token)
 
 
-def _reply(result: Record, remarks: list[str]) -> Response:
+def _reply(result: Any, remarks: list[str]) -> Response:
     body = Answered.model_construct(result=result, remarks=tuple(remarks)).model_dump_json(serialize_as_any=True)
     return Response(body, media_type="application/json")
 
 
-def _add_answer(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: Bench, worker: Worker) -> None:
+def _add(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: Bench, worker: Worker) -> None:
     hints = get_type_hints(function)
 
     async def answer(question: Any) -> Response:
+        if path in STREAMS:
+            return StreamingResponse(_lines(await worker.stream(function(bench, question))), media_type=NDJSON)
         key = "" if path in WRITES else path + question.model_dump_json(exclude_unset=True)
         return _reply(*await worker.ask(partial(function, bench, question), key))
 
     answer.__annotations__["question"] = hints["question"]
-    model = Answered.__class_getitem__(hints["return"])
-    app.post(f"/v1/{path}", response_model=model, name=path, description=function.__doc__)(answer)
+    model, responses = hints["return"], dict[int | str, Any]()
+    if path in STREAMS:
+        [model] = get_args(model)
+        responses[200] = {"content": {NDJSON: {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}}
+    else:
+        model = Answered.__class_getitem__(model)
+    app.post(f"/v1/{path}", response_model=model, name=path, description=function.__doc__, responses=responses)(answer)
 
 
-def _add_stream(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: Bench, worker: Worker) -> None:
-    hints = get_type_hints(function)
-
-    async def answer(question: Any) -> Response:
-        first, rest = await worker.begin(partial(function, bench, question))
-
-        async def lines() -> AsyncIterator[str]:
-            try:
-                async for item in worker.stream(first, rest):
-                    yield item.model_dump_json(exclude_none=True) + "\n"
-            except (SememekitError, BusyError, LateError) as error:
-                yield _error_json(str(error) or _SAID[type(error)][1]) + "\n"
-
-        return StreamingResponse(lines(), media_type="application/x-ndjson")
-
-    answer.__annotations__["question"] = hints["question"]
-    item = get_args(hints["return"])[0]
-    told = {"content": {"application/x-ndjson": {"schema": {"$ref": f"#/components/schemas/{item.__name__}"}}}}
-    app.post(f"/v1/{path}", response_model=item, name=path, description=function.__doc__, responses={200: told})(answer)
+async def _lines(items: AsyncIterator[Record]) -> AsyncIterator[str]:
+    try:
+        async for item in items:
+            yield item.model_dump_json(exclude_none=True) + "\n"
+    except (SememekitError, BusyError, LateError) as error:
+        yield _error_json(str(error) or _SAID[type(error)][1]) + "\n"
 
 
 _SAID: Final[dict[type[Exception], tuple[int, str]]] = {

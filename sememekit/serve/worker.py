@@ -8,7 +8,7 @@ all cores that torch may use; RunWarnings, which belong to the process, can so b
 
 import asyncio
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore
 from time import monotonic
@@ -59,34 +59,27 @@ class Worker:
         except TimeoutError:
             raise LateError from None
 
-    async def stream(self, first: T, rest: Iterator[T]) -> AsyncIterator[T]:
-        """The items of an iterator, each computed once the one before is sent: other requests go between, and a client that
-        reads slowly or leaves costs nothing."""
-        try:
-            item: T | None = first
-            while item is not None:
-                yield item
-                item, _ = await self.ask(lambda: next(rest, None))
-        finally:
-            self._streams.release()
-            if close := getattr(rest, "close", None):
-                self._pool.submit(close)  # behind a step that still runs
-
-    async def begin(self, make: Callable[[], Iterator[T]]) -> tuple[T, Iterator[T]]:
-        """The first item of an iterator, so that what cannot be answered is refused before a stream begins; and the rest.
-        Raises BusyError: too many streams."""
+    async def stream(self, items: Generator[T]) -> AsyncIterator[T]:
+        """The items of a generator, each computed once the one before is sent: other requests go between, and a client that
+        reads slowly or leaves costs nothing. The first is computed now, so that what cannot be answered is refused before a
+        stream begins. Raises BusyError: too many streams."""
         if not self._streams.acquire(blocking=False):
             raise BusyError
-
-        def started() -> tuple[T, Iterator[T]]:
-            iterator = make()
-            return next(iterator), iterator
-
         try:
-            return (await self.ask(started))[0]
+            first, _ = await self.ask(lambda: next(items))
         except BaseException:
             self._streams.release()
             raise
+        return self._rest(first, items)
+
+    async def _rest(self, item: T | None, items: Generator[T]) -> AsyncIterator[T]:
+        try:
+            while item is not None:
+                yield item
+                item, _ = await self.ask(lambda: next(items, None))
+        finally:
+            self._streams.release()
+            self._pool.submit(items.close)  # behind a step that still runs
 
     def close(self) -> None:
         """Finish what runs; what waits is given up."""

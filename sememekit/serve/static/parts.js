@@ -76,7 +76,7 @@ export function card(title, inside, { rows, draw, name } = {}) {
     add("PDF", async () => {
       try {
         const { result } = await ask("pdf", drawing(draw()));
-        keep(`${name}.pdf`, new Blob([Uint8Array.from(atob(result.pdf), (one) => one.charCodeAt(0))], { type: "application/pdf" }));
+        keep(`${name}.pdf`, new Blob([Uint8Array.from(atob(result), (one) => one.charCodeAt(0))], { type: "application/pdf" }));
       } catch (error) {
         problem(error);
       }
