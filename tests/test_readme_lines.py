@@ -285,6 +285,7 @@ def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path, monkeypa
         except AssertionError as error:
             failed.append(str(error))
     assert not failed, "\n\n".join(failed)
+    monkeypatch.syspath_prepend(ROOT / "docs" / "examples")  # a file that the page says to copy
     if page in (PYTHON, MODELS, "docs/attacks.md"):
         names: dict[str, object] = {}
         for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):

@@ -15,7 +15,7 @@ class Asked(NamedTuple):
 
     Attributes:
         structure: the graph.
-        target_N: words; -1 is none of them, whose score is finite and means nothing.
+        target_N: words.
         block: tokens that are worked on at once.
         lowered: dtype of matrix products; sums keep that of the words.
         learns: whether gradients are recorded: inside ``forward`` of a Function torch says no in any case.
@@ -56,14 +56,14 @@ def likelihood(
     """Logits of all senses, in an order in which sense s has place ``place_of[s]``, to the likelihood of target words.
 
     ``logits_Sn`` is written over. ``offset_S`` is added to the logits of all senses in the normaliser, those of the target
-    excepted. A target at -1 is none of the words: its score is finite and means nothing.
+    excepted.
     """
-    sense_Mn, real_Mn = structure.senses_of(target_n.clamp(min=0))
+    sense_Mn, real_Mn = structure.senses_of(target_n)
     place_Mn = place_of[sense_Mn]
     own_Mn = logits_Sn.gather(0, place_Mn)
     if offset_S is not None:
         logits_Sn.add_(offset_S[:, None])
-        logits_Sn.scatter_(0, place_Mn, torch.where(target_n >= 0, own_Mn, logits_Sn.gather(0, place_Mn)))
+        logits_Sn.scatter_(0, place_Mn, own_Mn)
     own_Mn = own_Mn.masked_fill(~real_Mn, -torch.inf)
     top_n = logits_Sn.amax(dim=0)
     total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0, dtype=sum_dtype(logits_Sn))

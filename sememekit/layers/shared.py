@@ -107,3 +107,10 @@ def training_counters(model: nn.Module) -> dict[str, Tensor]:
         for prefix, module in model.named_modules(remove_duplicate=False)
         for name in getattr(module, "training_counters", ())
     }
+
+
+def uniform_embedding(num_rows: int, size: int, spread: float = 0.1) -> nn.Embedding:
+    """(V, E) vectors, uniform in +-``spread``."""
+    embedding = nn.Embedding(num_rows, size)
+    nn.init.uniform_(embedding.weight, -spread, spread)
+    return embedding

@@ -12,7 +12,7 @@ from torch import Tensor
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Clustered, Decoder
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.files import read_object, to_json, typed
+from sememekit.files import read_object, to_json
 from sememekit.progress import Progress, silent
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, plan_of_run
@@ -103,11 +103,6 @@ def extend(
     loaded = Run.open(run, which=which, device=device)
     task = predictor(loaded.task, "extend")
     vocabulary, unknown = loaded.vocabulary, loaded.vocabulary.unknown_id
-    if loaded.plan.run.shard_words:
-        raise ConfigError(
-            f"{run} was trained with run.shard_words, whose tables are divided; train it on as one first: "
-            f"{typed('sememekit', 'train', '--from', loaded.path, '--set', 'run.shard_words=false', '--out', 'RUN')}"
-        )
     if unknown is None:
         raise ConfigError(f"{run} has no <unk>, so that new words have no probability to share; train one with --min-count 2")
     settings = task.decoder.room_for_words()

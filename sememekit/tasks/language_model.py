@@ -14,14 +14,12 @@ from torch import Tensor, nn
 from sememekit.config import OnlyWith
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder, Sharded, shard_vectors
+from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
-from sememekit.errors import ConfigError
-from sememekit.layers import WordShard, at_least_single, evaluating, shared_dropout, uniform_embedding
+from sememekit.layers import at_least_single, evaluating, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
-from sememekit.ranks import Ranks
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, Task, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
@@ -205,28 +203,6 @@ class LanguageModel(RunningText, WordPredictor):
     def _encode(self, tokens: Tensor, state: State) -> tuple[Encoded, Tensor]:
         encoded = self.encoder(self._vectors(tokens), tokens, state)
         return encoded, self._dropped(encoded.hidden, self.settings.output_dropout)
-
-    def shard_words(self, ranks: Ranks) -> None:
-        """Called once, on the CPU, before several processes train with ``run.shard_words``: keep of each table of words the
-        rows of this rank alone. Raises ConfigError: the output layer cannot, or a batch has other parts on each."""
-        if not isinstance(self.decoder, Sharded):
-            raise ConfigError(
-                f"decoder {type(self.decoder).__name__!r} does not divide its words among processes; softmax, sampled and sdlm "
-                "do; take one of them (--decoder softmax), or leave out run.shard_words"
-            )
-        shard = WordShard(ranks, len(self.vocabulary))
-        columns, size = self.settings.batch_size, self.settings.small_batch_size
-        if size is not None:
-            bounds = [columns * rank // ranks.size for rank in range(ranks.size + 1)]
-            parts = [-(-(end - begin) // size) for begin, end in pairwise(bounds)]
-            if len(set(parts)) > 1:
-                raise ConfigError(
-                    f"task.small_batch_size={size} cuts the {columns} columns of {ranks.size} processes into "
-                    f"{' and '.join(map(str, sorted(set(parts))))} parts, and with run.shard_words=true all take as many; set "
-                    f"task.batch_size to a multiple of {ranks.size * size} (--set task.batch_size={ranks.size * size})"
-                )
-        self.decoder.shard_words(shard)
-        shard_vectors(self.embedding, shard)
 
     def start(self, data: PreparedData) -> Carry:
         mine = self.ranks.columns(self.settings.batch_size)

@@ -13,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands._training_bars import epoch_line
+from sememekit.commands._progress import epoch_line
 from sememekit.commands._typed_table import typed_table
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError

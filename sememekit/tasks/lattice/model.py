@@ -242,7 +242,7 @@ class Lattice(SentencePredictor):
 
     def remarks(self, data: PreparedData) -> list[str]:
         lengths = np.diff(self.sentences(data, "train")[1])
-        return self.settings.without_effect() + length_remarks(lengths, self.settings.max_length)
+        return length_remarks(lengths, self.settings.max_length)
 
     def begin_training(self, data: PreparedData) -> None:
         if self.decoder.estimates_in_training:

@@ -23,13 +23,10 @@ from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: the same wit
 which is what the released code computes. ``segmental``: the encoder reads the tokens, and no states merge.
 """
 
-NEEDS_PROBABILITIES: Final = frozenset({"monte_carlo", "marginal", "gumbel", "tree", "gumbel_tree"})
-"""Rules whose states depend on how probable the ways to a node are, so that edges are scored while states are computed."""
-
 TREES: Final = frozenset({"tree", "gumbel_tree"})
 """Rules that keep all arriving states, for an encoder that can step out of several at once."""
 
-GUMBEL: Final = frozenset({"gumbel", "gumbel_tree"})
+GUMBEL: Final = ("gumbel", "gumbel_tree")
 """Rules with noise and a temperature."""
 
 SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
