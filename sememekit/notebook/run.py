@@ -196,9 +196,9 @@ class Run(OpenRun):
 
         Args:
             prompt: words to begin with, or the source text.
-            options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
-                ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between blanks, which
-                nothing cuts.
+            options: ``num_tokens``, ``temperature``, ``top_k``, ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for
+                headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words
+                between blanks, which nothing cuts.
         """
         from sememekit.runs.generation import generate
 
@@ -254,7 +254,7 @@ class Run(OpenRun):
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
     ) -> Sequence[ScoredToken]:
-        """Rows of ``score`` for a method."""
+        """Return the tokens of a text for a method, with an overlay also their nats with it."""
         lines = _lines(method, text)
         given = {"name": "the text, line", **options, "segment": segment}
         if overlay is None:

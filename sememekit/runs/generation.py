@@ -16,7 +16,7 @@ from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, warn_uncut
 from sememekit.search import BeamSettings, beam_search
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.scripts import HAN
-from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
+from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 
 
 class GenerateReport(Record):
@@ -57,12 +57,16 @@ def generate(
     seed gives the same words.
 
     With ``beam`` nothing is drawn: the text is the best that a beam search of this size finds, by log-probability a word, up to
-    ``<eos>`` where the model has one. The words ``stop`` end a text and belong to it.
+    ``<eos>`` where the model has one; ``temperature``, ``top_k`` and ``top_p`` are refused. The words ``stop`` end a text and
+    belong to it.
 
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
     common: dict[str, Any] = {"num_tokens": num_tokens, "stop": stop, "unknown": unknown, "seed": seed}
     if beam:
+        drawn = {"temperature": temperature != 1.0, "top_k": top_k != 0, "top_p": top_p != 1.0}
+        if name := next((name for name, given in drawn.items() if given), None):
+            raise ConfigError(f"{name}: a beam draws nothing; leave {name} or beam out")
         return _searched(Run.open(run), prompt, beam, **common)
     *_, report = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
     assert isinstance(report, GenerateReport)

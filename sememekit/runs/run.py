@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -329,6 +329,10 @@ class Run:
     def form(self) -> TextForm:
         """The form of its text (lower case, half width, a word for numbers, ...), into which other text has to be brought."""
         return TextForm.recorded(self.signature.options, self.signature.normalisation)
+
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` computes from the run and its weights; a served run, which never changes, keeps it by name."""
+        return make()
 
     def check_code(self, **names: object) -> None:
         """Refuse code that its signature names, unless it is trusted: see ``config.check_code``."""

@@ -221,6 +221,9 @@ def test_a_beam_finds_a_text_at_least_as_probable_as_greedy_choice(sdlm: Path, e
     assert generate(ending, "我", num_tokens=40, beam=3).tokens.count("<eos>") <= 1
     with pytest.raises(ConfigError, match="needs a prompt"):
         generate(sdlm, beam=2)
+    for option in ({"top_p": 0.5}, {"top_k": 3}, {"temperature": 0.0}):
+        with pytest.raises(ConfigError, match=f"{next(iter(option))}: a beam draws nothing"):
+            generate(sdlm, "我", beam=2, **option)
 
 
 def test_prompts_of_standard_input_and_several_samples(sdlm: Path) -> None:

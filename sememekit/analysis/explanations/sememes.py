@@ -115,7 +115,8 @@ class SememeReader:
     ) -> None:
         assert run.graph is not None
         assert isinstance(task.decoder, Sensed)
-        self.graph, self._decoder = run.graph, task.decoder
+        self.graph, self._decoder, self._empty_H = run.graph, task.decoder, empty_H
+        self._priors: dict[int, tuple[tuple[int, float], ...]] = {}
         self._counts = sememe_counts(self.graph, run.vocabulary.counts).tolist()
         first = torch.zeros(1, dtype=torch.long, device=empty_H.device)
         with torch.no_grad():
@@ -124,6 +125,14 @@ class SememeReader:
             prepared = None if data is None else run.data(data)
             mean_K, self.mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
         self._mean_K = mean_K.double()
+
+    @torch.no_grad()
+    def priors(self, words: Sequence[int]) -> dict[int, float]:
+        """The share of each sense of some words in the empty context; what was asked before is not computed again."""
+        if new := [word for word in words if word not in self._priors]:
+            number = torch.tensor(new, device=self._empty_H.device)
+            self._priors.update(zip(new, self._decoder.sense_attribution(self._empty_H, number).word_senses, strict=True))
+        return dict(pair for word in words for pair in self._priors[word])
 
     @torch.no_grad()
     def read(self, hidden: Tensor, attribution: SenseAttribution) -> list[ContextSememe]:

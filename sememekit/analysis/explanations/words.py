@@ -1,6 +1,6 @@
 """``sememekit explain``: why a trained model expects the words that it expects."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -229,10 +229,11 @@ def _reading(
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
     else:
         with torch.no_grad():
-            attribution, prior = (task.decoder.sense_attribution(one, number) for one in (hidden, torch.zeros_like(hidden)))
-        reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, progress)
+            attribution = task.decoder.sense_attribution(hidden, number)
+        empty = torch.zeros_like(hidden)
+        reader = loaded.once(("sememes", mean, data), lambda: SememeReader(loaded, task, empty, mean, data, progress))
         sememes, over = reader.read(hidden, attribution), reader.mean
-        predicted = _with_senses(loaded.graph, probabilities, attribution, prior, sememes)
+        predicted = _with_senses(loaded.graph, probabilities, attribution, reader.priors(shown), sememes)
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
     return _Reading(
         loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
@@ -288,10 +289,9 @@ def _with_senses(
     graph: SememeGraph,
     probabilities: Iterable[tuple[int, float]],
     attribution: SenseAttribution,
-    prior: SenseAttribution,
+    priors: Mapping[int, float],
     sememes: Sequence[ContextSememe],
 ) -> list[PredictedWord]:
-    priors = dict(pair for senses in prior.word_senses for pair in senses)
     return [
         PredictedWord(
             word=graph.words[word],
