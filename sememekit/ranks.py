@@ -25,11 +25,11 @@ from torch.distributed.rendezvous import rendezvous
 from sememekit.errors import ConfigError, RankError
 
 MEETING: Final = timedelta(minutes=5)
-"""How long the processes wait for each other when they start."""
+"""Time that processes wait for each other at the start."""
 WAITING: Final = timedelta(hours=24)
-"""How long a process waits for the others later: one validates or writes a checkpoint while the others wait."""
+"""Time that a process waits for the others later: one validates or writes a checkpoint meanwhile."""
 _LARGE: Final = 1 << 20
-"""Numbers from which a tensor is sent by itself; smaller ones go together."""
+"""Numbers from which a tensor is sent alone; smaller ones go together."""
 _WANTED: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _START: Final = "torchrun --nproc_per_node=N -m sememekit train ..."
 
@@ -46,7 +46,7 @@ class Ranks:
     Attributes:
         rank: the number of this process, 0 to ``size`` - 1.
         size: how many there are.
-        local: the number of this process among those of its machine, which is the number of its GPU.
+        local: the number of this process among the processes of its machine, which is the number of its GPU.
         restarts: how often torchrun has started them anew.
     """
 
@@ -100,12 +100,6 @@ class Ranks:
             for work in works:
                 work.wait()
 
-    def largest_(self, tensor: Tensor) -> None:
-        """Replace each number of a contiguous tensor by the largest of all ranks."""
-        if self.size > 1:
-            with _others_answer():
-                distributed.all_reduce(tensor, distributed.ReduceOp.MAX)
-
     def wait(self) -> None:
         """Until every rank is here."""
         self.sum([0])
@@ -128,21 +122,19 @@ class Ranks:
             distributed.all_gather_object(found, value)
         return found
 
-    def joined_along(self, tensor: Tensor | None, dim: int, sizes: Sequence[int] | None = None) -> Tensor | None:
+    def joined_along(self, tensor: Tensor | None, dim: int) -> Tensor | None:
         """The tensors of all ranks one after the other along an axis, the same on every rank.
 
-        A rank may have None; None where all have. Other axes and dtypes agree. Where all ranks have a tensor and know the
-        ``sizes`` of that axis, nothing else is exchanged first.
+        A rank may have None; None where all have. Other axes and dtypes agree.
         """
         if self.size == 1:
             return tensor
         own = None if tensor is None else (tuple(tensor.shape), tensor.dtype, str(tensor.device.type))
-        if own is None or sizes is None:
-            shapes = self.all(own)
-            own = own or next((shape for shape in shapes if shape is not None), None)
-            if own is None:
-                return None
-            sizes = [shape[0][dim] if shape is not None else 0 for shape in shapes]
+        shapes = self.all(own)
+        own = own or next((shape for shape in shapes if shape is not None), None)
+        if own is None:
+            return None
+        sizes = [shape[0][dim] if shape is not None else 0 for shape in shapes]
         first, dtype, device = own
         place = tensor.device if tensor is not None else torch.device(device)
         padded = torch.zeros((max(sizes), *first[:dim], *first[dim + 1 :]), dtype=dtype, device=place)
@@ -152,28 +144,6 @@ class Ranks:
         with _others_answer():
             distributed.all_gather(parts, padded)
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)]).movedim(0, dim)
-
-    def rows_in_turn(self, rows: Tensor, bounds: Sequence[int]) -> Iterator[Tensor]:
-        """On the first rank all rows of a table whose rows are divided among the ranks, block after block, on the CPU; on the
-        others nothing: they send theirs, ``rows``, meanwhile. ``bounds`` (size + 1,) say where the rows of each rank begin, and
-        where the last ones end."""
-        step = max(1, _LARGE * 4 // max(1, rows[:1].numel()))
-        for rank in range(self.size):
-            for begin in range(bounds[rank], bounds[rank + 1], step):
-                count = min(step, bounds[rank + 1] - begin)
-                if rank == self.rank:
-                    block = rows[begin - bounds[rank] :][:count].cpu()
-                elif self.leads:
-                    block = torch.empty((count, *rows.shape[1:]), dtype=rows.dtype)
-                else:
-                    continue
-                with _others_answer():
-                    if not self.leads:
-                        distributed.send(block.contiguous(), 0)
-                    elif rank:
-                        distributed.recv(block, rank)
-                if self.leads:
-                    yield block
 
     def speaks_of_failure(self) -> bool:
         """Whether this is the first process to fail, so that a person reads of it once."""

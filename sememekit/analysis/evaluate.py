@@ -158,7 +158,7 @@ def _written(
 ) -> WrittenMetrics:
     """Perplexity of a split, and its texts against their references."""
     split = where["split"]
-    search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset), data.signature.dataset)
+    search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset))
     originals = list(originals_of(data, split))
     whole, parts = tallies(task.score_pairs(data, split))
     examples = data.examples(split)
@@ -236,8 +236,8 @@ class SeedsReport(Record):
     Attributes:
         figures: by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
             writes; and what any other task names.
-        signature: that all of them have, without what a cache or dynamic evaluation adds where each was tuned by itself; None
-            of a task whose metrics have none.
+        signature: shared by all of them, without what a cache or dynamic evaluation adds where each run was tuned alone; None
+            for a task whose metrics have none.
         reports: what the command finds of each run.
     """
 

@@ -23,14 +23,14 @@ from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.attack.victim import SAME
 from sememekit.config import named_in
 from sememekit.errors import CheckpointError, DataError
-from sememekit.files import is_there, opening, refuse_odd_files, replace_file, to_json, typed
+from sememekit.files import fits_seal, is_there, opening, read_object, refuse_odd_files, replace_file, sealed, typed
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
 
 FORMAT: Final = 3
 _FREE: Final = ("together", "batch_size")
 """Settings of [attack] that decide no result; a resumed attack may change them."""
 _WRITTEN: Final = "written"
-"""Key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, their SHA-256, and that of the rest of the report."""
+"""Key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, and their SHA-256."""
 
 
 @final
@@ -47,7 +47,7 @@ class AttackFolder:
         cls.check_free(path)
         path.mkdir(parents=True, exist_ok=True)
         stamped = {**identity, "format": FORMAT}
-        replace_file(path / "attack.json", to_json(stamped))
+        replace_file(path / "attack.json", sealed(stamped))
         return cls(path, stamped)
 
     @staticmethod
@@ -68,14 +68,9 @@ class AttackFolder:
             if not is_there(file, CheckpointError):
                 raise CheckpointError(f"{path} has no attack.json; give a folder that 'sememekit attack --out' wrote")
             refuse_odd_files(path, CheckpointError)
-            content = file.read_bytes()
-        try:
-            identity = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise CheckpointError(f"{path}/attack.json is not JSON ({error}); it was changed after writing") from None
-        if not isinstance(identity, dict) or identity.get("format") != FORMAT:
-            raise CheckpointError(f"{path}/attack.json is not of format {FORMAT}; it was changed after writing")
-        _check_shape(path, identity)
+        identity = _unsealed(file, "take the folder from a copy, or attack anew with another --out")
+        if identity.get("format") != FORMAT:
+            raise CheckpointError(f"{file} is not of format {FORMAT}; open it with the version that wrote it")
         return cls(path, identity)
 
     @property
@@ -114,21 +109,10 @@ class AttackFolder:
                 )
 
     def _report(self) -> dict[str, Any] | None:
-        """Return the content of ``report.json``, or None without one. Raises CheckpointError: it is no report of an attack."""
+        """Return the content of ``report.json``, or None without one. Raises CheckpointError: it is not as it was written."""
         path = self.path / "report.json"
-        if not path.exists():
-            return None
-        try:
-            report: dict[str, Any] = json.loads(path.read_bytes())
-            *_, own = written = report.pop(_WRITTEN)
-            if own != sha256(to_json(report)).hexdigest() or not isinstance(written[1], int):
-                raise ValueError("it is not as it was written")
-        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(
-                f"{path} is no report of an attack ({type(error).__name__}: {error}); delete it to write it anew, with: "
-                f"{self.resume_command}"
-            ) from None
-        return report | {_WRITTEN: written}
+        advice = f"delete it to write it anew, with: {self.resume_command}"
+        return _unsealed(path, advice) if path.exists() else None
 
     def report(self) -> AttackReport:
         """The report of a finished attack. Raises CheckpointError: it is unfinished, damaged, or of other files."""
@@ -175,9 +159,7 @@ class AttackFolder:
         path = self.path / "examples.jsonl"
         if (report := self._report()) is not None:
             size = report[_WRITTEN][1]
-            for name, stored, found in zip(
-                ("attack.json", "", path.name), report[_WRITTEN][:3], self._written(size), strict=True
-            ):
+            for name, stored, found in zip(("attack.json", "", path.name), report[_WRITTEN], self._written(size), strict=True):
                 if stored != found:
                     raise CheckpointError(
                         f"{self.path}/{name or path.name} is not what report.json beside it was made of: one of them was "
@@ -214,8 +196,7 @@ class AttackFolder:
     def write_report(self, report: AttackReport, page: str = "") -> None:
         """Write the numbers and, of an attack that is finished, the page for people."""
         plain = json.loads(report.model_dump_json())
-        written = [*self._written(), sha256(to_json(plain)).hexdigest()]
-        replace_file(self.path / "report.json", to_json({**plain, _WRITTEN: written}))
+        replace_file(self.path / "report.json", sealed({**plain, _WRITTEN: self._written()}))
         if page:
             replace_file(self.path / "report.html", page.encode())
 
@@ -252,19 +233,16 @@ def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
     return {place: name for place, name in names.items() if isinstance(name, str) and ":" in name}
 
 
-def _check_shape(path: Path, identity: Mapping[str, Any]) -> None:
-    plan = identity.get("plan")
-    right = (
-        all(isinstance(identity.get(key), Mapping) for key in ("plan", "victim", "data", "candidates", "language_model"))
-        and isinstance(plan, Mapping)
-        and all(isinstance(table, Mapping) for table in plan.values())
-        and isinstance(plan.get("attack", {}).get("query_budget"), int)
-        and all(isinstance(identity["victim"].get(key), str) for key in ("kind", "name"))
-        and isinstance(identity["victim"].get("labels"), list)
-        and all(isinstance(identity["data"].get(key), str) for key in ("path", "sha256"))
-    )
-    if not right:
-        raise CheckpointError(f"{path}/attack.json does not say what was attacked with what; it was changed after writing")
+def _unsealed(path: Path, advice: str) -> dict[str, Any]:
+    """A table of the folder without its seal. Raises CheckpointError, with what to do: it is not as it was written."""
+
+    def refuse(why: str) -> CheckpointError:
+        return CheckpointError(f"{why}; {advice}")
+
+    found = read_object(path, refuse)
+    if "sha256" not in found or not fits_seal(found):
+        raise refuse(f"{path} is not as it was written")
+    return found
 
 
 def _without_folder(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Progress on stderr: bars on a terminal, lines in a log file."""
+"""Progress on stderr: bars on a terminal, lines in a log file; and what a training says."""
 
 from __future__ import annotations
 
@@ -6,41 +6,57 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sememekit.commands._printing import remark
-from sememekit.figures import percent
-from sememekit.progress import silent
+from sememekit.figures import format_value, percent
 
 if TYPE_CHECKING:
-    from sememekit.progress import Progress as ProgressCallback
+    from sememekit.jobs.train import Position
+
+
+class Show(Protocol):
+    """Takes in how much of a stage is done, of how much, and what else is known of it; one that is done is shown no more."""
+
+    def __call__(self, stage: str, done: int, total: int | None, more: str = "") -> None: ...
 
 
 class ProgressLines:
-    """Progress in a log file: the stages at hand in one line on stderr, every half a minute; none of what is quicker."""
+    """Progress in a log file: the stages at hand in one line on stderr, every half a minute; none of what is quicker.
+
+    The time left is by the mean time of a step since the first call, with all that was between two steps.
+    """
 
     EVERY: Final = 30.0
     """Seconds between two lines at least."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._told = now, now()
+        self._begun: dict[str, tuple[float, int]] = {}
         self._at_hand: dict[str, str] = {}
 
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if total is not None and done >= total:
+    def __call__(self, stage: str, done: int, total: int | None, more: str = "") -> None:
+        now = self._now()
+        if total is None:
+            self._at_hand[stage] = f"{stage}: {more or f'{done:,}'}"
+        elif done >= total:
             self._at_hand.pop(stage, None)
         else:
-            self._at_hand[stage] = f"{stage}: {done:,}" if total is None else f"{stage}: {percent(done / total, 0)}"
-        if self._at_hand and self._now() - self._told >= self.EVERY:
-            self._told = self._now()
+            began, first = self._begun.setdefault(stage, (now, done))
+            seconds = (now - began) * (total - done) / (done - first) if done > first else None
+            left = "" if seconds is None else f"about {timedelta(seconds=round(seconds))} left"
+            self._at_hand[stage] = ", ".join(filter(None, (f"{stage}: {percent(done / total, 0)}", more, left)))
+        if self._at_hand and now - self._told >= self.EVERY:
+            self._told = now
             remark("; ".join(self._at_hand.values()), quiet=False)
 
 
 @contextmanager
-def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
+def progress_bars(quiet: bool) -> Iterator[Show]:
     """A callback that draws one bar for each stage, with rate and time left; where stderr is no terminal, ``ProgressLines``."""
     if quiet:
-        yield silent
+        yield lambda stage, done, total, more="": None
         return
     if not sys.stderr.isatty():
         yield ProgressLines()
@@ -57,14 +73,79 @@ def progress_bars(quiet: bool) -> Iterator[ProgressCallback]:
             speed = task.finished_speed or task.speed
             return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
 
-    share = TextColumn("{task.percentage:>3.0f} %")
-    columns = (TextColumn("{task.description}"), BarColumn(), share, Rate(), TimeRemainingColumn())
+    share, more_told = TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[more]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), share, Rate(), TimeRemainingColumn(), more_told)
     stages: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
+    # so long that the time between two epochs of a training counts
+    with Progress(*columns, console=Console(stderr=True), transient=False, speed_estimate_period=3600.0) as progress:
 
-        def show(stage: str, done: int, total: int | None) -> None:
+        def show(stage: str, done: int, total: int | None, more: str = "") -> None:
             if stage not in stages:
-                stages[stage] = progress.add_task(stage, total=total)
-            progress.update(stages[stage], completed=done, total=total)
+                stages[stage] = progress.add_task(stage, total=total, more=more)
+            progress.update(stages[stage], completed=done, total=total, more=more)
 
         yield show
+
+
+class TrainingProgress:
+    """Call it with the reports of a trainer, and ``at`` with where it is after each step.
+
+    Each epoch gives a line. With ``verbose`` each step does, and else its place and loss are beside its progress.
+    """
+
+    def __init__(self, show: Show, quiet: bool, verbose: bool) -> None:
+        self._show, self._quiet, self._verbose, self._state = show, quiet, verbose, ""
+
+    def at(self, place: Position) -> None:
+        """Show where the training is, in batches of all epochs."""
+        where = f"epoch {place.epoch} of {place.epochs}, batch {place.batch:,} of {place.num_batches:,}"
+        more = f"{where}, {self._state}" if self._state else where
+        if self._verbose:
+            remark(more, self._quiet or not place.batch)
+        elif place.num_batches:
+            done = (place.epoch - 1) * place.num_batches + place.batch
+            self._show("training", done, place.epochs * place.num_batches, more)
+        else:
+            self._show("training", 0, None, "getting ready")
+
+    def __call__(self, report: Any) -> None:
+        from sememekit.training import ChangeReport, EpochReport, StepReport
+
+        match report:
+            case StepReport():
+                self._state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
+            case EpochReport():
+                remark(epoch_line(report), self._quiet)
+            case ChangeReport():
+                remark(change_line(report), self._quiet)
+            case _:
+                pass  # the subcommand reports a stop, with what to type next
+
+
+@contextmanager
+def training_progress(quiet: bool, verbose: bool = False) -> Iterator[TrainingProgress]:
+    """The progress of a training, and a line for each epoch. It is shown before torch is imported."""
+    with progress_bars(quiet or verbose) as show:
+        yield TrainingProgress(show, quiet, verbose)
+
+
+def epoch_line(report: Any) -> str:
+    """One finished epoch in one line."""
+    valid = ", ".join(
+        f"{name} {percent(value, 2)}" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
+        for name, value in report.valid.items()
+        if name not in ("nats", "tokens", "examples")  # the same in every line, or known from what is shown
+    )
+    per, units = ("", "examples") if "accuracy" in report.valid else ("/token", "tokens")
+    estimate = " (estimated from sampled words)" if report.estimated else ""
+    line = f"epoch {report.epoch}: training loss {report.train_nats:.3f} nats{per}{estimate}, valid {valid}; "
+    line += f"{report.tokens_per_second:,.0f} {units} a second"
+    told = {"of averaged weights": report.averaged, "best so far": report.best, "rate cut": report.rate_cut}
+    told |= {"averaging begins": report.averaging_begins, report.finished: report.finished}
+    return "; ".join([line, *(text for text, holds in told.items() if holds)])
+
+
+def change_line(report: Any) -> str:
+    """Return one line on what changed in the model by other means than gradients."""
+    values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
+    return f"step {report.step}: {values}"

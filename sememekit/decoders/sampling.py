@@ -6,9 +6,8 @@ replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i),
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from contextlib import nullcontext
 from math import log
-from typing import ClassVar, Final, Literal, NamedTuple, final
+from typing import ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ from torch.nn import functional
 from sememekit import config
 from sememekit.decoders.base import Resources, Scheduled
 from sememekit.decoders.bias_start import begin_bias
-from sememekit.layers import FixedTables, WordShard, at_least_single, product_and_bias
+from sememekit.layers import FixedTables, at_least_single, product_and_bias
 from sememekit.ranks import Ranks
 from sememekit.text.vocabulary import Vocabulary
 
@@ -54,10 +53,6 @@ class Draw(NamedTuple):
     words: Tensor
     correction: Tensor
     target: Tensor
-
-
-_NOTHING: Final = -1e30
-"""The correction of a word that was not drawn, where -inf would leave a range of words without a finite score."""
 
 
 @final
@@ -123,20 +118,6 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
     return corrected.logsumexp(dim=1) - own[:, 0]
 
 
-def draw_of_rank(draw: Draw, words: slice) -> Draw:
-    """The part of a draw that belongs to a range of words, numbered from the beginning of the range.
-
-    A target that is no word of the range has the place -1. Words that count for nothing have a finite correction, so that a
-    range without a sampled word has a normaliser near 0, and no gradient; a range without a word is given its first one.
-    """
-    bounds = torch.tensor([words.start, words.stop], device=draw.words.device)
-    first, last = torch.searchsorted(draw.words, bounds).tolist()
-    target = torch.where((draw.target >= first) & (draw.target < last), draw.target - first, -1)
-    if first == last:
-        return Draw(draw.words.new_zeros(1), draw.correction.new_full((1,), _NOTHING), target)
-    return Draw(draw.words[first:last] - words.start, draw.correction[first:last].clamp(min=_NOTHING), target)
-
-
 class SampledDecoder(Scheduled):
     """An output layer that can be trained with words that ``sampler`` draws; its settings inherit ``SamplingSettings``.
 
@@ -172,11 +153,8 @@ class NormalisedScores(SampledDecoder):
     """An output layer that is a softmax over scores of words, and can be trained with sampled words.
 
     A subclass gives ``scores`` and calls ``super().__init__`` with settings that inherit ``SamplingSettings``. It may give
-    ``sampled_nll`` and ``exact_nll``, where it has a cheaper way than a table of scores. One whose ``shard_words`` cuts its
-    tables and sets ``shard`` may give ``normaliser_and_score``, too.
+    ``sampled_nll`` and ``exact_nll``, where it has a cheaper way than a table of scores.
     """
-
-    shard: WordShard | None = None
 
     @abstractmethod
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
@@ -189,60 +167,14 @@ class NormalisedScores(SampledDecoder):
         Returns (..., W) or (..., V)."""
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        if self.shard is not None:
-            raise RuntimeError("this process has the vectors of some words alone; open the run in one process for all of them")
         return at_least_single(self.scores(hidden)).log_softmax(dim=-1)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Exact in evaluation; in training an estimate while words are drawn.
-
-        In shards contexts are (T, B, H): in training of this rank's columns, in evaluation the same on all ranks.
-        """
-        if self.shard is not None:
-            return self._nll_in_shards(hidden, target, self.shard)
+        """Exact in evaluation; in training an estimate while words are drawn."""
         if self.training and self.sampler.active:
             draw = self.sampler.draw(target.reshape(-1))
             return self.sampled_nll(hidden, draw).reshape(target.shape)
         return self.exact_nll(hidden, target)
-
-    def _nll_in_shards(self, hidden: Tensor, target: Tensor, shard: WordShard) -> Tensor:
-        own = slice(None)
-        if self.training:
-            columns = shard.columns(target)
-            hidden, target, own = columns.join(hidden), columns.joined(target), columns.own
-        place_N, words, correction = shard.places(target.reshape(-1)), None, None
-        if self.training and self.sampler.active:
-            draw = draw_of_rank(self.sampler.draw(target.reshape(-1)), shard.words)
-            place_N, words, correction = draw.target, draw.words, draw.correction
-        with shard.same_random_numbers(self.sampler.draws) if self.training and self.drops_numbers else nullcontext():
-            log_normaliser_N, score_N = self.normaliser_and_score(hidden, place_N, words, correction)
-        return shard.nll(log_normaliser_N, score_N, place_N >= 0).view(target.shape)[:, own]
-
-    @property
-    def drops_numbers(self) -> bool:
-        """Whether ``normaliser_and_score`` has dropout, which must be alike on all ranks."""
-        return False
-
-    def normaliser_and_score(
-        self, hidden: Tensor, target_N: Tensor, words: Tensor | None = None, correction_W: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Logarithm of the normaliser (N,) over some words, and the score (N,) of each target: the loss is their difference.
-
-        Args:
-            hidden: (..., H), N contexts.
-            target_N: the place of each target among the words; -1: it is none of them, and its score is any finite number.
-            words: (W,) distinct words; None for all of this layer or of its shard.
-            correction_W: added to the scores of the words in the normaliser, but not to that of the target of a context.
-        """
-        scores = at_least_single(self.scores(hidden, words))
-        scores_NW = scores.reshape(-1, scores.shape[-1])
-        place_N1 = target_N.clamp(min=0)[:, None]
-        own_N1 = scores_NW.gather(1, place_N1)
-        if correction_W is not None:
-            scores_NW = scores_NW + correction_W.to(scores.dtype)
-            spared_N1 = torch.where(target_N[:, None] >= 0, own_N1, scores_NW.gather(1, place_N1))
-            scores_NW = scores_NW.scatter(1, place_N1, spared_N1)
-        return scores_NW.logsumexp(dim=1), own_N1[:, 0]
 
     def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
         """The loss (...) with the exact normaliser."""

@@ -9,21 +9,13 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.decoders.base import (
-    Resources,
-    SenseAttribution,
-    Sensed,
-    SenseProbabilities,
-    Sharded,
-    shard_vectors,
-    word_vectors,
-)
+from sememekit.decoders.base import Resources, SenseAttribution, Sensed, SenseProbabilities, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
 from sememekit.decoders.edge_logits import EdgeInputs, normaliser_and_score_by_edges, pays
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, normaliser_and_score, sense_logits
 from sememekit.decoders.sense_structure import EdgeWeights, SenseStructure
-from sememekit.layers import WordShard, segment_logsumexp, shared_dropout
+from sememekit.layers import segment_logsumexp, shared_dropout
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"sense_bias": False, "context_tanh": False, "gate_bias": True, "start": "published"},
@@ -31,11 +23,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     "release-awd": {"sense_bias": True, "context_tanh": True, "gate_bias": False, "start": "published", "num_bases": 10},
     "identity": {"sense_bias": True, "context_tanh": False, "gate_bias": True, "start": "identity"},
 }
-"""What each preset sets; a key that is given beside the preset wins."""
+"""Preset -> its settings; a key that is given beside the preset wins."""
 
 
 @final
-class SDLM(NormalisedScores, Sensed, Sharded):
+class SDLM(NormalisedScores, Sensed):
     """Probability of a word: the sum over its senses of a sparse product of sememe experts, normalised over all senses.
 
     >>> layer = SDLM(SDLM.Settings(tied=False, num_bases=2), Resources(width=16, vocabulary=words, graph=graph))
@@ -55,8 +47,8 @@ class SDLM(NormalisedScores, Sensed, Sharded):
 
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
     and the gate bias are switches, since paper and release differ in them. Dropout stands at two sites: one mask on the
-    coordinates of the output word vectors, the same for the whole batch (``vector_dropout``), and one a sequence on those of
-    g Q_r, shared over time and bases (``context_dropout``).
+    coordinates of the output word vectors, the same for the whole batch (``vector_dropout``), and one a sequence on the
+    coordinates of g Q_r, shared over time and bases (``context_dropout``).
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
@@ -134,18 +126,6 @@ class SDLM(NormalisedScores, Sensed, Sharded):
             with torch.no_grad():
                 self.sense_bias.copy_(per_word[self.structure.word_of_sense.cpu()])
 
-    def shard_words(self, shard: WordShard) -> None:
-        shard_vectors(self.words, shard)
-        if self.sense_bias is not None:
-            shard.cut_(self.sense_bias, self.structure.sense_offsets[shard.bounds].tolist())
-        self.structure, _ = self.structure.of_words(torch.arange(shard.words.start, shard.words.stop))
-        self._num_edges = None
-        self.shard = shard
-
-    @property
-    def drops_numbers(self) -> bool:
-        return self.settings.context_dropout > 0.0 or self.settings.vector_dropout > 0.0
-
     def _inputs(self, hidden: Tensor, words: Tensor | None = None) -> SenseInputs:
         """Compute the inputs of the sense logits of some words (W,), or of all, for ``hidden`` (..., H)."""
         settings = self.settings
@@ -194,17 +174,13 @@ class SDLM(NormalisedScores, Sensed, Sharded):
         return self._nll(hidden, draw.target, draw.words, draw.correction)
 
     def _nll(self, hidden: Tensor, target_N: Tensor, words: Tensor | None = None, correction_W: Tensor | None = None) -> Tensor:
-        log_normaliser_N, score_N = self.normaliser_and_score(hidden, target_N, words, correction_W)
-        return log_normaliser_N - score_N
-
-    def normaliser_and_score(
-        self, hidden: Tensor, target_N: Tensor, words: Tensor | None = None, correction_W: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
         block = self.settings.tokens_per_block
         if words is None and self._goes_by_edges(hidden):
-            return normaliser_and_score_by_edges(self._edge_inputs(hidden), target_N, block or 128)
-        block = block or (64 if hidden.device.type == "cpu" else 512)
-        return normaliser_and_score(self._inputs(hidden, words), target_N, block, correction_W)
+            sums = normaliser_and_score_by_edges(self._edge_inputs(hidden), target_N, block or 128)
+        else:
+            block = block or (64 if hidden.device.type == "cpu" else 512)
+            sums = normaliser_and_score(self._inputs(hidden, words), target_N, block, correction_W)
+        return sums[0] - sums[1]
 
     def _goes_by_edges(self, hidden: Tensor) -> bool:
         """Whether all words are scored edge by edge: on a CPU, where it pays and nothing differs by token in between."""

@@ -7,13 +7,13 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources, Sharded, shard_vectors, word_vectors
+from sememekit.decoders.base import Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
-from sememekit.layers import ChosenLogits, WordShard
+from sememekit.layers import ChosenLogits
 
 
-class Softmax(NormalisedScores, Sharded):
+class Softmax(NormalisedScores):
     """Probability of a word: softmax over the vocabulary of the inner product of context and word vector, plus a bias.
 
     log p(w | g) = g . x_w + b_w - log sum_v exp(g . x_v + b_v); tied as Inan et al. 2017 and Press and Wolf 2017.
@@ -36,12 +36,6 @@ class Softmax(NormalisedScores, Sharded):
         self.words = word_vectors(resources, self.name, tied=settings.tied)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.bias else None
         self.bias_start = settings.bias_start
-
-    def shard_words(self, shard: WordShard) -> None:
-        shard_vectors(self.words, shard)
-        if self.bias is not None:
-            shard.cut_(self.bias)
-        self.shard = shard
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         return linear_scores(hidden, self.words.weight, self.bias, words, sparse=self.words.sparse)

@@ -1,4 +1,4 @@
-"""Building blocks: dropout with shared masks, incidence sums, log-space reductions, tables of vectors that processes divide."""
+"""Building blocks: dropout with shared masks, incidence sums, log-space reductions."""
 
 from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import WeightDropped, shared_dropout
@@ -7,7 +7,6 @@ from sememekit.layers.incidence import FixedTables, Incidence, segment_logsumexp
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_scan import four_gates, lstm_cell, lstm_scan
 from sememekit.layers.merge import rows_of, weighted_sum
-from sememekit.layers.shards import WordShard, WordVectors, note_rows, rows_of_ranks, uniform_embedding, whole_size
 from sememekit.layers.shared import (
     BY_LOG_PROB,
     Linear,
@@ -18,4 +17,5 @@ from sememekit.layers.shared import (
     product_and_bias,
     product_dtype,
     training_counters,
+    uniform_embedding,
 )

@@ -82,7 +82,7 @@ class Run(OpenRun):
         Args:
             overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
-            segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
+            segment: cut the lines as the data of the run were; default: only Chinese without blanks.
         """
         kind = self._kind("score", "words", "texts")
         options = {"overlay": overlay, "carry": carry, "segment": segment}
@@ -167,7 +167,7 @@ class Run(OpenRun):
         """
         from sememekit.analysis.senses.tagging import header_of, tag
 
-        given = self._checked("tag", self._kind("tag", "words", "cloze"), options, tag)
+        given = self._checked("tag", self._kind("tag", "words"), options, tag)
         rows = [*tag(self, _lines("tag", text), **given)]
         cells: list[tuple[Any, ...]] = []
         for row in rows:
@@ -196,9 +196,9 @@ class Run(OpenRun):
 
         Args:
             prompt: words to begin with, or the source text.
-            options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
-                ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between blanks, which
-                nothing cuts.
+            options: ``num_tokens``, ``temperature``, ``top_k``, ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for
+                headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words
+                between blanks, which nothing cuts.
         """
         from sememekit.runs.generation import generate
 
@@ -254,7 +254,7 @@ class Run(OpenRun):
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
     ) -> Sequence[ScoredToken]:
-        """Rows of ``score`` for a method."""
+        """Return the tokens of a text for a method, with an overlay also their nats with it."""
         lines = _lines(method, text)
         given = {"name": "the text, line", **options, "segment": segment}
         if overlay is None:
@@ -280,7 +280,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
-    "tag": frozenset({"words", "cloze"}),
+    "tag": frozenset({"words"}),
     "explain": frozenset(EXPLAINERS),
     "analyze": frozenset({"labels", "words", "texts"}),
     "segment": frozenset({"lattices"}),

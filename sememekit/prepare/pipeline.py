@@ -36,7 +36,7 @@ from sememekit.prepare.encode import write_splits
 from sememekit.prepare.merge import count_predicted, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.prepare.shards import MARKER, ShardJob, read_sources, run_shards, shard_key
+from sememekit.prepare.shards import MARKER, ShardJob, read_sources, run_shards
 from sememekit.progress import Progress
 from sememekit.text.chunks import CHUNKS, LONGEST, ChunkVocabulary
 from sememekit.text.huggingface import HuggingFacePieces
@@ -113,9 +113,9 @@ class Pipeline:
         for name in MODELS.values():
             (self._work / name).unlink(missing_ok=True)  # of an earlier, killed run
         segmenter = self._open_segmenter([(split, span) for split, span, _ in parts], self._work / MODEL)
-        errors, end = self._faults.policy, self._end if self._end_of_sentence else None
-        job = ShardJob(self._work, self._corpus, segmenter, end, errors)
-        keys = [shard_key(span, sha256, self._corpus, segmenter.description, end, errors) for _, span, sha256 in parts]
+        end = self._end if self._end_of_sentence else None
+        job = ShardJob(self._work, self._corpus, segmenter, end, self._faults.policy)
+        keys = [job.key(span, sha256) for _, span, sha256 in parts]
         results = run_shards(engine, job, [span for _, span, _ in parts], keys, self._progress)
         # All pieces of the tokenizer of a model are the vocabulary unless another one is asked for.
         limited = self._settings.min_count is not None or self._settings.max_vocabulary is not None

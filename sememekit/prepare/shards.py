@@ -118,108 +118,6 @@ def read_sources(
     return found
 
 
-def shard_key(span: Span, source_sha256: str, corpus: Corpus, segmenter: str, end: str | None, errors: str) -> str:
-    """Hash over everything that decides what a shard writes."""
-    reader = f"{type(corpus).__module__}:{type(corpus).__qualname__}"
-    parts = [_VERSION, LINE_CAP, source_sha256, *span[2:], reader, corpus.normalisation, segmenter, end, errors]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
-
-
-def process_shard(
-    span: Span, key: str, folder: Path, corpus: Corpus, segmenter: Segmenter, end: str | None, errors: str
-) -> ShardResult:
-    """Read, segment and count one shard; ``end`` is the word that ends a sentence, None for none.
-
-    Memory grows with the number of distinct words in the shard. Raises DataError as the readers do, with file and line.
-    """
-    stem = folder / key
-    faults = FaultCounter(errors)
-    ids = _ProvisionalIds()
-    words_written = sentences = 0
-    with stem.with_suffix(".ids").open("wb") as id_file, stem.with_suffix(".units").open("wb") as unit_file:
-        for words, units in _blocks(span, corpus, segmenter, ids, end, faults):
-            id_file.write(words.astype("<u4").data)
-            unit_file.write(units.astype("<u4").data)
-            ids.count(words)
-            words_written += len(words)
-            sentences += len(units)
-    with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as type_file:
-        type_file.writelines(f"{word}\t{ids.counts[index]}\t{index}\n" for word, index in sorted(ids.items()))
-    counts = {"words": words_written, "sentences": sentences, "faults": faults.counts}
-    write_marker(stem.with_suffix(".done"), counts, [stem.with_suffix(ending) for ending in (".ids", ".units", ".types")])
-    return ShardResult(stem, words_written, sentences, faults.counts)
-
-
-def _blocks(
-    span: Span, corpus: Corpus, segmenter: Segmenter, ids: _ProvisionalIds, end: str | None, faults: FaultCounter
-) -> Iterator[tuple[_Array, _Array]]:
-    """Provisional ids (N,) and units (sentences, 3) of a span, a block of lines at a time; lines with faults one by one."""
-    if not corpus.is_lines(segmenter):
-        yield from _one_by_one(span, corpus, segmenter, ids, end, faults)
-        return
-    number = numbering(segmenter, ids)
-    for block in clean_blocks(span):
-        if isinstance(block, Span):
-            yield from _one_by_one(block, corpus, segmenter, ids, end, faults)
-            continue
-        lines = block.removesuffix("\n").split("\n")
-        if end is not None and any(mark in block for mark in (*OPENING, *CLOSING)):
-            lines = [_bare(line, faults) for line in lines]
-        words, counts = number(lines)
-        sizes = line_sizes(lines)
-        kept = slice(None) if corpus.keeps_blank_lines else sizes[:, 0] > 0
-        counts, sizes = counts[kept], sizes[kept]
-        if end is not None and len(counts):
-            words = np.insert(words, np.cumsum(counts), ids[end])
-            counts = counts + 1
-        yield words, np.column_stack([counts, sizes])
-
-
-def _one_by_one(
-    span: Span, corpus: Corpus, segmenter: Segmenter, ids: _ProvisionalIds, end: str | None, faults: FaultCounter
-) -> Iterator[tuple[_Array, _Array]]:
-    words: array[int] = array("q")
-    units: array[int] = array("q")
-    for piece in read_pieces(span, faults):
-        for sentence, characters, size in _units(piece, span, corpus, segmenter, end, faults):
-            words.extend(map(ids.__getitem__, sentence))
-            units.extend((len(sentence), characters, size))
-        if len(words) >= _FLUSH:
-            yield _taken(words), _taken(units).reshape(-1, 3)
-            words, units = array("q"), array("q")
-    yield _taken(words), _taken(units).reshape(-1, 3)
-
-
-def _bare(line: str, faults: FaultCounter) -> str:
-    """A line that gets an end, without marks of its ends, which are counted."""
-    if not has_ends(line):
-        return line
-    faults.add("end_marks")
-    return without_ends(line)
-
-
-def _taken(values: array[int]) -> _Array:
-    return np.frombuffer(values, dtype=np.int64)
-
-
-def _units(
-    piece: Piece, span: Span, corpus: Corpus, segmenter: Segmenter, end: str | None, faults: FaultCounter
-) -> Iterator[tuple[list[str], int, int]]:
-    """Sentences of a piece, with the word ``end`` after each, unless the piece ends inside a line."""
-    try:
-        found = list(corpus.units(piece.text if end is None else _bare(piece.text, faults), segmenter))
-    except DataError as error:
-        raise DataError(f"{place(span, piece.offset)}: {error}") from None
-    for index, (words, characters, size, left_out) in enumerate(found):
-        if left_out:
-            faults.add("long_sentences")
-            continue
-        if not characters and not (corpus.keeps_blank_lines and piece.ends_line):
-            continue  # a blank line
-        closed = piece.ends_line or index + 1 < len(found)
-        yield ([*words, end] if end is not None and closed else words), characters, size
-
-
 @final
 class _ProvisionalIds(dict[str, int]):
     """word -> id, where a new word gets the next id; and the count of each."""
@@ -238,14 +136,105 @@ class _ProvisionalIds(dict[str, int]):
         self.counts = counts
 
 
+def _bare(line: str, faults: FaultCounter) -> str:
+    """A line that gets an end, without marks of its ends, which are counted."""
+    if not has_ends(line):
+        return line
+    faults.add("end_marks")
+    return without_ends(line)
+
+
+def _taken(values: array[int]) -> _Array:
+    return np.frombuffer(values, dtype=np.int64)
+
+
 class ShardJob(NamedTuple):
-    """The settings that all shards of a run share."""
+    """The fields that all shards of a run share; ``end`` is the word that ends a sentence, None for none."""
 
     folder: Path
     corpus: Corpus
     segmenter: Segmenter
     end: str | None
     errors: str
+
+    def key(self, span: Span, source_sha256: str) -> str:
+        """Hash over everything that decides what a shard writes."""
+        reader, corpus = f"{type(self.corpus).__module__}:{type(self.corpus).__qualname__}", self.corpus.normalisation
+        rules = [reader, corpus, self.segmenter.description, self.end, self.errors]
+        parts = [_VERSION, LINE_CAP, source_sha256, *span[2:], *rules]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+    def process(self, span: Span, key: str) -> ShardResult:
+        """Read, segment and count one shard.
+
+        Memory grows with the number of distinct words in the shard. Raises DataError as the readers do, with file and line.
+        """
+        stem = self.folder / key
+        faults = FaultCounter(self.errors)
+        ids = _ProvisionalIds()
+        words_written = sentences = 0
+        with stem.with_suffix(".ids").open("wb") as id_file, stem.with_suffix(".units").open("wb") as unit_file:
+            for words, units in self._blocks(span, ids, faults):
+                id_file.write(words.astype("<u4").data)
+                unit_file.write(units.astype("<u4").data)
+                ids.count(words)
+                words_written += len(words)
+                sentences += len(units)
+        with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as type_file:
+            type_file.writelines(f"{word}\t{ids.counts[index]}\t{index}\n" for word, index in sorted(ids.items()))
+        counts = {"words": words_written, "sentences": sentences, "faults": faults.counts}
+        write_marker(stem.with_suffix(".done"), counts, [stem.with_suffix(ending) for ending in (".ids", ".units", ".types")])
+        return ShardResult(stem, words_written, sentences, faults.counts)
+
+    def _blocks(self, span: Span, ids: _ProvisionalIds, faults: FaultCounter) -> Iterator[tuple[_Array, _Array]]:
+        """Provisional ids (N,) and units (sentences, 3) of a span, a block of lines at a time; lines with faults one by one."""
+        if not self.corpus.is_lines(self.segmenter):
+            yield from self._one_by_one(span, ids, faults)
+            return
+        number = numbering(self.segmenter, ids)
+        for block in clean_blocks(span):
+            if isinstance(block, Span):
+                yield from self._one_by_one(block, ids, faults)
+                continue
+            lines = block.removesuffix("\n").split("\n")
+            if self.end is not None and any(mark in block for mark in (*OPENING, *CLOSING)):
+                lines = [_bare(line, faults) for line in lines]
+            words, counts = number(lines)
+            sizes = line_sizes(lines)
+            kept = slice(None) if self.corpus.keeps_blank_lines else sizes[:, 0] > 0
+            counts, sizes = counts[kept], sizes[kept]
+            if self.end is not None and len(counts):
+                words = np.insert(words, np.cumsum(counts), ids[self.end])
+                counts = counts + 1
+            yield words, np.column_stack([counts, sizes])
+
+    def _one_by_one(self, span: Span, ids: _ProvisionalIds, faults: FaultCounter) -> Iterator[tuple[_Array, _Array]]:
+        words: array[int] = array("q")
+        units: array[int] = array("q")
+        for piece in read_pieces(span, faults):
+            for sentence, characters, size in self._units(piece, span, faults):
+                words.extend(map(ids.__getitem__, sentence))
+                units.extend((len(sentence), characters, size))
+            if len(words) >= _FLUSH:
+                yield _taken(words), _taken(units).reshape(-1, 3)
+                words, units = array("q"), array("q")
+        yield _taken(words), _taken(units).reshape(-1, 3)
+
+    def _units(self, piece: Piece, span: Span, faults: FaultCounter) -> Iterator[tuple[list[str], int, int]]:
+        """Sentences of a piece, with the word ``end`` after each, unless the piece ends inside a line."""
+        try:
+            text = piece.text if self.end is None else _bare(piece.text, faults)
+            found = list(self.corpus.units(text, self.segmenter))
+        except DataError as error:
+            raise DataError(f"{place(span, piece.offset)}: {error}") from None
+        for index, (words, characters, size, left_out) in enumerate(found):
+            if left_out:
+                faults.add("long_sentences")
+                continue
+            if not characters and not (self.corpus.keeps_blank_lines and piece.ends_line):
+                continue  # a blank line
+            closed = piece.ends_line or index + 1 < len(found)
+            yield ([*words, self.end] if self.end is not None and closed else words), characters, size
 
 
 class ShardTask(NamedTuple):
@@ -256,8 +245,7 @@ class ShardTask(NamedTuple):
     key: str
 
     def run(self) -> ShardResult:
-        job = _unpickled(self.job)
-        return process_shard(self.span, self.key, job.folder, job.corpus, job.segmenter, job.end, job.errors)
+        return _unpickled(self.job).process(self.span, self.key)
 
 
 def run_shards(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Clustered, Decoder
 from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.files import read_object, to_json, typed
+from sememekit.files import read_object, to_json
 from sememekit.progress import Progress, silent
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, plan_of_run
@@ -38,8 +38,8 @@ class ExtendReport(OfRun):
     """Report of ``extend``: the words that were added to a run, and how.
 
     Attributes:
-        vocabulary: the fingerprint of its words, and ``of_vocabulary`` that of ``run``.
-        unannotated: those of them without sememes, whose numbers come from their characters.
+        vocabulary, of_vocabulary: fingerprints of the words of the new run and of ``run``.
+        unannotated: new words without sememes, whose numbers come from their characters.
         refused: cause -> words of the file that were not added.
         dropped_sememes: sememes that the graph does not know, of words that have others.
         shares: of the probability of ``<unk>``, what each word has in the mean; ``unknown_share`` is what ``<unk>`` keeps.
@@ -87,8 +87,8 @@ def extend(
 
     Args:
         words: a file of ``read_new_words``.
-        sources: lexicons of the words that the file gives no sememes; for a run without graph also those of its words, the open
-            lexicon unless given.
+        sources: lexicons of the words that the file gives no sememes; for a run without graph also of its own words (default:
+            the open lexicon).
         side: of a two-sided lexicon.
         prior: share of the probability of ``<unk>`` that new words have together where the file has no counts, each as much.
         data: the prepared data of its training, where they lie elsewhere.
@@ -103,11 +103,6 @@ def extend(
     loaded = Run.open(run, which=which, device=device)
     task = predictor(loaded.task, "extend")
     vocabulary, unknown = loaded.vocabulary, loaded.vocabulary.unknown_id
-    if loaded.plan.run.shard_words:
-        raise ConfigError(
-            f"{run} was trained with run.shard_words, whose tables are divided; train it on as one first: "
-            f"{typed('sememekit', 'train', '--from', loaded.path, '--set', 'run.shard_words=false', '--out', 'RUN')}"
-        )
     if unknown is None:
         raise ConfigError(f"{run} has no <unk>, so that new words have no probability to share; train one with --min-count 2")
     settings = task.decoder.room_for_words()
@@ -122,7 +117,9 @@ def extend(
         {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **dict.fromkeys(added, 0)}
     )
     record = f"{len(added)} words of {words.name} added to {vocabulary.fingerprint}"
-    plan = _plan(loaded, settings)
+    table = loaded.folder.plan  # None takes a setting out
+    decoder = {key: value for key, value in {**table["decoder"], **settings}.items() if value is not None}
+    plan = plan_of_run(loaded.folder, {**table, "decoder": decoder})
     through_senses = plan.decoder is not None and "graph" in type(task.decoder).needs(plan.decoder.settings)
     graph = larger_graph(known_graph, larger, new, record)
     growth = _Growth(vocabulary, larger, graph, counts, 0.0 if through_senses else OF_UNKNOWN)
@@ -266,13 +263,6 @@ def _clusters(growth: _Growth, decoder: Decoder, given: NDArray[np.int64] | None
     else:
         return None
     return growth.grown("clusters", old.cpu(), torch.zeros(len(growth.larger), dtype=old.dtype)).numpy()
-
-
-def _plan(loaded: Run, settings: Mapping[str, Any]) -> Plan:
-    """The plan with what the output layer says; None takes a setting out."""
-    table = loaded.folder.plan
-    decoder = {key: value for key, value in {**table["decoder"], **settings}.items() if value is not None}
-    return plan_of_run(loaded.folder, {**table, "decoder": decoder})
 
 
 @torch.no_grad()

@@ -53,16 +53,20 @@ def generate(
 
     A model of sentences that end with ``<eos>`` reads one before the prompt. Any other model that is given no prompt draws
     its first word by the counts of the vocabulary. The prompt is brought into the form of the data (lower case, half width, a
-    word for numbers); words that the model does not know are told by a RunWarning. Words are drawn on the CPU, so that the same
+    word for numbers); a RunWarning names words that the model does not know. Words are drawn on the CPU, so that the same
     seed gives the same words.
 
     With ``beam`` nothing is drawn: the text is the best that a beam search of this size finds, by log-probability a word, up to
-    ``<eos>`` where the model has one. The words ``stop`` end a text and belong to it.
+    ``<eos>`` where the model has one; ``temperature``, ``top_k`` and ``top_p`` are refused. The words ``stop`` end a text and
+    belong to it.
 
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
     common: dict[str, Any] = {"num_tokens": num_tokens, "stop": stop, "unknown": unknown, "seed": seed}
     if beam:
+        drawn = {"temperature": temperature != 1.0, "top_k": top_k != 0, "top_p": top_p != 1.0}
+        if name := next((name for name, given in drawn.items() if given), None):
+            raise ConfigError(f"{name}: a beam draws nothing; leave {name} or beam out")
         return _searched(Run.open(run), prompt, beam, **common)
     *_, report = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
     assert isinstance(report, GenerateReport)
@@ -154,21 +158,20 @@ def _prompt(loaded: Run, prompt: str) -> list[int]:
     form, vocabulary = loaded.form(), loaded.vocabulary
     words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
     refuse_unknown(loaded, map(form.word, prompt.split()), "the prompt")
-    _warn_unknown([word for word, index in zip(prompt.split(), words, strict=True) if index == vocabulary.unknown_id])
+    pairs = zip(prompt.split(), words, strict=True)
+    unknown = [word for word, index in pairs if index == vocabulary.unknown_id and word != UNKNOWN]
+    if unknown and not warn_uncut(unknown, CUT_FIRST):
+        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
+        told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
+        warnings.warn(told, RunWarning, stacklevel=3)
     return words
 
 
 def _report(vocabulary: Vocabulary, words: list[int], added: list[int], nats: float, seed: int) -> GenerateReport:
     prompt, tokens = tuple(vocabulary.decode(words)), tuple(vocabulary.decode(added))
-    return GenerateReport(prompt=prompt, tokens=tokens, text=_text(vocabulary, [*words, *added]), nats=nats, seed=seed)
-
-
-def _warn_unknown(unknown: list[str]) -> None:
-    unknown = [word for word in unknown if word != UNKNOWN]
-    if unknown and not warn_uncut(unknown, CUT_FIRST):
-        cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
-        told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
-        warnings.warn(told, RunWarning, stacklevel=3)
+    text = " ".join("\n" if token in (END, STOP) else token for token in (*prompt, *tokens))
+    lines = "\n".join(line.strip(" ") for line in text.split("\n")).strip("\n")
+    return GenerateReport(prompt=prompt, tokens=tokens, text=lines, nats=nats, seed=seed)
 
 
 def _check(num_tokens: int, temperature: float, top_k: int, top_p: float) -> None:
@@ -204,8 +207,3 @@ def _drawer(
         return int(torch.multinomial(probabilities, 1, generator=generator))
 
     return draw
-
-
-def _text(vocabulary: Vocabulary, words: list[int]) -> str:
-    text = " ".join("\n" if token in (END, STOP) else token for token in vocabulary.decode(words))
-    return "\n".join(line.strip(" ") for line in text.split("\n")).strip("\n")

@@ -70,7 +70,7 @@ class Reading:
     def chunks(self, decoding: Decoding) -> list[tuple[int, int]]:
         """First token and the one behind the last of every word.
 
-        ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens by itself and cuts where
+        ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens on its own and cuts where
         a chunk ends with a probability of one half or more: of all segmentations this has the most places right in expectation.
         It need not be a path, so its words can be longer than the chunks. A blank in the text ends a word in either case: the
         model reads the text without blanks, and cuts are added where they stand, also inside a chunk of the path. Raises
@@ -104,7 +104,9 @@ class LatticeReader:
         if isinstance(self._segmenter, SentencePieces):
             return self._pieces(self._segmenter, text)
         if self._characters:
-            return [token for part in text.split() for token in self._characters_of(part)]
+            parts = (self._form.as_written(part) for part in text.split())
+            read = (zip(written, self._form.words(form), strict=True) for form, written in parts)
+            return [Token(own, word, not place) for part in read for place, (own, word) in enumerate(part)]
         if isinstance(self._segmenter, WhiteSpace):
             return [Token(word, self._form.word(word), False) for word in text.split()]
         return [Token(word, word, False) for word in self._form.cut(text, self._segmenter)]
@@ -118,12 +120,6 @@ class LatticeReader:
             tokens.append(Token(own.strip(), read, " " in covered))
             place += len(covered)
         return tokens
-
-    def _characters_of(self, stretch: str) -> list[Token]:
-        form, written = self._form.as_written(stretch)
-        return [
-            Token(own, read, not place) for place, (own, read) in enumerate(zip(written, self._form.words(form), strict=True))
-        ]
 
     def word(self, tokens: Sequence[str]) -> str:
         """Tokens as one word: characters and pieces side by side, words with ``_`` between."""

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sememekit.config import check_table, name_of, trusting_code
+from sememekit.config import check_table, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.encoders.base import Encoder
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sync_to_disk, typed
-from sememekit.layers import whole_size
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs import build
 from sememekit.runs.augment import FILE as AUGMENT_FILE
@@ -26,7 +25,6 @@ from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, Run, counts_text, load_weights, vocabulary_of_run
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
-from sememekit.tasks import TASKS
 from sememekit.tasks.base import LabelPredictor, Task, declares
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.chunks import CHUNKS
@@ -41,7 +39,6 @@ MAY_CHANGE = (
     "schedule.stop_after",
     "run.device",
     "run.threads",
-    "run.shard_words",
     "run.report_every",
     "run.checkpoint_every",
     "run.stall_epochs",
@@ -72,8 +69,8 @@ class Training(NamedTuple):
 
     @property
     def parameters(self) -> int:
-        """The number of parameters of all processes, shared ones counted once."""
-        return sum(whole_size(parameter) for parameter in self.task.parameters() if parameter.requires_grad)
+        """The number of parameters, shared ones counted once."""
+        return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
 
 
 @contextmanager
@@ -114,8 +111,6 @@ def open_training(
             on_remark(f"vectors: {vectors.sentence()}")
         ranks.wait()  # what all find wrong below they find at one time, so that one process says it
         task.take_part(ranks)  # what cannot be divided leaves no run behind
-        if plan.run.shard_words and ranks.size > 1:
-            divide_words(task, ranks)
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(parts, data)
@@ -142,17 +137,6 @@ def open_training(
             if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
                 folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
         yield Training(folder, plan, task, trainer, remarks, vectors)
-
-
-def divide_words(task: Task, ranks: Ranks) -> None:
-    """Keep of each table of words the rows of this rank alone. Raises ConfigError: the task cannot."""
-    divide = getattr(task, "shard_words", None)
-    if divide is None:
-        raise ConfigError(
-            f"task {name_of(type(task), TASKS)} does not divide its words among processes; only language_model does; leave out "
-            "run.shard_words, and every process has them all"
-        )
-    divide(ranks)
 
 
 def _open_folder(out: Path, ranks: Ranks, held: ExitStack) -> RunFolder:
@@ -243,7 +227,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
 def _restore(trainer: Trainer, out: Path) -> None:
     """Put a trainer where the last snapshot was taken; CheckpointError where the state is not one of this version, or
     the best snapshot is torn."""
-    snapshot = trainer.folder.load("last", with_trainer=True, rows=trainer.rows)
+    snapshot = trainer.folder.load("last", with_trainer=True)
     load_weights(trainer.task, snapshot.weights, out)
     trainer.folder.check_best()  # the end of the training, or a better one, may be days away
     try:

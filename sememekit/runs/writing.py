@@ -26,7 +26,7 @@ class Found(Record):
     Attributes:
         text: the words with blanks between; ``<unk>`` as the settings of the search say.
         score: what texts competed by, higher is better: log-probability in nats over length to the power of the penalty.
-        nats: summed negative log-probability, that of the end included where it was predicted.
+        nats: summed negative log-probability, with the end where it was predicted.
         ended: whether the end was predicted; otherwise the text was cut at the greatest length.
     """
 
@@ -124,12 +124,9 @@ def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generat
     return Writer(loaded, task, None if apart else loaded.segmenter())
 
 
-def search_of(
-    task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None, dataset: str = ""
-) -> BeamSettings:
+def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:
     """Return the settings of the beam search: the run's, then the ``preset`` of the data, then ``task.search.KEY=VALUE``
-    overrides. Raises ConfigError: an override of something else, or settings that contradict each other, or the rules of
-    ``dataset``."""
+    overrides. Raises ConfigError: an override of something else, or settings that contradict each other."""
     start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
     table = apply_overrides(start, overrides)
     other = [f"{slot}.{key}" for slot, keys in table.items() for key in keys if (slot, key) != ("task", "search")]
@@ -137,18 +134,7 @@ def search_of(
         raise ConfigError(
             f"--set {other[0]}: of a trained model only task.search.KEY can be changed, for example task.search.beam_size=10"
         )
-    search = table["task"]["search"]
-    try:
-        return read_settings(BeamSettings, search, "--set task.search")
-    except ConfigError as error:
-        typed = apply_overrides({"task": {"search": {}}}, overrides)["task"]["search"]
-        for key, partner in (("min_length", "max_length"), ("max_length", "min_length")):
-            if preset and key in preset and key not in typed and partner in typed and f"{key} (" in str(error):
-                rule = f"{key} {preset[key]} is of the rules of {dataset}"
-                raise ConfigError(
-                    f"{error}; {rule}: add --set task.search.{key}={search[partner]}, or another length"
-                ) from None
-        raise
+    return read_settings(BeamSettings, table["task"]["search"], "--set task.search")
 
 
 def describe_search(search: BeamSettings) -> str:

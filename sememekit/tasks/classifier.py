@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, final
+from typing import ClassVar, Final, Literal, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 _LONG: Final = 1000
 _TIMES_USUAL: Final = 20
-"""Words of a text, and its length over that of the median one, from which on ``train`` remarks on it."""
-
-NOT_RECORDED: Final = -1
-"""Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
+"""Words of a text, and its length over the median length, from which on ``train`` remarks on it."""
 
 
 class TextBatch(NamedTuple):
@@ -85,7 +82,7 @@ class TextClassifier(LabelPredictor):
         classifier_size: int = Field(default=512, ge=1)
         """Size of the layers between features and labels."""
         classifier_layers: int = Field(default=2, ge=0)
-        """How many of them, each with tanh."""
+        """Number of layers before the labels, each with tanh."""
         classifier_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the features and on what comes out of each layer."""
         max_length: int = Field(default=0, ge=0)
@@ -129,9 +126,9 @@ class TextClassifier(LabelPredictor):
                     f"the vocabulary has no {mark!r}, so its data have no labels; prepare such data with: sememekit preprocess "
                     "snli|sst2|imdb|classification SOURCE --out DIR"
                 )
-        self.register_buffer("has_vector", torch.full((len(vocabulary),), NOT_RECORDED, dtype=torch.int8))
+        self.register_buffer("has_vector", torch.zeros(len(vocabulary), dtype=torch.int8))
         self.has_vector: Tensor
-        """(V,) 1 where the file of vectors has the word, 0 where it has not, ``NOT_RECORDED`` where nobody knows."""
+        """(V,) 1 where the file of vectors has the word."""
         self._read_as_copy: tuple[int, npt.NDArray[np.int32]] | None = None
         self._marks = (vocabulary.id(START), vocabulary.id(STOP))
 
@@ -155,16 +152,12 @@ class TextClassifier(LabelPredictor):
             self.read_as[~known] = -1
 
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
-        if not self.settings.vectors or bool((self.has_vector == NOT_RECORDED).any()):
+        if not self.settings.vectors:
             return None
         counts = np.bincount(np.asarray(data.tokens(split)), minlength=len(self.vocabulary))
         counts[list(self._marks)] = 0
         has_vector = self.has_vector.cpu().numpy().astype(bool)
         return vector_coverage(counts, has_vector, split=split, file=self.settings.vectors, outside=self.settings.outside)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        state_dict.setdefault(f"{prefix}has_vector", torch.full_like(self.has_vector, NOT_RECORDED))
-        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @classmethod
     @abstractmethod
@@ -319,7 +312,7 @@ class SingleTextClassifier(TextClassifier):
 
     class Settings(TextClassifier.Settings):
         classifier_layers: int = Field(default=1, ge=0)
-        """How many layers with tanh stand between the vector of the text and the labels."""
+        """Number of layers with tanh between the vector of the text and the labels."""
 
     @classmethod
     def num_features(cls, size: int) -> int:

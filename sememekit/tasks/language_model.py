@@ -1,4 +1,4 @@
-"""Language modelling: predict each word of a stream from the words before it; and what all models of a running text share."""
+"""Language modelling: predict each word of a stream from the words before it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,37 +11,40 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.config import OnlyWith, name_of
+from sememekit.config import OnlyWith
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders import DECODERS
-from sememekit.decoders.base import Decoder, Sharded, shard_vectors
+from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
-from sememekit.errors import ConfigError
-from sememekit.layers import WordShard, at_least_single, evaluating, shared_dropout, uniform_embedding
+from sememekit.layers import at_least_single, evaluating, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
-from sememekit.ranks import Ranks
-from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, Task, WordPredictor
+from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.vectors import StartSettings
 from sememekit.text.vocabulary import Vocabulary
 
 
-class RunningText(Task):
-    """Embedding -> dropout -> encoder -> dropout -> output layer over the words of a stream that is cut into B columns.
+@final
+class LanguageModel(WordPredictor):
+    """Embedding -> dropout -> encoder -> dropout -> output layer, trained by truncated back-propagation through time.
 
-    Of the regularisation of Merity et al. 2018 this has what needs words or losses, for any encoder: dropout of word types,
-    masks that are locked over time, segments of random length, and two penalties on the activations of the last layer, which
-    are for the gradient only and in no reported loss.
+    >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
+    >>> loss = model.loss(target_TB, model.encoder.start(2))
+    >>> perplexity = tallies(model.score(ids_N))[0].perplexity
+
+    The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from segment to
+    segment. The loss is the mean over the tokens of a segment; docs/perplexity.md says what is divided by what.
+
+    This has the parts of the regularisation of Merity et al. 2018 that need words or losses, for any encoder: dropout of word
+    types, masks that are locked over time, segments of random length, and two penalties on the activations of the last layer,
+    which are for the gradient only and in no reported loss.
     """
 
+    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
     divides: ClassVar[bool] = True
-    vocabulary: Vocabulary
-    encoder: Encoder
-    decoder: Decoder
 
     class Settings(StartSettings):
         unit_lengths: ClassVar[dict[str, float]] = {"adam": 0.33}
@@ -180,21 +183,6 @@ class RunningText(Task):
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
-
-@final
-class LanguageModel(RunningText, WordPredictor):
-    """A model that predicts each word from those before it, trained by truncated back-propagation through time.
-
-    >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
-    >>> loss = model.loss(target_TB, model.encoder.start(2))
-    >>> perplexity = tallies(model.score(ids_N))[0].perplexity
-
-    The state is zero at the start of an epoch or evaluation and is carried from segment to segment. The loss is the mean over
-    the tokens of a segment; docs/perplexity.md says what is divided by what.
-    """
-
-    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
-
     @property
     def evaluation_batch_size(self) -> int:
         return self.settings.evaluation_batch_size
@@ -206,28 +194,6 @@ class LanguageModel(RunningText, WordPredictor):
     def _encode(self, tokens: Tensor, state: State) -> tuple[Encoded, Tensor]:
         encoded = self.encoder(self._vectors(tokens), tokens, state)
         return encoded, self._dropped(encoded.hidden, self.settings.output_dropout)
-
-    def shard_words(self, ranks: Ranks) -> None:
-        """Called once, on the CPU, before several processes train with ``run.shard_words``: keep of each table of words the
-        rows of this rank alone. Raises ConfigError: the output layer cannot, or a batch has other parts on each."""
-        if not isinstance(self.decoder, Sharded):
-            raise ConfigError(
-                f"decoder {name_of(type(self.decoder), DECODERS)!r} does not divide its words among processes; softmax, "
-                "sampled and sdlm do; take one of them (--decoder softmax), or leave out run.shard_words"
-            )
-        shard = WordShard(ranks, len(self.vocabulary))
-        columns, size = self.settings.batch_size, self.settings.small_batch_size
-        if size is not None:
-            bounds = [columns * rank // ranks.size for rank in range(ranks.size + 1)]
-            parts = [-(-(end - begin) // size) for begin, end in pairwise(bounds)]
-            if len(set(parts)) > 1:
-                raise ConfigError(
-                    f"task.small_batch_size={size} cuts the {columns} columns of {ranks.size} processes into "
-                    f"{' and '.join(map(str, sorted(set(parts))))} parts, and with run.shard_words=true all take as many; set "
-                    f"task.batch_size to a multiple of {ranks.size * size} (--set task.batch_size={ranks.size * size})"
-                )
-        self.decoder.shard_words(shard)
-        shard_vectors(self.embedding, shard)
 
     def start(self, data: PreparedData) -> Carry:
         mine = self.ranks.columns(self.settings.batch_size)

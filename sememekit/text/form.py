@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from sememekit.errors import DataError
 from sememekit.text.segmenters import Segmenter, WhiteSpace
@@ -22,9 +22,9 @@ CLASSES: Final = frozenset({NUMBER, YEAR, DATE, TIME})
 """The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""
 
 HALF_WIDTH_RULE: Final = "full-width letters, digits, % . / to half width"
-"""What ``to_half_width`` does."""
+"""The rule of ``to_half_width``."""
 CLASSES_RULE: Final = "whole words that are numbers to <N>, years to <year>, days to <date>, hours to <time>; months stay words"
-"""What ``classify`` does."""
+"""The rule of ``classify``."""
 RULE: Final = f"{HALF_WIDTH_RULE}; surname and given name joined; {CLASSES_RULE}"
 
 _HALF_WIDTH: Final = {
@@ -125,7 +125,7 @@ _STRETCHES: Final = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-"""What ``classify`` takes for a number, year, day or hour where no blanks say where it ends; a numeral alone is left out."""
+"""Numbers, years, days and hours that ``classify`` finds without blanks at their ends; a numeral alone is left out."""
 
 
 def around_numbers(text: str) -> list[str]:
@@ -208,16 +208,10 @@ class TextForm:
     classes: bool = False
 
     @classmethod
-    def recorded(cls, options: Mapping[str, object], normalisation: str, where: str) -> TextForm:
-        """The form that the ``options`` and the ``normalisation`` of a signature describe; ``where`` is its file. Raises
-        DataError for options that no version writes."""
-        lower, numbers_to = options.get("lower", False), options.get("numbers_to")
-        if not isinstance(lower, bool) or not (numbers_to is None or isinstance(numbers_to, str)):
-            raise DataError(
-                f"{where}: options.lower = {lower!r:.40} and options.numbers_to = {numbers_to!r:.40}; true or false and a word "
-                "are needed, so it was changed after writing"
-            )
-        return cls(lower, numbers_to, HALF_WIDTH_RULE in normalisation, CLASSES_RULE in normalisation)
+    def recorded(cls, options: Mapping[str, Any], normalisation: str) -> TextForm:
+        """The form that the ``options`` and the ``normalisation`` of a signature describe."""
+        rules = HALF_WIDTH_RULE in normalisation, CLASSES_RULE in normalisation
+        return cls(options.get("lower", False), options.get("numbers_to"), *rules)
 
     @property
     def changes(self) -> bool:

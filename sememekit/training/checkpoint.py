@@ -33,11 +33,9 @@ from torch import nn
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import CheckpointError
 from sememekit.files import refuse_odd_files, replace_file, sole_writer, sync_to_disk, to_json, typed, write_bytes
-from sememekit.ranks import ALONE, Ranks
 from sememekit.training import metrics as metrics_file
 from sememekit.training import snapshots
 from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
-from sememekit.training.tensor_file import RowsOf
 
 FORMAT = 1
 PUSHED = "run.json"
@@ -196,15 +194,15 @@ class RunFolder:
         path = self._pointer
         return f"{damaged}; its newest whole snapshot is {whole[-1]}: to use it, type: {typed('echo', names)} > {typed(path)}"
 
-    def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool, ranks: Ranks = ALONE) -> str:
+    def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
         """Write a snapshot after ``step`` optimiser steps, point to it, and remove snapshots without a pointer; returns its
         name.
 
         Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: it is the best
-        so far, too. The other ``ranks`` send their rows of tables in shards meanwhile (``snapshots.send_rows``).
+        so far, too.
         """
         pointer = self._tidy()
-        name = self._write(step, model, trainer, pointer, ranks)
+        name = self._write(step, model, trainer, pointer)
         self._point(pointer, {**pointer, "last": name, **({"best": name} if best else {})})
         return name
 
@@ -269,21 +267,18 @@ class RunFolder:
             snapshots.remove_snapshots(self._checkpoints, stale)
             snapshots.write_pointer(self._pointer, new)
 
-    def _write(
-        self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str], ranks: Ranks = ALONE
-    ) -> str:
+    def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str]) -> str:
         """Write a snapshot that the pointer names as the next one."""
         name = snapshots.free_name(self._checkpoints, step)
         snapshots.write_pointer(self._pointer, pointer, next=[name])
         metrics = metrics_file.digest(self.path / "metrics.jsonl")
-        snapshots.write_snapshot(
-            self._checkpoints / name, model, trainer, ranks, {"id": self.versions.get("run", ""), "metrics": metrics}
-        )
+        run = {"id": self.versions.get("run", ""), "metrics": metrics}
+        snapshots.write_snapshot(self._checkpoints / name, model, trainer, run)
         return name
 
-    def load(self, which: Literal["last", "best"], *, with_trainer: bool, rows: RowsOf | None = None) -> snapshots.Snapshot:
-        """Read a snapshot, of tables in shards some ``rows``, and check every file against the manifest. Raises CheckpointError
-        when there is none, or when it is torn."""
+    def load(self, which: Literal["last", "best"], *, with_trainer: bool) -> snapshots.Snapshot:
+        """Read a snapshot and check every file against the manifest. Raises CheckpointError when there is none, or when it is
+        torn."""
         while True:
             name = self.pointer().get(which)
             if name is None:
@@ -292,7 +287,7 @@ class RunFolder:
                     + typed("sememekit", "train", "--out", self.path, "--resume")
                 )
             try:
-                found = snapshots.read_snapshot(self._checkpoints / name, with_trainer=with_trainer, rows=rows)
+                found = snapshots.read_snapshot(self._checkpoints / name, with_trainer=with_trainer)
                 if snapshots.run_of(self._checkpoints / name).get("id", "") != self.versions.get("run", ""):
                     raise CheckpointError(
                         f"{self._checkpoints / name} is a snapshot of another run than {self.path}; copy the folder again from "

@@ -1,7 +1,7 @@
 """Divergence: when a run has diverged or its rate is too small, the message, and the first part that is not finite."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import torch
@@ -12,7 +12,7 @@ from sememekit.training.settings import OptimizerSettings
 from sememekit.training.state import TrainingState
 
 SURELY: Final = 1.5
-"""A perplexity above this multiple of that of the uniform distribution is divergence even where the loss fell: an untrained
+"""A perplexity above this multiple of the uniform distribution's is divergence even where the loss fell: an untrained
 model lies near the uniform one."""
 
 ROSE: Final = 0.05
@@ -49,7 +49,7 @@ def how_to_go_on(progress: TrainingState, optimizer: OptimizerSettings, pointer:
         lower = max(lower, progress.rate)
     if "best" in pointer:
         best = f"epoch {progress.best_epoch}" if progress.best_epoch else "the weights that the run began with"
-        left = f"checkpoints written so far are whole, and the best is that of {best}, {pointer['best']}"
+        left = f"checkpoints written so far are whole, and the best is from {best}, {pointer['best']}"
     else:
         left = "checkpoints written so far are whole" if pointer else "no checkpoint was written"
     return (
@@ -61,24 +61,22 @@ def how_to_go_on(progress: TrainingState, optimizer: OptimizerSettings, pointer:
 NOT_AGAIN: Final = "it did not appear again on the same batch"
 
 
-def first_bad_module(task: Task, batch: Any, carry: Carry, on_any_rank: Callable[[bool], bool] = bool) -> str:
+def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
     """A clause that names the first part of a task with a non-finite number on a batch, such as "parameter
     'decoder.gate.weight' holds non-finite numbers".
 
-    Looks, in this order, at the parameters, at the outputs of the modules in a forward pass, and at the gradients. With tables
-    in shards all ranks look together, and each place is the last one on all of them where one finds something
-    (``on_any_rank``).
+    Looks, in this order, at the parameters, at the outputs of the modules in a forward pass, and at the gradients.
     """
     bad = next((name for name, parameter in task.named_parameters() if not _finite(parameter)), None)
-    if on_any_rank(bad is not None):
-        return NOT_AGAIN if bad is None else f"parameter {bad!r} holds non-finite numbers"
+    if bad is not None:
+        return f"parameter {bad!r} holds non-finite numbers"
     found: list[str] = []
     handles = [module.register_forward_hook(_watch(name, found)) for name, module in task.named_modules() if name]
     try:
         loss = task.loss(batch, carry)
         if not found and not _finite(loss.nats):
             found.append("the output layer's loss (its 'nll')")
-        if not on_any_rank(bool(found)):
+        if not found:
             task.zero_grad(set_to_none=True)
             loss.nats.backward()
             found += [

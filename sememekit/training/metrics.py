@@ -8,9 +8,11 @@ import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
 
 from sememekit.errors import CheckpointError
 from sememekit.files import RunWarning, is_there, naming, read_bytes, replace_file
@@ -100,15 +102,7 @@ Report = StepReport | EpochReport | ChangeReport | StopReport
 CLUSTER_UPDATE: Final = "ClusterUpdate"
 """The kind of the line that ``cluster-update`` adds."""
 
-_KINDS: Final = {kind.__name__: kind for kind in (StepReport, EpochReport, ChangeReport)}
-_TYPES: Final[dict[Any, type | tuple[type, ...]]] = {
-    int: int,
-    float: (int, float),
-    bool: bool,
-    str: str,
-    dict[str, float]: dict,
-}
-"""Annotation of a field of a report -> the types that JSON gives for it."""
+_KINDS: Final = {kind.__name__: TypeAdapter(kind) for kind in (StepReport, EpochReport, ChangeReport)}
 
 
 def append(path: Path, record: Mapping[str, Any]) -> None:
@@ -197,18 +191,15 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
         kind = record.get("kind")
         if not isinstance(kind, str) or type(record.get("step")) is not int:
             raise ValueError("no kind or no step")
-        for field in fields(_KINDS[kind]) if kind in _KINDS else ():
-            if field.name not in record and field.default is not MISSING:
-                continue
-            value = record.get(field.name)
-            good = isinstance(value, _TYPES[field.type]) and isinstance(value, bool) == (field.type is bool)
-            numbers = value.values() if isinstance(value, dict) else () if isinstance(value, str) else (value,)
-            good = good and all(isinstance(one, float) or (isinstance(one, int) and abs(one) < 1e300) for one in numbers)
-            if not good:
-                raise ValueError(f"key {field.name!r} of {kind} is {value!r:.60}")
+        if kind in _KINDS:
+            _KINDS[kind].validate_json(line, strict=True)
     except (ValueError, RecursionError) as error:
+        why = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            why = f"key {first['loc'][0]!r} of {kind} is {record.get(first['loc'][0])!r:.60}"
         raise CheckpointError(
-            f"{path}:{number}: not a report as sememekit wrote it ({error!s:.200}); take the line out, or put the file "
+            f"{path}:{number}: not a report as sememekit wrote it ({why:.200}); take the line out, or put the file "
             f"aside (mv {path} {path}.damaged): training and evaluation do not need it, and the report then begins later"
         ) from None
     return record

@@ -9,11 +9,8 @@ from torch import Tensor, nn
 
 from sememekit.decoders.base import Scheduled
 from sememekit.errors import ConfigError
-from sememekit.layers import rows_of_ranks
-from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import Task
 from sememekit.training.settings import OptimizerSettings
-from sememekit.training.together import any_shards
 
 
 def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -54,13 +51,12 @@ def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[Non
             decoder.look_up_sparsely(False)
 
 
-def clip_gradients(parameters: Sequence[nn.Parameter], limit: float, ranks: Ranks = ALONE) -> Tensor:
+def clip_gradients(parameters: Sequence[nn.Parameter], limit: float) -> Tensor:
     """Scale all gradients so that the norm of all together is at most ``limit``; returns the norm before.
 
-    The same as ``torch.nn.utils.clip_grad_norm_``, which does not take sparse gradients. Tables in shards count with the rows
-    of all ranks.
+    The same as ``torch.nn.utils.clip_grad_norm_``, which does not take sparse gradients.
     """
-    whole, shards = list[Tensor](), list[Tensor]()
+    gradients = []
     for parameter in parameters:
         if parameter.grad is None:
             continue
@@ -68,14 +64,10 @@ def clip_gradients(parameters: Sequence[nn.Parameter], limit: float, ranks: Rank
         if gradient.is_sparse:
             parameter.grad = gradient.coalesce()
             gradient = parameter.grad.values()
-        (whole if rows_of_ranks(parameter) is None else shards).append(gradient)
-    norm = torch.nn.utils.get_total_norm(whole)
-    if any_shards(parameters):
-        square = torch.nn.utils.get_total_norm(shards).square()
-        ranks.add_up_([square])
-        norm = (norm.square() + square).sqrt()
-    if whole or shards:
-        torch._foreach_mul_(whole + shards, (limit / (norm + 1e-6)).clamp(max=1.0))
+        gradients.append(gradient)
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if gradients:
+        torch._foreach_mul_(gradients, (limit / (norm + 1e-6)).clamp(max=1.0))
     return norm
 
 

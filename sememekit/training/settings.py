@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from sememekit.config import OnlyWith, Seed, Settings
 
 USUAL_RATES: Final = {"sgd": 20.0, "adam": 0.001, "adagrad": 0.01}
-"""Learning rate by optimiser where none is given: that of the papers' SGD, and torch's own for the others."""
+"""Learning rate by optimiser where none is given: the rate of the papers' SGD, and torch's own for the others."""
 
 MOST_THREADS: Final = 1024
 """torch ends without a message where the system cannot start so many."""
@@ -97,9 +97,6 @@ class RunSettings(Settings):
     """Precision of matrix products only; reductions are float32 always."""
     threads: int = Field(default=0, ge=0, le=MOST_THREADS)
     """CPU threads; 0 leaves torch's choice. The bits of a result depend on it."""
-    shard_words: bool = False
-    """Divide the tables of words by rows among the processes of torchrun: each has its share of vectors, gradients and moments.
-    For a language model with softmax, sampled or sdlm; one process has all words as ever."""
     report_every: int = Field(default=50, ge=1)
     """Steps between progress reports; losses are read back from the device then."""
     checkpoint_every: int = Field(default=0, ge=0)

@@ -18,8 +18,7 @@ from torch import Tensor, nn
 
 from sememekit.errors import CheckpointError
 from sememekit.files import fits_seal, read_object, replace_file, sealed, to_json, write_folder
-from sememekit.ranks import ALONE, Ranks
-from sememekit.training.tensor_file import RowsOf, read_tensors, tensor_pieces
+from sememekit.training.tensor_file import read_tensors, tensor_pieces
 
 NAME: Final = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
 _HIDDEN: Final = re.compile(r"\.step-\d{8,12}(\.\d{1,6})?\.(stale|writing-\d+)")
@@ -74,37 +73,18 @@ def free_name(checkpoints: Path, step: int) -> str:
     return free
 
 
-def write_snapshot(
-    folder: Path, model: nn.Module, trainer: Mapping[str, Any], ranks: Ranks = ALONE, run: Mapping[str, Any] | None = None
-) -> None:
+def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> None:
     """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it. ``run`` says
-    whose snapshot it is.
-
-    Of several ranks with tables in shards the first one writes the whole tables, while the others ``send_rows``.
-    """
-    weights, tensors, document = _parts(model, trainer)
+    whose snapshot it is."""
+    weights, aliases = split_shared(model.state_dict())
+    tensors: dict[str, Tensor] = {}
+    document = {"aliases": aliases, "state": flatten(dict(trainer), tensors, "trainer"), "run": dict(run or {})}
     contents: dict[str, bytes | Iterable[bytes | memoryview]] = {
-        "weights.safetensors": tensor_pieces(weights, ranks),
-        "trainer.safetensors": tensor_pieces(tensors, ranks),
-        "trainer.json": to_json({**document, "run": dict(run or {})}),
+        "weights.safetensors": tensor_pieces(weights),
+        "trainer.safetensors": tensor_pieces(tensors),
+        "trainer.json": to_json(document),
     }
     write_folder(folder, contents, _MANIFEST)
-
-
-def send_rows(model: nn.Module, trainer: Mapping[str, Any], ranks: Ranks) -> None:
-    """Send the rows of this rank to the first one, which is in ``write_snapshot``; nothing where no table is in shards."""
-    weights, tensors, _ = _parts(model, trainer)
-    for part in (weights, tensors):
-        for _ in tensor_pieces(part, ranks):
-            raise AssertionError("the first rank alone gets pieces")
-
-
-def _parts(model: nn.Module, trainer: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]]:
-    """Weights, the other tensors, and the document beside them."""
-    weights, aliases = split_shared(model.state_dict(keep_vars=True))
-    tensors: dict[str, Tensor] = {}
-    plain = flatten(dict(trainer), tensors, "trainer")
-    return weights, tensors, {"aliases": aliases, "state": plain}
 
 
 def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
@@ -121,14 +101,11 @@ def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
             shutil.rmtree(entry)
 
 
-def read_snapshot(folder: Path, *, with_trainer: bool, rows: RowsOf | None = None) -> Snapshot:
-    """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn.
-
-    If ``rows`` gives a slice for a tensor, only these rows are kept in memory.
-    """
+def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
+    """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn."""
     weights_sha256 = check_snapshot(folder, with_trainer=with_trainer)
-    weights = _read_tensors(folder / "weights.safetensors", rows)
-    tensors = _read_tensors(folder / "trainer.safetensors", rows) if with_trainer else {}
+    weights = _read_tensors(folder / "weights.safetensors")
+    tensors = _read_tensors(folder / "trainer.safetensors") if with_trainer else {}
     with _reading(folder / "trainer.json"):
         text = (folder / "trainer.json").read_bytes()
     try:
@@ -189,10 +166,10 @@ def _reading(path: Path) -> Iterator[None]:
         raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); {_AGAIN}") from None
 
 
-def _read_tensors(path: Path, rows: RowsOf | None) -> dict[str, Tensor]:
+def _read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         with _reading(path):
-            return read_tensors(path, rows)
+            return read_tensors(path)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RuntimeError, safetensors.SafetensorError) as error:
         if "not valid UTF-8" in str(error):  # so the library says of the name of a file
             raise CheckpointError(

@@ -9,7 +9,7 @@ communication behind the backward pass would gain little: the gradient of the wo
 when the backward pass is over, because they are read first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,28 +18,14 @@ from torch import Tensor, nn
 
 from sememekit.decoders.base import Scheduled
 from sememekit.errors import TrainingError
-from sememekit.layers import rows_of_ranks
 from sememekit.ranks import Ranks
-from sememekit.tasks.base import BatchLoss, Task
+from sememekit.tasks.base import Task
 
 _INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def part_of_batch(loss: BatchLoss, ranks: Ranks) -> float:
-    """Return the weight of a part's objective in the objective of the whole batch, for tables in shards.
-
-    There the contributions of ranks meet in one gradient during the backward pass, so the shares of ranks come before it: that
-    of the part in this rank's loss, times that of this rank in what the loss of all ranks is divided by.
-    """
-    own = round((loss.divisor or loss.count) / loss.share)
-    return loss.share * own / ranks.sum([own])[0]
-
-
 def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: int, count: int) -> int:
     """Replace the gradients of this rank by the whole batch's, and return the ``count`` of all ranks.
-
-    Where there are shards their gradients are those of the whole batch already, and the others count as they are
-    (``part_of_batch``).
 
     Args:
         parameters: in the same order on every rank. One that has a gradient on any rank has one on all afterwards.
@@ -51,28 +37,22 @@ def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: i
     total, counted, *used = ranks.sum([weight, count, *(parameter.grad is not None for parameter in parameters)])
     gradients = []
     for parameter, anywhere in zip(parameters, used, strict=True):
-        if not anywhere or rows_of_ranks(parameter) is not None:
+        if not anywhere:
             continue
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
         elif parameter.grad.is_sparse:
             parameter.grad = parameter.grad.to_dense()
         gradients.append(parameter.grad)
-    if not any_shards(parameters):
-        torch._foreach_mul_(gradients, weight / total)
+    torch._foreach_mul_(gradients, weight / total)
     ranks.add_up_(gradients)
     return counted
-
-
-def any_shards(parameters: Iterable[nn.Parameter]) -> bool:
-    """Whether this rank has some rows alone of any of the parameters."""
-    return any(rows_of_ranks(parameter) is not None for parameter in parameters)
 
 
 def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) -> torch.Generator | None:
     """Give each rank its part of the batches and random numbers of its own; returns the generator that all ranks share.
 
-    The shared one goes on where torch's generator is, as one process would; that of each rank begins elsewhere (``reseed``).
+    The shared one continues torch's generator, as one process would; each rank's own begins elsewhere (``reseed``).
     None for one process, in which nothing changes.
     """
     task.take_part(ranks)
@@ -148,10 +128,10 @@ def restore_ranks(
 
 
 def check_same_weights(task: Task, ranks: Ranks, when: str) -> None:
-    """Raises TrainingError: a parameter or a stored buffer has other bits on another rank; shards differ and are left out."""
+    """Raises TrainingError: a parameter or a stored buffer has other bits on another rank."""
     if ranks.size == 1:
         return
-    named = {name: tensor for name, tensor in task.state_dict(keep_vars=True).items() if rows_of_ranks(tensor) is None}
+    named = task.state_dict()
     mine = [int(_bits(tensor)) for tensor in named.values()]
     leading = ranks.leaders(mine)
     different = ranks.all([name for name, one, other in zip(named, mine, leading, strict=True) if one != other])

@@ -4,12 +4,11 @@
 """
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Final, final
+from typing import Any, Final, NamedTuple
 
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.files import read_object, replace_file, to_json, typed
@@ -46,109 +45,75 @@ def _named(loss: str, report: StepReport | EpochReport) -> str:
     return f"{loss}_estimated" if report.estimated else loss
 
 
-class Tracker(ABC):
-    """Tells one program of one run."""
+class Followed(NamedTuple):
+    """A run as one program follows it.
 
-    module: ClassVar[str]
-    """What is imported."""
-    extra: ClassVar[str]
-    """What installs it: ``sememekit[EXTRA]``."""
+    Attributes:
+        number: what the program calls it; empty where it needs none.
+        add: takes numbers by name, and the step of the optimiser.
+        end: closes it; nothing is lost.
+    """
 
-    @abstractmethod
-    def begin(self, run: Path, plan: Mapping[str, Any], number: str) -> str:
-        """Open the run of a folder with its plan; ``number`` is what this returned before, empty for a fresh run."""
-
-    @abstractmethod
-    def add(self, values: Mapping[str, float], step: int) -> None:
-        """Numbers by name at a step of the optimiser."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """Close it; nothing is lost."""
+    number: str
+    add: Callable[[Mapping[str, float], int], None]
+    end: Callable[[], None]
 
 
-@final
-class TensorBoard(Tracker):
+def tensorboard(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
     """Events in the folder ``tensorboard`` of the run."""
+    from torch.utils.tensorboard import SummaryWriter
 
-    module, extra = "tensorboard", "track"
+    writer = SummaryWriter(str(run / "tensorboard"))
 
-    def begin(self, run: Path, plan: Mapping[str, Any], number: str) -> str:
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._writer = SummaryWriter(str(run / "tensorboard"))
-        return ""
-
-    def add(self, values: Mapping[str, float], step: int) -> None:
+    def add(values: Mapping[str, float], step: int) -> None:
         for name, value in values.items():
-            self._writer.add_scalar(name, value, step)
+            writer.add_scalar(name, value, step)
 
-    def end(self) -> None:
-        self._writer.close()
+    return Followed("", add, writer.close)
 
 
-@final
-class WandB(Tracker):
+def wandb(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
     """A run of Weights & Biases; WANDB_MODE=offline sends nothing, and WANDB_PROJECT names another project."""
+    import wandb as program
 
-    module, extra = "wandb", "wandb"
-
-    def begin(self, run: Path, plan: Mapping[str, Any], number: str) -> str:
-        import wandb
-
-        project = os.environ.get("WANDB_PROJECT", PROJECT)
-        known = {"id": number, "resume": "allow"} if number else {}
-        self._run = wandb.init(project=project, name=run.name, dir=str(run), config=dict(plan), **known)
-        return str(self._run.id)
-
-    def add(self, values: Mapping[str, float], step: int) -> None:
-        self._run.log(dict(values), step=step)
-
-    def end(self) -> None:
-        self._run.finish()
+    project = os.environ.get("WANDB_PROJECT", PROJECT)
+    known = {"id": number, "resume": "allow"} if number else {}
+    begun = program.init(project=project, name=run.name, dir=str(run), config=dict(plan), **known)
+    return Followed(str(begun.id), lambda values, step: begun.log(dict(values), step=step), begun.finish)
 
 
-@final
-class MLflow(Tracker):
+def mlflow(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
     """A run of MLflow, where MLFLOW_TRACKING_URI says; MLFLOW_EXPERIMENT_NAME names another experiment."""
+    import mlflow as program
 
-    module, extra = "mlflow", "mlflow"
-
-    def begin(self, run: Path, plan: Mapping[str, Any], number: str) -> str:
-        import mlflow
-
-        self._client = mlflow.MlflowClient()
-        if number:
-            self._number = number
-            return number
+    client = program.MlflowClient()
+    if not number:
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
-        found = self._client.get_experiment_by_name(name)
-        experiment = found.experiment_id if found is not None else self._client.create_experiment(name)
-        self._number = self._client.create_run(experiment, run_name=run.name).info.run_id
+        found = client.get_experiment_by_name(name)
+        experiment = found.experiment_id if found is not None else client.create_experiment(name)
+        number = str(client.create_run(experiment, run_name=run.name).info.run_id)
         for key, value in _flat(plan):
-            self._client.log_param(self._number, key, value)
-        return str(self._number)
+            client.log_param(number, key, value)
 
-    def add(self, values: Mapping[str, float], step: int) -> None:
+    def add(values: Mapping[str, float], step: int) -> None:
         for name, value in values.items():
-            self._client.log_metric(self._number, name, value, step=step)
+            client.log_metric(number, name, value, step=step)
 
-    def end(self) -> None:
-        self._client.set_terminated(self._number)
+    return Followed(number, add, lambda: client.set_terminated(number))
 
 
-TRACKERS: Final[dict[str, type[Tracker]]] = {"tensorboard": TensorBoard, "wandb": WandB, "mlflow": MLflow}
-"""Name of ``--track`` -> the class."""
+TRACKERS: Final = {"tensorboard": (tensorboard, "track"), "wandb": (wandb, "wandb"), "mlflow": (mlflow, "mlflow")}
+"""Name of ``--track`` and of the package -> a function of the folder of a run, its plan, and the number that it had
+there before; and the extra that installs the package."""
 
 
 def check_trackers(names: Iterable[object]) -> None:
     """Raise ConfigError for the first of the trackers whose package is not installed; nothing is imported."""
     for name in names:
-        tracker = TRACKERS.get(str(name))
-        if tracker is not None and find_spec(tracker.module) is None:
+        if str(name) in TRACKERS and find_spec(str(name)) is None:
             raise ConfigError(
-                f"--track {name}: the package {tracker.module} is not installed; type: "
-                f'pip install "sememekit[{tracker.extra}]", or leave --track out'
+                f"--track {name}: the package {name} is not installed; type: "
+                f'pip install "sememekit[{TRACKERS[str(name)][1]}]", or leave --track out'
             )
 
 
@@ -169,21 +134,21 @@ def tracking(names: Iterable[str], run: Path, plan: Mapping[str, Any]) -> Iterat
     if kept.exists():
         numbers = read_object(kept, lambda why: CheckpointError(f"{why}; delete it, and the run has a new number there"))
     with ExitStack() as held:
-        trackers = {name: TRACKERS[name]() for name in wanted}
-        for name, tracker in trackers.items():
+        followed: dict[str, Followed] = {}
+        for name in wanted:
             with _failures_of(name, run):
-                number = tracker.begin(run, plan, numbers.get(name, ""))
-            held.callback(tracker.end)
-            if number:
-                numbers[name] = number
+                followed[name] = TRACKERS[name][0](run, plan, numbers.get(name, ""))
+            held.callback(followed[name].end)
+            if followed[name].number:
+                numbers[name] = followed[name].number
         if numbers:
             replace_file(kept, to_json(numbers))
 
         def tell(report: Report) -> None:
             if values := values_of(report):
-                for name, tracker in trackers.items():
+                for name, one in followed.items():
                     with _failures_of(name, run):
-                        tracker.add(values, report.step)
+                        one.add(values, report.step)
 
         yield tell
 

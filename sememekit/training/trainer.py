@@ -1,12 +1,11 @@
 """The training loop."""
 
 import math
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, final
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -14,7 +13,7 @@ from torch import Tensor
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder, loss_is_estimated
 from sememekit.errors import TrainingError
-from sememekit.layers import note_rows, rows_of_ranks, training_counters
+from sememekit.layers import training_counters
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Task
 from sememekit.training import together
@@ -24,11 +23,8 @@ from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepRe
 from sememekit.training.optimizers import Average, clip_gradients, make_optimizer, sparse_lookups
 from sememekit.training.schedule import Schedule
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
-from sememekit.training.snapshots import Snapshot, send_rows
+from sememekit.training.snapshots import Snapshot
 from sememekit.training.state import TrainingState, ending_text
-
-_OF_PARAMETER: Final = re.compile(r"trainer\.(?:optimizer\.state|average\.training)\.(\d+)(?:\..+)?")
-"""Names of what a snapshot has beside a parameter, with its number."""
 
 
 @dataclass
@@ -52,13 +48,12 @@ class Trainer:
             folder.append_metrics(vars(report))
 
     The loss is the mean over the predictions of a batch plus the task's penalty; the rate is cut by ``factor`` after an epoch
-    whose validation did not beat the best one (after ``grace`` epochs), and after those of ``milestones``. Once weights are
-    averaged, the means are validated and stored as the weights of a snapshot; training goes on from the weights of the last
+    whose validation did not beat the best one (after ``grace`` epochs), and after the epochs of ``milestones``. Once weights
+    are averaged, the means are validated and stored as the weights of a snapshot; training goes on from the weights of the last
     step. A trainer never prints: it yields reports. ``num_batches`` is how many the current epoch has, 0 before the first.
 
     With several ``ranks`` each process has a trainer, and all make the same calls: gradients are of whole batches, every
-    decision is the same, and the first rank validates and writes. Where the task has its words in shards (``Task.shard_words``)
-    all ranks validate, each with its words.
+    decision is the same, and the first rank validates and writes.
     """
 
     def __init__(
@@ -74,7 +69,6 @@ class Trainer:
         self.task, self.data, self.folder, self.ranks = task, data, folder, ranks
         self.optimizer_settings, self.schedule, self.run_settings = optimizer, schedule, run
         self.parameters = [parameter for parameter in task.parameters() if parameter.requires_grad]
-        self._in_shards = together.any_shards(self.parameters)
         self.optimizer = make_optimizer(optimizer, self.parameters)
         self.progress = TrainingState(rate=optimizer.learning_rate, averaging=optimizer.averaging == "from_start")
         self.average = Average(self.parameters)
@@ -143,8 +137,7 @@ class Trainer:
             objective = loss.nats / (loss.divisor or loss.count)
             if loss.penalty is not None:
                 objective = objective + loss.penalty
-            share = together.part_of_batch(loss, self.ranks) if self._in_shards else loss.share
-            (objective * share if share != 1.0 else objective).backward()
+            (objective * loss.share if loss.share != 1.0 else objective).backward()
             done.append(replace(loss, nats=loss.nats.detach(), penalty=None))
         if self.draws is not None and any(layer.estimates_in_training for layer in self._output_layers):
             together.go_on_together(self.ranks, self.draws, len(done))
@@ -153,7 +146,7 @@ class Trainer:
         nats, last = torch.stack([loss.nats for loss in done]).sum(), done[-1]
         weight = sum(loss.divisor or loss.count for loss in done)
         count = together.reduce_gradients(self.parameters, self.ranks, weight, sum(loss.count for loss in done))
-        norm = clip_gradients(self.parameters, self.optimizer_settings.clip, self.ranks)
+        norm = clip_gradients(self.parameters, self.optimizer_settings.clip)
         lost = float(nats) if self.device.type == "cpu" and self.ranks.size == 1 else 0.0  # of ranks: with the window
         if self.device.type == "cpu" and not math.isfinite(float(norm) + lost):
             self._fail(batch)
@@ -177,7 +170,7 @@ class Trainer:
         culprit = None
         if batch is not None:
             with autocast(self.device, self.run_settings.dtype):
-                culprit = first_bad_module(self.task, batch, carry, self.ranks.any if self._in_shards else bool)
+                culprit = first_bad_module(self.task, batch, carry)
         found = [clause for clause in self.ranks.all(culprit) if clause is not None]
         culprit = next((clause for clause in found if clause != NOT_AGAIN), NOT_AGAIN)
         raise self._diverged(
@@ -192,8 +185,6 @@ class Trainer:
     def _check_weights(self) -> None:
         """Fail where a weight is not finite, which otherwise only the loss of the next step would show."""
         name = first_bad_weight(self.task)
-        if self._in_shards:
-            name = next((found for found in self.ranks.all(name) if found is not None), None)
         if name is not None:
             raise self._diverged(
                 f"training diverged: {name} holds values that are not finite after step {self.progress.step}, in epoch "
@@ -254,7 +245,7 @@ class Trainer:
         verdict = schedule.decide(progress, valid[self.task.metric.name])
         if verdict.rate_cut:
             if self.schedule.reload_best and not verdict.best and progress.best is not None:
-                best = self.folder.load("best", with_trainer=False, rows=self.rows).weights
+                best = self.folder.load("best", with_trainer=False).weights
                 self.task.load_state_dict({**best, **training_counters(self.task)})
                 self.average.restart()
             self.task.after_rate_cut()
@@ -300,7 +291,7 @@ class Trainer:
     def _validate(self) -> dict[str, float]:
         self._check_weights()
         valid: dict[str, float] = {}
-        if self.ranks.leads or self._in_shards:
+        if self.ranks.leads:
             with self.average.averaged_weights(), autocast(self.device, self.run_settings.dtype):
                 valid = self.task.evaluate(self.data, "valid")
         return self.ranks.leaders(valid)
@@ -314,28 +305,16 @@ class Trainer:
             self._check_weights()
             state, name = self.state(), ""
             if self.ranks.leads:
-                name = self.folder.save(self.progress.step, self.task, state, best=best, ranks=self.ranks)
-            else:
-                send_rows(self.task, state, self.ranks)
+                name = self.folder.save(self.progress.step, self.task, state, best=best)
             return self.ranks.leaders(name)
 
     def state(self) -> dict[str, Any]:
-        """Return all state but weights, of all ranks: carried columns side by side, random states of each. Tables in shards
-        have this rank's rows only; the writer of a snapshot joins them."""
-        average = self.average.state()
-        training = average["training"]
-        assert isinstance(training, list)
-        for number, parameter in enumerate(self.parameters):
-            if (bounds := rows_of_ranks(parameter)) is not None:
-                beside = [*self.optimizer.state.get(parameter, {}).values(), *training[number : number + 1]]
-                for tensor in beside:
-                    if isinstance(tensor, Tensor) and tensor.shape == parameter.shape:
-                        note_rows(tensor, bounds)
+        """Return all state but weights, of all ranks: carried columns side by side, random states of each."""
         return {
             "progress": self.progress.stored(),
             "optimizer": self.optimizer.state_dict(),
             "carry": tuple(self.ranks.joined_along(part, 0) for part in self.carry),
-            "average": average,
+            "average": self.average.state(),
             "random": together.state_of_ranks(self.ranks, self.draws, self.device),
         }
 
@@ -350,16 +329,6 @@ class Trainer:
         self.carry = tuple(part[self.ranks.columns(len(part))].to(self.device) for part in state["carry"])
         seed, step = self.run_settings.seed, self.progress.step
         together.restore_ranks(state["random"], self.ranks, self.draws, self.device, seed, step)
-
-    def rows(self, name: str, shape: Sequence[int]) -> slice | None:
-        """Return this rank's rows of a tensor in a snapshot: a slice for tables in shards, otherwise None."""
-        named: dict[str, Tensor] = dict(self.task.named_parameters(remove_duplicate=False))
-        found = _OF_PARAMETER.fullmatch(name)
-        parameter = named.get(name) if found is None else self.parameters[int(found[1])]
-        bounds = rows_of_ranks(parameter) if parameter is not None else None
-        if bounds is None or list(shape[:1]) != [bounds[-1]]:
-            return None
-        return slice(bounds[self.ranks.rank], bounds[self.ranks.rank + 1])
 
 
 def first_seed(run: RunSettings) -> int:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
-from sememekit.jobs.attack import attack, compare
+from sememekit.jobs.attack import attack
 from tests.attack.toys import LABELS, TEXTS, predict
 from tests.commands.attacks import VICTIM, run, table_of
 

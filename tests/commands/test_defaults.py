@@ -19,7 +19,7 @@ CALLED = {
     "evaluate_ppl": "analysis.evaluate_ppl:evaluate_ppl",
     "lookup": "sememes.lookup:lookup",
     "predict": "analysis.predict:predict",
-    "quickstart": "jobs.quickstarting.quickstart:quickstart",
+    "quickstart": "jobs.quickstart:quickstart",
     "score": "analysis.score:score",
     "sweep": "jobs.sweep:sweep",
 }

@@ -183,9 +183,9 @@ def test_long_sentences_are_left_out_with_a_remark_and_still_scored(tmp_path: Pa
 
 def test_settings_without_effect_are_remarked(place: Place, tmp_path: Path) -> None:
     said: list[str] = []
-    plan = table(place, task__state="segmental", task__composition_size=4, task__batch_size=40, schedule__epochs=1)
+    plan = table(place, task__sub_model=False, task__sub_size=4, task__batch_size=40, schedule__epochs=1)
     train(plan, tmp_path / "run", on_remark=said.append)
-    assert said == ["task.composition_size=4 changes nothing: states of 'segmental' are made of tokens"]
+    assert said == ["task.sub_size=4 changes nothing: it is read with sub_model=True only, and task.sub_model is False"]
 
 
 def test_batches_hold_every_sentence_once_and_long_ones_are_left_out_of_training(place: Place) -> None:

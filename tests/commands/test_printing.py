@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from sememekit.commands._printing import hint, print_json, print_table, remark, result_console, say
 from sememekit.commands._program import _remarks, app
-from sememekit.commands._progress import ProgressLines, progress_bars
-from sememekit.commands._training_bars import TimeLeft, epoch_line, training_progress
+from sememekit.commands._progress import ProgressLines, epoch_line, progress_bars, training_progress
 from sememekit.config import load_recipe, recipe_names
 from sememekit.figures import format_value
 from sememekit.files import RunWarning
@@ -94,8 +93,7 @@ def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         "reading",
         "100 %",
         "getting ready",
-        "epoch 1 of 3",
-        "left",
+        "epoch 1 of 3, batch 2 of 4",
         "valid perplexity 345.68",
         "4,321 tokens a second",
         "best so far",
@@ -108,30 +106,29 @@ def test_progress_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_log_file_says_every_half_a_minute_where_a_training_is(
     verbose: bool, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now = 0.0
-    monkeypatch.setattr("sememekit.commands._training_bars.time.monotonic", lambda: now)
+    times = iter(16.0 * step for step in range(9))
+    monkeypatch.setattr(ProgressLines.__init__, "__defaults__", (lambda: next(times),))
     with training_progress(quiet=False, verbose=verbose) as report:
         for batch in range(5):
             report.at(Position(2, batch, 1200, 3))
             if batch == 1:
                 report(STEP)
-            now += 16.0
     shown = [line for line in capsys.readouterr().err.splitlines() if "batch" in line]
     assert len(shown) == lines
-    assert shown[-1].startswith("epoch 2, batch 4 of 1,200; loss ")
-    assert "; at most " in shown[-1]
+    where = f"epoch 2 of 3, batch {4 if verbose else 3} of 1,200, loss 6.500, 4,321 a second, rate 20"
+    assert shown[-1] == (where if verbose else f"training: 33 %, {where}, about 10:39:12 left")
 
 
 def test_a_log_file_has_the_stages_at_hand_every_half_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
-    times = iter((0.0, 10.0, 29.0, 30.0, 45.0, 61.0, 95.0))
+    times = iter((0.0, 10.0, 29.0, 30.0, 45.0, 61.0, 62.0))
     lines = ProgressLines(now=lambda: next(times, 1000.0))
     lines("reading", 100, None)  # at 10 s
     lines("train softmax", 1, 8)  # at 29 s
     assert capsys.readouterr().err == ""
     lines("train sdlm", 1, 10)  # at 30 s
     assert capsys.readouterr().err == "reading: 100; train softmax: 12 %; train sdlm: 10 %\n"
-    lines("train softmax", 8, 8)
-    lines("reading", 1200, None)
+    lines("train softmax", 8, 8)  # at 45 s
+    lines("reading", 1200, None)  # at 61 s
     assert capsys.readouterr().err == "reading: 1,200; train sdlm: 10 %\n"
     lines("train sdlm", 10, 10)
     lines("reading", 1200, 1200)
@@ -243,28 +240,24 @@ def test_an_epoch_is_told_without_sums_and_with_shares_of_rouge_in_per_cent() ->
     assert "6,655" not in line
 
 
-def test_the_time_left_is_that_of_all_epochs_and_their_validations() -> None:
+def test_the_time_left_is_that_of_all_epochs_and_their_validations(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    left = TimeLeft(lambda: now[0])
+    lines = ProgressLines(now=lambda: now[0])
 
-    def at(seconds: float, *place: int) -> float | None:
+    def at(seconds: float, done: int | None) -> str:
         now[0] = seconds
-        return left.at(Position(*place, 3))
+        lines("training", done or 0, None if done is None else 30)
+        return capsys.readouterr().err
 
-    assert at(5.0, 1, 0, 0) is None, "what came before the first step is no training"
-    assert at(6.0, 1, 1, 10) == pytest.approx(29 * 1.0)
-    assert at(9.0, 1, 2, 10) == pytest.approx(28 * 2.0)
-    assert at(25.0, 1, 10, 10) == pytest.approx(20 * 2.0)
-    assert at(32.0, 2, 0, 10) == pytest.approx(20 * 2.7), "the first validation took seven seconds"
-    assert at(52.0, 2, 10, 10) == pytest.approx(10 * 2.35)
-    assert at(75.0, 3, 10, 10) == 0.0
+    assert at(31.0, None) == "training: 0\n", "what came before the first step is no training"
+    assert at(40.0, 1) == ""
+    assert at(70.0, 11) == "training: 37 %, about 0:00:57 left\n"
+    assert at(104.0, 17) == "training: 57 %, about 0:00:52 left\n", "a validation took some of the seconds"
 
 
-def test_a_resumed_run_counts_what_it_does_itself() -> None:
-    now = [0.0]
-    left = TimeLeft(lambda: now[0])
-    left.at(Position(2, 600, 0, 2))
-    now[0] = 3.0
-    assert left.at(Position(2, 601, 611, 2)) == pytest.approx(30.0)
-    one_batch = TimeLeft(lambda: now[0])
-    assert [one_batch.at(Position(1, batch, 1, 1)) for batch in (1, 0)] == [0.0, 0.0], "then the epoch is closed"
+def test_a_resumed_run_counts_what_it_does_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter((0.0, 3.0, 33.0))
+    lines = ProgressLines(now=lambda: next(times))
+    lines("training", 601, 1222)
+    lines("training", 611, 1222)
+    assert capsys.readouterr().err == "training: 50 %, about 0:30:33 left\n"

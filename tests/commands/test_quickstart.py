@@ -18,11 +18,10 @@ from sememekit.commands._program import app
 from sememekit.config import load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.files import sealed
-from sememekit.jobs.quickstarting.folder import MODELS, QuickstartSettings, alone, begin, command_of, finished
-from sememekit.jobs.quickstarting.quickstart import _in_words_of_quickstart, quickstart
-from sememekit.jobs.quickstarting.steps import CONTEXTS
+from sememekit.jobs.quickstart import CONTEXTS, MODELS, _alone, _begin, _finished, _in_words_of_quickstart, quickstart
+from sememekit.jobs.quickstart_text import Drawn
 from sememekit.jobs.trainings import Trained, _stopped_before_it_began
-from sememekit.reports.quickstart import ModelRow, QuickstartReport, report_page, verdict
+from sememekit.reports.quickstart import ModelRow, QuickstartReport, parts, report_page
 from sememekit.signals import STOPPING
 from tests.pages import check_page
 
@@ -78,7 +77,8 @@ def test_the_recipes_are_twins() -> None:
 
 @pytest.mark.parametrize(("sememes", "said"), [(90.0, "10.0 % lower"), (110.0, "10.0 % higher")])
 def test_the_verdict_is_honest_either_way(sememes: float, said: str) -> None:
-    assert said in verdict((row("softmax", 100.0), row("sdlm", sememes)))
+    report = QuickstartReport(out="x", models=(row("softmax", 100.0), row("sdlm", sememes)), seconds=1.0)
+    assert said in str([*parts(report)][1])
 
 
 def test_a_page_without_much_is_a_page() -> None:
@@ -97,9 +97,7 @@ def test_wrong_folders_and_shares_are_errors(tmp_path: Path, month: Path) -> Non
         quickstart(tmp_path / "out", share=0.0)
     with pytest.raises(DataError, match="no such file"):
         quickstart(tmp_path / "out", month=tmp_path / "absent.txt")
-    (tmp_path / "out" / "softmax").mkdir()
-    with pytest.raises(ConfigError, match="begun with other settings"):
-        quickstart(tmp_path / "out", month=month)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_wrong_setting_is_found_before_anything_is_done(tmp_path: Path, month: Path) -> None:
@@ -125,10 +123,11 @@ def test_its_files_are_written_whole_or_not_at_all(
         real(source, target)
 
     trained: dict[str, Trained] = {}
-    monkeypatch.setattr("sememekit.jobs.quickstarting.quickstart.train_all", lambda *rest, **more: trained)
-    monkeypatch.setattr("sememekit.jobs.quickstarting.steps.CONTEXTS", ())
-    monkeypatch.setattr("sememekit.jobs.quickstarting.steps.explanation_scores", lambda *rest: None)
-    monkeypatch.setattr("sememekit.jobs.quickstarting.quickstart.report_page", lambda report: "a page")
+    monkeypatch.setattr("sememekit.jobs.quickstart.train_all", lambda *rest, **more: trained)
+    monkeypatch.setattr("sememekit.jobs.quickstart.CONTEXTS", ())
+    monkeypatch.setattr("sememekit.jobs.quickstart.Run.open", lambda *rest, **more: None)
+    monkeypatch.setattr("sememekit.jobs.quickstart.evaluate_explanations", lambda *rest, **more: None)
+    monkeypatch.setattr("sememekit.jobs.quickstart.report_page", lambda report: "a page")
     with monkeypatch.context() as killed:
         killed.setattr("sememekit.files.writing.os.replace", replace)
         with pytest.raises(KilledError):
@@ -143,12 +142,13 @@ def test_its_files_are_written_whole_or_not_at_all(
 
 
 def test_a_report_that_was_changed_is_made_again(tmp_path: Path) -> None:
-    report = QuickstartReport(out=str(tmp_path), seconds=2.5, next_commands=())
+    models = (row("softmax", 100.0), row("sdlm", 90.0))
+    report = QuickstartReport(out=str(tmp_path), models=models, seconds=2.5, next_commands=())
     path = tmp_path / "quickstart.json"
     path.write_bytes(sealed(json.loads(report.model_dump_json())))
-    assert finished(tmp_path) == report
+    assert _finished(tmp_path) == report.model_copy(update={"already_done": True})
     path.write_bytes(path.read_bytes().replace(b"2.5", b"1.5"))
-    assert finished(tmp_path) is None
+    assert _finished(tmp_path) is None
 
 
 @pytest.mark.slow
@@ -203,9 +203,7 @@ def test_the_command_prints_a_table_and_what_to_type_next(tmp_path: Path) -> Non
 
 
 def test_the_advice_of_training_is_put_into_words_that_quickstart_knows() -> None:
-    settings = QuickstartSettings(share=0.02, overrides=("run.stall_epochs=2",))
-    command = command_of(Path("tour"), settings, 0.34)
-    assert command == "sememekit quickstart --out tour --share 0.02 --set run.stall_epochs=2"
+    command = "sememekit quickstart --out tour --share 0.02 --set run.stall_epochs=2"
     told = "stuck; change the rate (--set optimizer.learning_rate=5, or 80), or wait longer (--resume --set run.stall_epochs=8)"
     error = _in_words_of_quickstart(TrainingError(told), command)
     assert isinstance(error, TrainingError)
@@ -214,29 +212,44 @@ def test_the_advice_of_training_is_put_into_words_that_quickstart_knows() -> Non
     assert "--resume" not in str(error)
 
 
-def test_what_a_resumed_run_may_change_needs_no_fresh_start(tmp_path: Path) -> None:
-    begun = QuickstartSettings(share=0.02, overrides=("encoder.hidden_size=6",))
-    waits = begun.model_copy(update={"overrides": ("encoder.hidden_size=6", "run.stall_epochs=8")})
-    other = begun.model_copy(update={"overrides": ("encoder.hidden_size=7",)})
-    for settings in (begun, waits):
-        begin(tmp_path, settings, "the command", fresh=False)
+def test_what_was_begun_with_other_settings_or_another_text_is_not_continued(tmp_path: Path) -> None:
+    one, other = (Drawn("plain", tmp_path / "mine.txt", 1.0, [line], 1) for line in ("one", "other"))
+    settings = {"seed": 1, "segmenter": None}
+    _begin(tmp_path, settings, one, "the command", fresh=False)
     (tmp_path / "sdlm").mkdir()
-    with pytest.raises(ConfigError, match=r"other settings than .*: the command --fresh$"):
-        begin(tmp_path, other, "the command", fresh=False)
+    _begin(tmp_path, settings, one, "the command", fresh=False)
+    with pytest.raises(ConfigError, match=r"other settings than seed 2; .*: the command --fresh$"):
+        _begin(tmp_path, {**settings, "seed": 2}, other, "the command", fresh=False)
+    with pytest.raises(ConfigError, match=r"another text than .*mine\.txt has now; .*: the command --fresh$"):
+        _begin(tmp_path, settings, other, "the command", fresh=False)
+    assert (tmp_path / "sdlm").exists()
+    _begin(tmp_path, settings, other, "the command", fresh=True)
+    assert not (tmp_path / "sdlm").exists()
+
+
+def test_what_a_resumed_run_may_change_needs_no_fresh_start(
+    tmp_path: Path, month: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sememekit.jobs.quickstart._go_on", lambda *rest: QuickstartReport(out="x", seconds=1.0))
+    quickstart(tmp_path / "out", share=0.5, month=month, overrides=TOY)
+    (tmp_path / "out" / "sdlm").mkdir()
+    quickstart(tmp_path / "out", share=0.5, month=month, overrides=[*TOY, "run.report_every=8"])
+    with pytest.raises(ConfigError, match=r"other settings than overrides \["):
+        quickstart(tmp_path / "out", share=0.5, month=month, overrides=[*TOY, "encoder.dropout=0.1"])
 
 
 def test_a_call_that_was_refused_before_it_trained_binds_no_later_one(tmp_path: Path) -> None:
     for name in ("one.txt", "two.txt"):
-        (tmp_path / name).write_text(f"{name}\n", encoding="utf-8")
-        with pytest.raises(DataError, match=rf"{name}: 1 of its 1 lines"):
-            quickstart(tmp_path / "out", text=tmp_path / name)
-        assert (tmp_path / "out" / "text" / "lines.txt").read_text(encoding="utf-8") == f"{name}\n"
+        (tmp_path / name).write_text(f"{name}\n" * 80, encoding="utf-8")
+        with pytest.raises(DataError, match=r"gives \d+ training words"):
+            quickstart(tmp_path / "out", text=tmp_path / name, segmenter="none")
+        assert (tmp_path / "out" / "text" / "lines.txt").read_text(encoding="utf-8") == f"{name}\n" * 80
 
 
 def test_two_at_once_do_not_write_one_folder(tmp_path: Path) -> None:
     """The second would remove what the first one writes."""
-    (tmp_path / "one.txt").write_text("one\n", encoding="utf-8")
-    with alone(tmp_path / "out"), pytest.raises(ConfigError, match=r"is being written by another quickstart \(process"):
+    (tmp_path / "one.txt").write_text("one\n" * 80, encoding="utf-8")
+    with _alone(tmp_path / "out"), pytest.raises(ConfigError, match=r"is being written by another quickstart \(process"):
         quickstart(tmp_path / "out", text=tmp_path / "one.txt")
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".lock"]
 
@@ -248,7 +261,7 @@ def test_a_signal_before_training_ends_with_the_command_that_goes_on(
         signal.raise_signal(signal.SIGTERM)
         pytest.fail("the signal is obeyed at once")
 
-    monkeypatch.setattr("sememekit.jobs.quickstarting.text.preprocess", interrupted)
+    monkeypatch.setattr("sememekit.jobs.quickstart_text.preprocess", interrupted)
     before = signal.getsignal(signal.SIGTERM)
     report = quickstart(tmp_path / "out", share=0.5, month=month, overrides=TOY)
     assert report.stopped
@@ -263,9 +276,7 @@ def test_once_a_signal_stopped_it_no_further_one_ends_the_program_otherwise(
     text = tmp_path / "one.txt"
     text.write_text("去年 美国 贸易\n" * 400, encoding="utf-8")
     before = {number: signal.getsignal(number) for number in STOPPING}
-    monkeypatch.setattr(
-        "sememekit.jobs.quickstarting.text.preprocess", lambda *rest, **extra: signal.raise_signal(signal.SIGTERM)
-    )
+    monkeypatch.setattr("sememekit.jobs.quickstart_text.preprocess", lambda *rest, **extra: signal.raise_signal(signal.SIGTERM))
     try:
         result = CliRunner().invoke(app, ["quickstart", "--out", str(tmp_path / "out"), "--text", str(text)])
         assert (result.exit_code, "go on with: sememekit quickstart" in result.stderr) == (75, True)

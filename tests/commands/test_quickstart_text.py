@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import random
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sememekit.config import apply_overrides, load_recipe
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
-from sememekit.jobs.quickstarting import text as texts
-from sememekit.jobs.quickstarting.folder import QuickstartSettings, command_of
-from sememekit.jobs.quickstarting.quickstart import quickstart
-from sememekit.jobs.quickstarting.steps import MOST_EPOCHS, contexts_of, prepare_graph, schedule_for, words_found
+from sememekit.jobs import quickstart_text as texts
+from sememekit.jobs.quickstart import MOST_EPOCHS, _graph, _lattice, _table, contexts_of, quickstart, text_summary
 from sememekit.jobs.train import TrainReport, train
 from sememekit.jobs.trainings import Trained, train_all
-from sememekit.reports.quickstart import QuickstartReport, report_page, words_of_lattice
+from sememekit.reports.quickstart import QuickstartReport, parts, report_page
 from sememekit.training import Report
 from tests.commands.processes import play_processes
 from tests.commands.test_quickstart import row
@@ -49,21 +49,25 @@ def lines(count: int, blank: str, words: tuple[str, ...] = WORDS, length: int = 
     return "".join(blank.join(draw.choices(words, k=length)) + "\n" for _ in range(count))
 
 
-def own(tmp_path: Path, text: str) -> tuple[Path, texts.Text]:
-    """An output folder and the text as it is drawn there."""
+def own(tmp_path: Path, text: str, share: float = 1.0) -> tuple[Path, texts.Drawn]:
+    """An output folder and the text as it is drawn for it."""
     file, out = tmp_path / "mine.txt", tmp_path / "out"
     file.write_text(text, encoding="utf-8")
     out.mkdir(exist_ok=True)
-    return out, texts.draw(out, QuickstartSettings(text=str(file), share=1.0), "sememekit quickstart --out out")
+    return out, texts.draw(file, None, share, 1)
+
+
+def prepared(out: Path, text: texts.Drawn, segmenter: str | None = None) -> PreparedData:
+    return texts.prepare_words(out, text, OPEN, segmenter, 1)
 
 
 @pytest.mark.parametrize(("blank", "segmenter"), [(" ", "white space"), ("", "forward maximum matching")])
 def test_raw_chinese_is_cut_by_the_lexicon_and_other_text_at_its_blanks(tmp_path: Path, blank: str, segmenter: str) -> None:
     out, text = own(tmp_path, lines(200, blank))
-    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
+    data = prepared(out, text)
     assert data.signature.segmenter.startswith(segmenter)
     assert {"美国", "贸易", "政府"} <= {data.vocabulary.token(index) for index in range(len(data.vocabulary))}
-    summary = texts.text_summary(text, data, prepare_graph(out, data, OPEN))
+    summary = text_summary(text, data, _graph(out, data, OPEN))
     assert (summary.paragraphs, summary.month) == (200, "mine.txt")
     assert summary.annotated is not None
     assert summary.annotated > 0.5
@@ -71,28 +75,36 @@ def test_raw_chinese_is_cut_by_the_lexicon_and_other_text_at_its_blanks(tmp_path
 
 def test_what_was_asked_for_cuts_the_text(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, ""))
-    assert texts.prepare_words(out, text, QuickstartSettings(segmenter="characters")).signature.segmenter == "characters"
+    assert prepared(out, text, "characters").signature.segmenter == "characters"
 
 
-def test_a_text_that_was_made_longer_is_prepared_anew_until_models_read_it(tmp_path: Path) -> None:
+def test_a_text_that_was_made_longer_is_prepared_anew_until_models_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, out = tmp_path / "mine.txt", tmp_path / "out"
+    monkeypatch.setattr("sememekit.jobs.quickstart.train_all", lambda *rest, **more: 1 / 0)
     for count, tokens in ((100, 1170), (300, 3510)):
-        out, text = own(tmp_path, lines(count, " "))
-        data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
-        prepare_graph(out, data, OPEN)
-        assert data.signature.splits["train"].tokens == pytest.approx(tokens, rel=0.05)
+        file.write_text(lines(count, " "), encoding="utf-8")
+        with pytest.raises(ZeroDivisionError):
+            quickstart(out, text=file)
+        assert PreparedData.open(out / "data").signature.splits["train"].tokens == pytest.approx(tokens, rel=0.05)
     (out / "sdlm").mkdir()
-    own(tmp_path, lines(300, " "))  # as it was
-    with pytest.raises(ConfigError, match=r"mine\.txt was changed .*start over: sememekit quickstart --out out --fresh$"):
-        own(tmp_path, lines(301, " "))
-    assert len(text.path.read_text(encoding="utf-8").splitlines()) == 300
+    with pytest.raises(ZeroDivisionError):
+        quickstart(out, text=file)  # as it was
+    file.write_text(lines(301, " "), encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"another text than .*mine\.txt has now; .*start over: sememekit quickstart .*--fresh$"
+    ):
+        quickstart(out, text=file)
+    assert len((out / "text" / "lines.txt").read_text(encoding="utf-8").splitlines()) == 300
 
 
 def test_a_text_that_is_too_small_is_told_the_least(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"59 of its 59 lines are used, and 60 at least .* use a longer text$"):
         own(tmp_path, lines(59, " "))
-    out, text = own(tmp_path, lines(60, " "))
+    out, text = own(tmp_path, lines(128, " "), 0.5)
     with pytest.raises(DataError, match=r"gives 7\d\d training words, and 1,000 at least .* than --share 0\.5$"):
-        texts.prepare_words(out, text, QuickstartSettings(share=0.5))
+        prepared(out, text)
 
 
 def test_a_text_in_another_encoding_and_one_that_is_not_there_are_errors(tmp_path: Path) -> None:
@@ -109,32 +121,47 @@ def test_a_text_in_another_encoding_and_one_that_is_not_there_are_errors(tmp_pat
 def test_the_share_of_a_large_text_keeps_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "mine.txt"
     file.write_text(lines(100, " "), encoding="utf-8")
-    assert texts.usual_share(file, 0.34) == 1.0
-    monkeypatch.setattr(texts, "LARGEST_FILE", file.stat().st_size // 4)
-    assert texts.usual_share(file, 0.34) == pytest.approx(0.25, abs=0.001)
-    assert texts.usual_share(None, 0.34) == 0.34
+    assert texts.draw(file, None, None, 1).share == 1.0
+    monkeypatch.setattr(texts, "LARGEST_FILE", int(file.stat().st_size * 0.8))
+    found = texts.draw(file, None, None, 1)
+    assert found.share == pytest.approx(0.8, abs=0.001)
+    assert 60 <= len(found.lines) < found.of == 100
 
 
 def test_a_lexicon_that_knows_no_word_is_an_error(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, " ", ("the", "cat", "sat", "on", "mats", ",")))
-    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
+    data = prepared(out, text)
     with (
         pytest.warns(RunWarning, match=r"17\.1 % of the tokens are in open"),  # the commas
         pytest.raises(ConfigError, match="--source open knows no word of the text"),
     ):
-        prepare_graph(out, data, OPEN)
-    assert texts.prepare_characters(out, text, data)[1] == "the text is not Chinese"
+        _graph(out, data, OPEN)
+    assert texts.prepare_characters(out, text, data.signature.segmenter)[1] == "the text is not Chinese"
 
 
-def test_the_command_that_goes_on_names_text_and_lexicons() -> None:
-    settings = QuickstartSettings(text="my novel.txt", share=1.0, sources=("list:a.txt", "open"), segmenter="jieba")
-    said = command_of(Path("tour"), settings, 1.0)
-    assert said == ("sememekit quickstart --out tour --text 'my novel.txt' --source list:a.txt --source open --segmenter jieba")
+def test_the_command_that_goes_on_names_what_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my novel.txt").write_text(lines(80, " "), encoding="utf-8")
+    monkeypatch.setattr("sememekit.jobs.quickstart._go_on", lambda *rest: signal.raise_signal(signal.SIGTERM))
+    report = quickstart(
+        Path("tour"),
+        text=Path("my novel.txt"),
+        sources=["list:a.txt", "open"],
+        segmenter="jieba",
+        share=1.0,
+        seed=2,
+        overrides=["encoder.dropout=0.1"],
+    )
+    (again,) = report.next_commands
+    assert again == (
+        "sememekit quickstart --out tour --text 'my novel.txt' --source list:a.txt --source open --segmenter jieba "
+        "--share 1.0 --seed 2 --set encoder.dropout=0.1"
+    )
 
 
 def test_the_explained_contexts_of_an_own_text_are_of_its_test_split(tmp_path: Path) -> None:
     out, text = own(tmp_path, lines(200, " "))
-    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
+    data = prepared(out, text)
     held_out = " ".join(data.vocabulary.decode(data.tokens("test")))
     contexts = contexts_of(data, own=True)
     assert len(contexts) == 3
@@ -145,12 +172,12 @@ def test_characters_are_read_without_blanks_and_held_out_sentences_keep_their_wo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, text = own(tmp_path, lines(400, " "))
-    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
-    none, why = texts.prepare_characters(out, text, data)
+    data = prepared(out, text)
+    none, why = texts.prepare_characters(out, text, data.signature.segmenter)
     assert none is None
     assert "fewer than 30,000" in why
     monkeypatch.setattr(texts, "LEAST_CHARACTERS", 3000)
-    characters, why = texts.prepare_characters(out, text, data)
+    characters, why = texts.prepare_characters(out, text, data.signature.segmenter)
     assert why == ""
     assert characters is not None
     assert characters.signature.segmenter == "characters"
@@ -165,8 +192,8 @@ def test_what_the_lattice_model_found_is_measured_and_drawn(tmp_path: Path, monk
     """The recipe at toy size, from the text to the page."""
     monkeypatch.setattr(texts, "LEAST_CHARACTERS", 2000)
     out, text = own(tmp_path, lines(200, " "))
-    data = texts.prepare_words(out, text, QuickstartSettings(share=1.0))
-    characters, why = texts.prepare_characters(out, text, data)
+    data = prepared(out, text)
+    characters, why = texts.prepare_characters(out, text, data.signature.segmenter)
     assert characters is not None, why
     sizes = ("embedding_size=6", "sub_size=4", "batch_size=8", "num_chunks=40")
     table = load_recipe("quickstart/lattice")
@@ -174,7 +201,7 @@ def test_what_the_lattice_model_found_is_measured_and_drawn(tmp_path: Path, monk
     table = apply_overrides(table, [*(f"task.{size}" for size in sizes), "encoder.hidden_size=6", "run.device=cpu"])
     trained = Trained(train(table, out / "lattice"), 1.0)
     stages: list[str] = []
-    found = words_found(out, "lattice", trained, own=True, device="cpu", progress=lambda stage, *rest: stages.append(stage))
+    found = _lattice(out, trained, own=True, device="cpu", progress=lambda stage, *rest: stages.append(stage))
     gold = [line.replace(" ", "") for line in (out / "text" / "gold.txt").read_text(encoding="utf-8").splitlines()]
     cut = ["".join(sentence.viterbi) for sentence in found.sentences]
     assert len(cut) == 3
@@ -182,24 +209,24 @@ def test_what_the_lattice_model_found_is_measured_and_drawn(tmp_path: Path, monk
     assert found.rows[0].sentences == len(gold)
     assert set(stages) == {"test lattice"}
     assert found.characters == characters.signature.splits["train"].characters
-    said = words_of_lattice(found)
+    report = QuickstartReport(out="x", models=(row("softmax", 100.0), row("sdlm", 90.0)), seconds=1.0, lattice=found)
+    said = [part.strip() for part in parts(report) if str(part).startswith("  ")]
     assert said[:3] == [" ".join(sentence.viterbi) for sentence in found.sentences]
     assert f"in {len(gold)} held-out sentences; " in said[3]
-    report = QuickstartReport(out="x", models=(row("softmax", 100.0), row("sdlm", 90.0)), seconds=1.0, lattice=found)
     page = check_page(report_page(report))
     assert all(part in page.text for part in ("Words found in raw characters", said[3], found.sentences[0].viterbi[0]))
 
 
 @pytest.mark.parametrize(("tokens", "times"), [(640_000, 1), (320_000, 1), (160_000, 2), (2_000, None)])
-def test_a_small_text_is_read_more_often_and_ends_at_the_same_rate(tokens: int, times: int | None) -> None:
-    recipe = load_recipe("quickstart/sdlm")
-    usual, schedule = recipe["schedule"], schedule_for(recipe, tokens, ())["schedule"]
+def test_a_small_text_is_read_more_often_and_ends_at_the_same_rate(tmp_path: Path, tokens: int, times: int | None) -> None:
+    usual = load_recipe("quickstart/sdlm")["schedule"]
+    schedule = _table(tmp_path, 1, "cpu", (), "sdlm", tokens)["schedule"]
     assert schedule["epochs"] == (MOST_EPOCHS if times is None else times * usual["epochs"])
     last = usual["decay"] ** (usual["epochs"] - 1)
     assert schedule["decay"] ** (schedule["epochs"] - 1) == pytest.approx(last, rel=0.01)
     given = ("schedule.epochs=7", "schedule.decay=0.5", "run.stall_epochs=9")
-    table = apply_overrides(recipe, given)
-    assert schedule_for(table, tokens, given) == table
+    table = _table(tmp_path, 1, "cpu", given, "sdlm", tokens)
+    assert (table["schedule"]["epochs"], table["schedule"]["decay"], table["run"]["stall_epochs"]) == (7, 0.5, 9)
 
 
 def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,6 +250,8 @@ def test_kinds_of_runs_are_told_apart(headlines: Path, words: Path) -> None:
     assert "--apart" in failure("explain", words, "我", "--apart")
     assert "--texts: " in failure("eval", words, "--texts", "x.jsonl")
     assert "change the search with --set task.search" in failure("generate", headlines, "我", "--temperature", "0")
+    told = failure("generate", headlines, "我", "--num-samples", "2")
+    assert "--num-samples: generate takes it with a model that predicts words" in told
     assert "reads pairs" in failure("evaluate-ppl", headlines, "--batch-size", "1")
     assert "--carry: " in failure("score", headlines, "--carry")
     assert "predicts labels" in failure("predict", headlines)

@@ -102,23 +102,6 @@ def test_second_derivatives_are_refused_both_ways(by_edges: bool, monkeypatch: p
         torch.autograd.grad(loss, list(decoder.parameters()), create_graph=True)
 
 
-@pytest.mark.parametrize(("by_edges", "some"), [(True, False), (False, False), (False, True)])
-def test_targets_of_other_shards_have_no_score(by_edges: bool, some: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the table of scores: a target at -1 is none of the words, so that nothing is spared its correction."""
-    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
-    decoder, hidden = make(num_bases=3), torch.randn(7, WIDTH, dtype=torch.float64, requires_grad=True)
-    words, correction = torch.tensor([0, 2, 3, 7]), torch.tensor([0.7, -1.3, 2.1, -1e30], dtype=torch.float64)
-    given = (words, correction) if some else (None, None)
-    target = torch.tensor([-1, 0, 1, 2, 3, -1, 0])
-    weight, inputs, found = torch.rand(7, dtype=torch.float64), [hidden, *decoder.parameters()], []
-    for way in (decoder.normaliser_and_score, super(SDLM, decoder).normaliser_and_score):
-        normaliser, score = way(hidden, target, *given)
-        assert score.isfinite().all()
-        loss = (normaliser * weight - score.masked_fill(target < 0, 0.0)).sum()
-        found.append([normaliser, score[target >= 0], *torch.autograd.grad(loss, inputs)])
-    torch.testing.assert_close(*found, rtol=0, atol=1e-9)
-
-
 def test_log_probs_equal_the_twin_and_carry_gradients() -> None:
     decoder = make(num_bases=2)
     hidden = torch.randn(5, WIDTH, dtype=torch.float64, requires_grad=True)

@@ -12,11 +12,9 @@ from torch import Tensor
 
 from sememekit.decoders import DECODERS
 from sememekit.encoders.base import Encoder
-from sememekit.layers import rows_of_ranks
 from sememekit.ranks import Ranks
 from sememekit.runs.build import build_task, clusters_of, data_of, graph_of, labels_of
 from sememekit.runs.plan import read_plan
-from sememekit.runs.training import divide_words
 from sememekit.training import StepReport, Trainer
 from sememekit.training.snapshots import write_snapshot
 from tests.golden import SMALL_ENCODERS, Places
@@ -37,9 +35,9 @@ EVERY_TERM: dict[str, Any] = {
 class NoFolder:
     """In the place of a run folder: nothing that is written stays."""
 
-    def save(self, step: int, model: Any, trainer: Any, *, best: bool, ranks: Ranks) -> str:
+    def save(self, step: int, model: Any, trainer: Any, *, best: bool) -> str:
         with tempfile.TemporaryDirectory() as folder:
-            write_snapshot(Path(folder) / "snapshot", model, trainer, ranks)
+            write_snapshot(Path(folder) / "snapshot", model, trainer)
         return f"step-{step:08d}"
 
     def pointer(self) -> dict[str, str]:
@@ -66,10 +64,6 @@ def _golden(case: str, **of_task: Any) -> Callable[[Places], Any]:
     return table
 
 
-def _shards(decoder: str = "softmax", /, **changes: Any) -> Callable[[Places], Any]:
-    return _words(decoder, **{"run__shard_words": True, "task__chunk_length": 24, "task__length_spread": 4.0, **changes})
-
-
 ADAM = {"optimizer__name": "adam", "optimizer__learning_rate": 0.02}
 CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
     **{decoder: _words(decoder) for decoder in sorted(DECODERS)},
@@ -91,22 +85,6 @@ CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
 }
 """Name -> the plan."""
 
-MOMENTS = "in shards: averaged Adam"
-SHARDS: dict[str, Callable[[Places], dict[str, Any]]] = {
-    "in shards: softmax, clipped": _shards(optimizer__clip=0.05, optimizer__learning_rate=4.0),
-    "in shards: softmax, untied, without bias": _shards(of_decoder={"tied": False, "bias": False}),
-    "in shards: softmax with sampled words": _shards(of_decoder={"samples": 3}, **ADAM),
-    "in shards: sdlm": _shards("sdlm"),
-    "in shards: sdlm, untied, symmetric": _shards(
-        "sdlm", of_decoder={"preset": "release-awd", "tied": False, "normalisation": "symmetric"}
-    ),
-    "in shards: sdlm with sampled words": _shards("sdlm", of_decoder={"samples": 3, "preset": "paper"}, **ADAM),
-    "in shards: columns in parts": _shards("sdlm", task__small_batch_size=1, task__batch_size=4),
-    MOMENTS: _shards(**ADAM, optimizer__averaging="from_start"),
-    "in shards: Adagrad": _shards(optimizer__name="adagrad", optimizer__learning_rate=0.1),
-}
-"""Name -> the plan, with tables of words in shards; an epoch ends within the steps."""
-
 
 def trainer_of(table: dict[str, Any], ranks: Ranks, dtype: torch.dtype = torch.float64, **run: Any) -> Trainer:
     """A trainer of a plan without dropout but that of the plan, on the CPU."""
@@ -119,8 +97,6 @@ def trainer_of(table: dict[str, Any], ranks: Ranks, dtype: torch.dtype = torch.f
             part.initialise()
     task.initialise()
     task.begin_training(data)
-    if plan.run.shard_words and ranks.size > 1:
-        divide_words(task, ranks)
     folder: Any = NoFolder()
     return Trainer(task.to(dtype), data, folder, plan.optimizer, plan.schedule, plan.run, ranks)
 
@@ -131,20 +107,14 @@ def go_on(trainer: Trainer, until: int) -> list[float]:
     return [report.nats for report in reports if isinstance(report, StepReport)]
 
 
-def whole_weights(trainer: Trainer) -> dict[str, Tensor]:
-    """The weights of all ranks."""
-    whole = {}
-    for name, tensor in trainer.task.state_dict(keep_vars=True).items():
-        mine = tensor.detach().clone()
-        joined = trainer.ranks.joined_along(mine, 0) if rows_of_ranks(tensor) is not None else mine
-        assert joined is not None
-        whole[name] = joined
-    return whole
+def weights_of(trainer: Trainer) -> dict[str, Tensor]:
+    """A copy of the weights."""
+    return {name: tensor.clone() for name, tensor in trainer.task.state_dict().items()}
 
 
 def outcome(trainer: Trainer, losses: list[float]) -> dict[str, Any]:
     """What is compared: losses, weights, averages, and what validation found."""
-    weights = whole_weights(trainer)
+    weights = weights_of(trainer)
     with trainer.average.averaged_weights():
-        weights |= {f"mean {name}": tensor for name, tensor in whole_weights(trainer).items()}
+        weights |= {f"mean {name}": tensor for name, tensor in weights_of(trainer).items()}
     return {"losses": losses, "weights": weights, "history": list(trainer.progress.history), "rate": trainer.progress.rate}

@@ -15,7 +15,7 @@ from sememekit.errors import ConfigError
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.training import open_training
 from sememekit.training.snapshots import read_snapshot, write_snapshot
-from tests.distributed.cases import CASES, MOMENTS, SHARDS, STEPS, go_on, outcome, trainer_of
+from tests.distributed.cases import CASES, STEPS, go_on, outcome, trainer_of
 from tests.distributed.launch import finish, start
 from tests.golden import Places
 
@@ -29,9 +29,6 @@ FEW = (
     "lattice, a loss per sentence",
     "fewer examples than ranks",
     "sampled words, fewer examples than ranks",
-    "in shards: softmax, clipped",
-    "in shards: sdlm with sampled words",
-    MOMENTS,
 )
 """One case of each kind of task, of statistics and of what is divided, for two processes; the slow tests have them all."""
 SIZES = [2, pytest.param(4, marks=pytest.mark.slow)]
@@ -49,13 +46,12 @@ class Trained:
     def __init__(self, folder: Path, size: int, cases: Sequence[str]) -> None:
         self.folder, self.size = folder, size
         places = Places(folder)
-        self.tables = {name: table(places) for name, table in (CASES | SHARDS).items()}
+        self.tables = {name: table(places) for name, table in CASES.items()}
         (folder / "tables.json").write_text(json.dumps({"tables": self.tables, "cases": cases}), encoding="utf-8")
-        for name, file in (("sampled", "of-one"), (MOMENTS, "moments-of-one")):
-            half = trainer_of(self.tables[name], ALONE)
-            go_on(half, 5)
-            with half.average.averaged_weights():
-                write_snapshot(folder / file, half.task, half.state())
+        half = trainer_of(self.tables["sampled"], ALONE)
+        go_on(half, 5)
+        with half.average.averaged_weights():
+            write_snapshot(folder / "of-one", half.task, half.state())
         done = finish(start(["-m", "tests.distributed.worker", str(folder)], size))
         assert [code for code, _, _ in done] == [0] * size, "\n".join(err for _, _, err in done)[-5000:]
         self.found: dict[str, Any] = torch.load(folder / f"found-{size}.pt")
@@ -72,7 +68,7 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, bool],
 
     @cache
     def train(size: int, every: bool) -> Trained:
-        return Trained(tmp_path_factory.mktemp("ranks"), size, [*CASES, *SHARDS] if every else FEW)
+        return Trained(tmp_path_factory.mktemp("ranks"), size, [*CASES] if every else FEW)
 
     return train
 
@@ -98,8 +94,8 @@ def assert_alike(found: dict[str, Any], wanted: dict[str, Any], **tolerance: flo
     ("trained", "name"),
     [
         *((2, name) for name in FEW),
-        *(pytest.param("2, all", name, marks=pytest.mark.slow) for name in [*CASES, *SHARDS] if name not in FEW),
-        *(pytest.param(4, name, marks=pytest.mark.slow) for name in [*CASES, *SHARDS]),
+        *(pytest.param("2, all", name, marks=pytest.mark.slow) for name in CASES if name not in FEW),
+        *(pytest.param(4, name, marks=pytest.mark.slow) for name in CASES),
     ],
     indirect=["trained"],
 )
@@ -144,70 +140,6 @@ def test_clusters_in_parts_are_those_of_whole_batches(trained: Trained) -> None:
     whole = {key: value for key, value in table["task"].items() if key != "small_batch_size"}
     trainer = trainer_of({**table, "task": whole}, ALONE)
     assert_alike(trained.found["clusters in parts"], outcome(trainer, go_on(trainer, STEPS)))
-
-
-def test_shards_go_on_where_one_process_or_whole_ranks_stopped_and_the_other_way_round(trained: Trained) -> None:
-    whole, table = trained.alone(MOMENTS, 12), trained.tables[MOMENTS]
-    found = [
-        trained.found["shards from one"],
-        trained.found["shards from whole ranks"],
-        trained.found["whole ranks from shards"],
-    ]
-    one = trainer_of(table, ALONE)
-    one.restore(read_snapshot(trained.folder / "of-shards", with_trainer=True))
-    for outcomes in (outcome(one, go_on(one, 12)), *found):
-        assert_alike(outcomes, {**whole, "losses": whole["losses"][5:]})
-
-
-def test_a_rank_of_shards_holds_its_rows_alone(trained: Trained) -> None:
-    shapes, one = trained.found["shapes"], trainer_of(trained.tables[MOMENTS], ALONE)
-    num_words = shapes[0]["whole"]
-    assert [rank["rows"] for rank in shapes] == [
-        num_words * (rank + 1) // trained.size - num_words * rank // trained.size for rank in range(trained.size)
-    ]
-    for rank in shapes:
-        assert rank["moments"] == [rank["rows"]] * 4, "two moments of vectors and of biases"
-        assert rank["mean"] == rank["rows"]
-        assert rank["parameters"] == sum(parameter.numel() for parameter in one.task.parameters())
-
-
-def test_in_shards_every_rank_drops_the_same_numbers_of_the_output_layer(trained: Trained) -> None:
-    for found, of_one_seeded_alike in trained.found["dropped"]:
-        torch.testing.assert_close(found, of_one_seeded_alike, **TOLERANCE)
-        assert found.std() > 0
-    straight, resumed = trained.found["dropping in shards"]
-    assert straight["losses"] == resumed["losses"]
-    assert len(straight["losses"]) > 1
-
-
-def test_where_a_shard_is_not_finite_all_ranks_name_it(trained: Trained) -> None:
-    for message in trained.found["not finite"]:
-        assert "parameter 'embedding.weight' holds non-finite numbers" in message
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("mos", r"decoder 'mos' does not divide its words among processes; softmax, sampled and sdlm do; .*--decoder softmax"),
-        ("headline softmax", r"task HeadlineWriter does not divide its words among processes; only language_model does"),
-        ("columns in parts", r"small_batch_size=2 cuts the 5 columns of 2 processes into 1 and 2 parts, .*batch_size=4"),
-    ],
-)
-def test_what_cannot_be_in_shards_is_refused(trained: Trained, name: str, message: str) -> None:
-    table = trained.tables[name]
-    with pytest.raises(ConfigError, match=message):
-        trainer_of({**table, "run": {**table["run"], "shard_words": True}}, Ranks(0, 2))
-
-
-def test_what_cannot_be_in_shards_leaves_no_run(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ranks, "wait", lambda ranks: None)  # the others of these ranks are not there
-    table = {**trained.tables["mos"], "run": {**trained.tables["mos"]["run"], "shard_words": True}}
-    with (
-        pytest.raises(ConfigError, match="does not divide its words"),
-        open_training(table, tmp_path / "run", resume=False, on_remark=print, ranks=Ranks(0, 2)),
-    ):
-        pass
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_batch_of_fewer_than_the_processes_leaves_no_run(

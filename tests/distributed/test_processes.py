@@ -92,16 +92,6 @@ def test_a_signal_to_one_rank_stops_all_with_one_checkpoint(places: Places, stra
 
 
 @pytest.mark.slow
-def test_shards_stop_and_go_on_with_another_number_of_processes(places: Places, straight: list[float], tmp_path: Path) -> None:
-    command = [*typed(places, tmp_path / "run"), "--set", "run.shard_words=true"]
-    done = finish(start(command, 2, ENDING="1 37 SIGTERM"))
-    assert [code for code, _, _ in done] == [75, 75], done
-    done = finish(start([*command, "--resume"], 3, ENDING="none 0 SIGTERM"))
-    assert [code for code, _, _ in done] == [0, 0, 0], done
-    assert_whole(tmp_path / "run", straight)
-
-
-@pytest.mark.slow
 def test_a_killed_rank_ends_all_with_one_sentence(places: Places, tmp_path: Path) -> None:
     done = finish(start([*typed(places, tmp_path / "run"), "--quiet"], 3, ENDING="1 45 SIGKILL"))
     assert [code for code, _, _ in done] == [1, -9, 1]

@@ -9,17 +9,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
-from torch import Tensor
 
-from sememekit.errors import TrainingError
-from sememekit.layers import whole_size
-from sememekit.ranks import ALONE, Ranks, joined
+from sememekit.ranks import Ranks, joined
 from sememekit.training import Trainer
-from sememekit.training.snapshots import read_snapshot, send_rows, write_snapshot
-from tests.distributed.cases import MOMENTS, STEPS, go_on, outcome, trainer_of
+from sememekit.training.snapshots import read_snapshot, write_snapshot
+from tests.distributed.cases import STEPS, go_on, outcome, trainer_of
 
 DROPOUT = {"input_dropout": 0.3, "output_dropout": 0.3}
 
@@ -27,7 +24,7 @@ DROPOUT = {"input_dropout": 0.3, "output_dropout": 0.3}
 def resumed(table: dict[str, Any], ranks: Ranks, snapshot: Path, until: int) -> dict[str, Any]:
     """Go on from a snapshot."""
     trainer = trainer_of(table, ranks)
-    trainer.restore(read_snapshot(snapshot, with_trainer=True, rows=trainer.rows))
+    trainer.restore(read_snapshot(snapshot, with_trainer=True))
     return outcome(trainer, go_on(trainer, until))
 
 
@@ -36,9 +33,7 @@ def keep(trainer: Trainer, snapshot: Path) -> None:
     with trainer.average.averaged_weights():
         state = trainer.state()
         if trainer.ranks.leads:
-            write_snapshot(snapshot, trainer.task, state, trainer.ranks)
-        else:
-            send_rows(trainer.task, state, trainer.ranks)
+            write_snapshot(snapshot, trainer.task, state)
     trainer.ranks.wait()
 
 
@@ -73,26 +68,6 @@ def everything(tables: dict[str, Any], cases: list[str], ranks: Ranks, folder: P
     if ranks.leads:
         write_snapshot(folder / "of-several", half.task, state)
 
-    sharded = tables[MOMENTS]
-    whole = {**sharded, "run": {**sharded["run"], "shard_words": False}}
-    found["shards from one"] = resumed(sharded, ranks, folder / "moments-of-one", 12)
-    for table, file in ((sharded, "of-shards"), (whole, "of-whole-ranks")):
-        half = trainer_of(table, ranks)
-        go_on(half, 5)
-        keep(half, folder / file)
-    found["shards from whole ranks"] = resumed(sharded, ranks, folder / "of-whole-ranks", 12)
-    found["whole ranks from shards"] = resumed(whole, ranks, folder / "of-shards", 12)
-    found["shapes"] = ranks.all(_shapes(trainer_of(sharded, ranks)))
-    sdlm = tables["in shards: sdlm"]
-    dropping = {**sdlm, "decoder": {**sdlm["decoder"], "context_dropout": 0.3, "vector_dropout": 0.2}}
-    straight = trainer_of(dropping, ranks)
-    go_on(straight, 5)
-    keep(straight, folder / "dropping-shards")
-    losses = go_on(straight, 12)
-    found["dropping in shards"] = outcome(straight, losses), resumed(dropping, ranks, folder / "dropping-shards", 12)
-    found["dropped"] = ranks.all(_dropped(trainer_of(dropping, ranks), dropping))
-    found["not finite"] = ranks.all(_not_finite(trainer_of(sharded, ranks)))
-
     dropping = {**plain, "task": {**plain["task"], **DROPOUT}}
     straight = trainer_of(dropping, ranks)
     losses = go_on(straight, 5)
@@ -113,50 +88,6 @@ def everything(tables: dict[str, Any], cases: list[str], ranks: Ranks, folder: P
     found["masks"] = ranks.all(torch.rand(3).tolist())
     found["gathered"] = _gathered(ranks)
     return found
-
-
-def _shapes(trainer: Trainer) -> dict[str, Any]:
-    """How many rows a rank has of what belongs to words."""
-    task: Any = trainer.task
-    whole = sum(whole_size(parameter) for parameter in task.parameters())
-    go_on(trainer, 2)
-    learned: list[Tensor] = [task.embedding.weight, task.decoder.bias]
-    moments = [trainer.optimizer.state[parameter][name] for parameter in learned for name in ("exp_avg", "exp_avg_sq")]
-    with trainer.average.averaged_weights():
-        kept: Any = trainer.average.state()["training"]
-    return {
-        "whole": len(task.vocabulary),
-        "rows": len(task.embedding.weight),
-        "moments": [len(moment) for moment in moments],
-        "mean": len(kept[0]),
-        "parameters": whole,
-    }
-
-
-def _dropped(trainer: Trainer, table: dict[str, Any]) -> tuple[Tensor, Tensor]:
-    """Nats of an output layer in shards that drops numbers, and those of one process with the same seed."""
-    ranks, task = trainer.ranks, cast(Any, trainer.task.train())
-    hidden_TBH = torch.linspace(-1, 1, 3 * ranks.size * 6, dtype=torch.float64).view(3, ranks.size, 6)
-    target_TB = torch.arange(3 * ranks.size).view(3, ranks.size) % 7
-    shared = torch.Generator()
-    shared.set_state(task.decoder.sampler.draws.get_state())
-    mine = ranks.columns(ranks.size)
-    found = task.decoder.nll(hidden_TBH[:, mine], target_TB[:, mine])
-    alone: Any = trainer_of(table, ALONE).task.train()
-    torch.manual_seed(int(torch.randint(1 << 62, (), generator=shared)))
-    return found.detach(), alone.decoder.nll(hidden_TBH, target_TB)[:, mine].detach()
-
-
-def _not_finite(trainer: Trainer) -> str:
-    """What every rank says where the last one has a number that is not finite."""
-    if trainer.ranks.rank == trainer.ranks.size - 1:
-        weight: Any = trainer.task.get_parameter("embedding.weight")
-        weight.data[0, 0] = float("nan")
-    try:
-        go_on(trainer, 2)
-    except TrainingError as error:
-        return str(error)
-    return "it went on"
 
 
 def _gathered(ranks: Ranks) -> dict[str, Any]:

@@ -265,7 +265,7 @@ def attack_state(out: Path) -> dict[str, Any]:
     report = without_times(json.loads((out / "report.json").read_bytes()))
     assert isinstance(report, dict)
     # Texts and calls of this call alone: a resumed attack asks fewer.
-    left_out = {"texts_asked", "calls", "written"}
+    left_out = {"texts_asked", "calls", "written", "sha256"}
     return {"examples": lines, "report": {key: value for key, value in report.items() if key not in left_out}}
 
 

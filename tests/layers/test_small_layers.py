@@ -10,8 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from sememekit.layers.attentional_rnn import Attention
 from sememekit.layers.dropout import WeightDropped, one_segment, shared_dropout
 from sememekit.layers.incidence import Incidence, segment_logsumexp
-from sememekit.layers.shards import uniform_embedding
-from sememekit.layers.shared import at_least_single, evaluating, product_dtype
+from sememekit.layers.shared import at_least_single, evaluating, product_dtype, uniform_embedding
 
 
 @pytest.mark.parametrize(

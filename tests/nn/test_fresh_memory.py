@@ -110,21 +110,6 @@ def test_weights_and_buffers_are_averaged(case: Case) -> None:
     torch.testing.assert_close(case.value(average.module.eval()(*case.call())), before)
 
 
-def test_the_model_of_the_guide_is_read_with_a_replaced_embedding(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    guide = (Path(__file__).parents[2] / "docs" / "huggingface.md").read_text(encoding="utf-8")
-    block = next(part for part in guide.split("```python\n")[1:] if "class Model(PreTrainedModel)" in part)
-    names: dict[str, Any] = {}
-    exec(block.partition("```")[0], names)
-    model = names["Model"](names["PretrainedConfig"]())
-    model.words = nn.Embedding(3, 16)
-    model.tie_weights()
-    hidden, targets = torch.randn(4, 16), torch.tensor([0, 1, 2, 1])
-    expected = model.out(hidden, targets).loss
-    model.save_pretrained(tmp_path)
-    torch.testing.assert_close(names["Model"].from_pretrained(tmp_path).out(hidden, targets).loss, expected)
-
-
 @pytest.mark.parametrize(("case", "tie"), [*((case, False) for case in LAYERS), (SHARED, True)], ids=str)
 def test_a_model_of_transformers_with_the_layer_is_saved_and_read(case: Case, tie: bool, tmp_path: Path) -> None:
     transformers: Any = pytest.importorskip("transformers")

@@ -18,7 +18,7 @@ from sememekit.corpora.plain import Plain
 from sememekit.errors import DataError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.prepare.shards import process_shard
+from sememekit.prepare.shards import ShardJob
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import Span
 from sememekit.text.segmenters import Characters, Segmenter, WhiteSpace
@@ -185,9 +185,10 @@ def test_blocks_of_lines_agree_with_lines_one_by_one(
     corpus: Corpus = PennTreebank(folder) if ptb else Plain(text)
     segmenter = WhiteSpace() if ptb else SEGMENTERS[number]
     assert corpus.is_lines(segmenter)
-    found = process_shard(span, "blocks", folder, corpus, segmenter, end, "replace")
+    job = ShardJob(folder, corpus, segmenter, end, "replace")
+    found = job.process(span, "blocks")
     corpus.is_lines = lambda segmenter: False  # type: ignore[method-assign]
-    one_by_one = process_shard(span, "lines", folder, corpus, segmenter, end, "replace")
+    one_by_one = job.process(span, "lines")
     assert found[1:] == one_by_one[1:]
     assert found.units().tolist() == one_by_one.units().tolist()
     names, others = ({index: word for word, _, index in shard.types()} for shard in (found, one_by_one))

@@ -19,6 +19,7 @@ from sememekit import attack_classifier
 from sememekit.attack.searches import softmax
 from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.files import sealed
 from sememekit.jobs.attack import attack as attack_command
 from sememekit.runs.attacks.adapters import _Classifier, _longest, adapted
 from sememekit.runs.attacks.victims import open_victim
@@ -152,7 +153,8 @@ def test_an_attack_on_a_folder_resumes_without_code(folder: Path, tmp_path: Path
     weights = sorted(other.glob("*.safetensors"))[0]
     weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\0")
     identity["victim"]["name"] = f"hf:{other}"
-    (tmp_path / "out" / "attack.json").write_text(json.dumps(identity), encoding="utf-8")
+    del identity["sha256"]
+    (tmp_path / "out" / "attack.json").write_bytes(sealed(identity))
     with pytest.raises(CheckpointError, match=r"was begun with victim\.sha256"):
         attack_command(None, None, tmp_path / "out", resume=True)
 

@@ -168,13 +168,10 @@ def test_runs_that_cannot_be_extended(some: Place, place: Place, words: Path, tm
     tree = trained(some, tmp_path / "tree", "tree_hsm")
     with pytest.raises(ConfigError, match="'tree_hsm' has vectors of the nodes of its tree and none of words"):
         extend(tree, words, tmp_path / "out")
-    shards = trained(some, tmp_path / "shards", "softmax", run__shard_words=True)
-    with pytest.raises(ConfigError, match=r"run.shard_words"):
-        extend(shards, words, tmp_path / "out")
     with pytest.raises(CheckpointError, match="exists already"):
-        extend(shards, words, tree)
+        extend(tree, words, tree)
     with pytest.raises(ConfigError, match="between 0 and 1"):
-        extend(shards, words, tmp_path / "out", prior=1.0)
+        extend(tree, words, tmp_path / "out", prior=1.0)
     assert not (tmp_path / "out").exists()
 
 

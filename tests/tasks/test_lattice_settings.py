@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from sememekit.config import unread
 from sememekit.errors import ConfigError
 from sememekit.layers.lattice import log_marginal
 from sememekit.runs.build import build_task
@@ -163,12 +164,9 @@ def test_models_of_the_plain_settings_have_the_weights_that_they_always_had() ->
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({"state": "segmental", "composition_size": 96}, "composition_size"),
         ({"longest_chunk": 1, "num_chunks": 40}, "num_chunks"),
         ({"sub_model": False, "sub_size": 7}, "sub_size"),
         ({"sub_model": False, "sub_marks": "released"}, "sub_marks"),
-        ({"sub_model": False, "composition_size": 0, "inner_layers": 2}, "inner_layers"),
-        ({"sub_model": False, "composition_size": 0, "token_vectors": "own"}, "token_vectors"),
         ({"state": "direct", "posterior_gradient": True}, "posterior_gradient"),
         ({"temperature": 3.0}, "temperature"),
         ({"state": "gumbel", "temperature_every": 9, "temperature_share": 0.1}, "temperature_share"),
@@ -176,7 +174,7 @@ def test_models_of_the_plain_settings_have_the_weights_that_they_always_had() ->
     ],
 )
 def test_a_setting_that_nothing_reads_is_remarked(given: dict[str, object], word: str) -> None:
-    found = LatticeSettings.model_validate(given).without_effect()
+    found = unread(LatticeSettings.model_validate(given), "task")
     assert len(found) == 1
     assert found[0].startswith(f"task.{word}=")
     assert " changes nothing: " in found[0]
@@ -185,11 +183,8 @@ def test_a_setting_that_nothing_reads_is_remarked(given: dict[str, object], word
 def test_settings_that_are_read_are_not_remarked() -> None:
     for state in RULES:
         annealed = {"temperature": 4.0, "temperature_share": 0.3} if "gumbel" in state else {}
-        assert (
-            LatticeSettings.model_validate({"state": state, "sub_size": 9, "inner_layers": 2, **annealed}).without_effect()
-            == []
-        )
-    assert LatticeSettings(longest_chunk=1, sub_model=False, composition_size=0).without_effect() == []
+        assert unread(LatticeSettings.model_validate({"state": state, "sub_size": 9, **annealed}), "task") == []
+    assert unread(LatticeSettings(longest_chunk=1, sub_model=False, composition_size=0), "task") == []
 
 
 def test_a_batch_has_no_more_places_than_there_is_room_for() -> None:

@@ -25,7 +25,6 @@ from sememekit.runs.run import Run
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import BatchLoss, Carry, LabelPredictor, PrimaryMetric, SentencePredictor, Task, WordPredictor
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.cloze import Cloze
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.writing import TextWriter
@@ -153,14 +152,13 @@ def test_kinds_are_declared_by_the_classes_that_promise_them() -> None:
         "texts": TextWriter,
         "influence": TextClassifier,
         "lattices": Lattice,
-        "cloze": Cloze,
     }
     for name in TASKS:
         kind = variant("task", name)
         assert kind.kinds == {key for key, promise in promises.items() if issubclass(kind, promise)}, name
         assert kind.kinds, name
         assert kind.takes_decoder == (not issubclass(kind, LabelPredictor))
-        assert kind.left_to_right == issubclass(kind, WordPredictor | SentencePredictor | Cloze)
+        assert kind.left_to_right == issubclass(kind, WordPredictor | SentencePredictor)
     assert read_plan({"task": {"name": f"{HERE}:WordAfterNext"}}, "test").kinds == frozenset()
     assert read_plan({}, "test").kinds == {"words"}
 

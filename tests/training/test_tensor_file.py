@@ -32,16 +32,3 @@ def test_a_view_is_stored_as_what_it_shows(tmp_path: Path) -> None:
     assert found["x"].tolist() == [[0, 3], [1, 4], [2, 5]]
     assert found["row"].tolist() == [1, 4]
     assert not found["x"].requires_grad
-
-
-def test_some_rows_are_read_alone(tmp_path: Path) -> None:
-    tensors = some_tensors()
-    (tmp_path / "x").write_bytes(b"".join(tensor_pieces(tensors)))
-    some = {"b": slice(1, 2), "float64": slice(0, 0), "int8": slice(1, 3), "\u8bcd": slice(0, 1)}
-    found = read_tensors(tmp_path / "x", lambda name, shape: some.get(name) if len(shape) else None)
-    assert found.keys() == tensors.keys()
-    for name, tensor in tensors.items():
-        wanted = {"b": tensor[1:2], "float64": tensor[:0], "int8": tensor[1:3]}.get(name, tensor) if tensor.ndim else tensor
-        assert torch.equal(found[name], wanted)
-        assert found[name].dtype == tensor.dtype
-    assert found["b"].untyped_storage().nbytes() == 12, "no more than the rows is kept"

@@ -163,7 +163,7 @@ def test_a_program_that_fails_is_named_with_the_way_on(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_missing_package_is_an_error_that_names_the_line_to_type(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "find_spec", lambda module: None)
-    with pytest.raises(ConfigError, match=rf'--track {name}: .*pip install "sememekit\[{TRACKERS[name].extra}\]"'):
+    with pytest.raises(ConfigError, match=rf'--track {name}: .*pip install "sememekit\[{TRACKERS[name][1]}\]"'):
         check_trackers([name])
     with pytest.raises(ConfigError, match="not installed"):
         train({"run": {"track": [name]}}, Path("never"))
@@ -234,7 +234,7 @@ def test_train_says_a_damaged_file_of_numbers_in_one_line(tmp_path: Path, alone:
 
 
 def real(name: str) -> None:
-    pytest.importorskip(name, reason=f"{name} is not installed: pip install 'sememekit[{TRACKERS[name].extra}]'")
+    pytest.importorskip(name, reason=f"{name} is not installed: pip install 'sememekit[{TRACKERS[name][1]}]'")
 
 
 @pytest.mark.filterwarnings("ignore")

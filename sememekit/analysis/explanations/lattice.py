@@ -60,7 +60,7 @@ class LatticeSentence(Record):
     """A sentence.
 
     Attributes:
-        edges: those with a posterior of 0.005 or more and those of the most probable path, by beginning, end and copy. An edge
+        edges: all with a posterior of 0.005 or more and all on the most probable path, by beginning, end and copy. An edge
             that takes the end mark along is shown without it.
         viterbi, posterior: its words, by the most probable path and by the most probable answer at each place.
         nats: negative logarithm of its probability, end mark included.
@@ -94,7 +94,7 @@ class EmbeddingContext(Record):
 
     Attributes:
         before, after: what stands beside it, as the model reads it.
-        probability: posterior of this embedding among those of the word.
+        probability: posterior of this embedding among the embeddings of the word.
     """
 
     before: str
@@ -217,6 +217,7 @@ def explain_embeddings(
     one outside the vocabulary, or data that do not fit."""
     reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
+    graph = reader.run.graph if task.settings.senses else None
     if task.entries.most_copies == 1:
         raise ConfigError(f"explain --embeddings: {run} has one embedding for each word; train one with --set task.copies=2")
     if not words:
@@ -253,7 +254,7 @@ def explain_embeddings(
         shown = wins[np.unique(np.linspace(0, len(wins) - 1, min(contexts, len(wins))).round().astype(int))]
         return EmbeddingUse(
             number=copy + 1,
-            sense=_sense(reader, word, copy),
+            sense=graph.sense_labels[int(graph.sense_offsets[word]) + copy] if graph and graph.annotated[word] else None,
             wins=len(wins),
             mean=float(shares[occurrences, copy].mean()) if len(occurrences) else 0.0,
             contexts=tuple(context(int(occurrence), copy) for occurrence in shown),
@@ -265,11 +266,3 @@ def explain_embeddings(
         uses = tuple(use(word, copy, occurrences) for copy in range(int(task.entries.num_copies[word])))
         report.append(WordEmbeddings(word=vocabulary.token(word), occurrences=len(occurrences), embeddings=uses))
     return EmbeddingsReport(run=str(run), checkpoint=reader.run.snapshot, split=split, words=tuple(report))
-
-
-def _sense(reader: LatticeReader, word: int, copy: int) -> str | None:
-    """The sense that an embedding of a word began as, in a sense lattice."""
-    graph = reader.run.graph
-    if not reader.task.settings.senses or graph is None or not graph.annotated[word]:
-        return None
-    return graph.sense_labels[int(graph.sense_offsets[word]) + copy]

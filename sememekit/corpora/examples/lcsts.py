@@ -14,8 +14,12 @@ from sememekit.text.reading import FaultCounter
 WORST: Final = 3
 """Pairs below this score are left out of valid and test, as the authors of the set advise."""
 
-_FIELDS: Final = ("summary", "short_text")
-_TAG: Final = re.compile(r"<(/?)([a-z_]+)(?: [^>]*)?>")
+_DOCUMENT: Final = re.compile(
+    r"\s*<doc[^>]*>\s*(?:<human_label>\s*([1-5])\s*</human_label>\s*)?"
+    r"<summary>(.*)</summary>\s*<short_text>(.*)</short_text>\s*</doc>\s*",
+    re.DOTALL,
+)
+_FORM: Final = "<doc>, <human_label> of 1 to 5 in valid and test, <summary>, <short_text> and </doc>"
 
 
 @final
@@ -30,65 +34,35 @@ class Lcsts(PairSet):
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
         (file,) = files
-        for line, score, fields in _documents(file, faults):
+        for line, (score, *fields) in _documents(file, faults):
             if split != "train":
                 if score is None:
                     raise DataError(
                         f"{file.name}:{line}: no <human_label>; valid and test are PART_II and PART_III, which have scores, "
                         "and PART_I is train (--train FILE)"
                     )
-                if score < WORST:
+                if int(score) < WORST:
                     left_out[f"score below {WORST}"] += 1
                     continue
-            source, target = (to_half_width(" ".join(fields[name].split())) for name in ("short_text", "summary"))
+            target, source = (to_half_width(" ".join(text.split())) for text in fields)
             yield Row(line, (source, target), None, (target,))
 
 
-def _documents(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, int | None, dict[str, str]]]:
-    """(line, score, fields) of every ``<doc>``."""
-    opened = 0  # line of the <doc> that is open
-    score: int | None = None
-    fields: dict[str, str] = {}
-    inside = ""  # the field that is open
-    number = 0
+def _documents(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The line, score (None without one), headline and text of every ``<doc>``, which begins and ends a line."""
+    begun, lines = 0, list[str]()
     for number, text in numbered_lines(file, faults):
-        where, position = f"{file.name}:{number}", 0
-        for found in [*_TAG.finditer(text), None]:
-            between = text[position : found.start() if found else None].strip()
-            if between and inside == "human_label":
-                if between not in ("1", "2", "3", "4", "5"):
-                    raise DataError(f"{where}: unknown score {between[:20]!r}; allowed are 1, 2, 3, 4, 5")
-                score = int(between)
-            elif between and inside:
-                fields[inside] = f"{fields[inside]} {between}".strip()
-            elif between:
-                raise DataError(
-                    f"{where}: text outside <summary> and <short_text>: {between[:40]!r}; is this a PART file of LCSTS?"
-                )
-            if found is None:
-                break
-            position = found.end()
-            closes, tag = bool(found[1]), found[2]
-            if tag == "doc" and not closes:
-                if opened:
-                    raise DataError(f"{where}: <doc> within the <doc> of line {opened}")
-                opened, score, fields = number, None, {}
-            elif not opened:
-                raise DataError(f"{where}: <{found[1]}{tag}> outside a <doc>")
-            elif tag == "doc":
-                missing = [field for field in _FIELDS if field not in fields]
-                if missing or inside:
-                    raise DataError(f"{file.name}:{opened}: the <doc> has no {f'</{inside}>' if inside else f'<{missing[0]}>'}")
-                yield opened, score, fields
-                opened = 0
-            elif closes != (inside == tag) or (inside and not closes) or tag not in (*_FIELDS, "human_label"):
-                allowed = f"</{inside}>" if inside else "<human_label>, <summary>, <short_text>, </doc>"
-                raise DataError(f"{where}: <{found[1]}{tag}> is not expected here; allowed: {allowed}")
-            elif closes:
-                inside = ""
-            else:
-                inside = tag
-                if tag in _FIELDS:
-                    fields[tag] = ""
-    if opened:
-        raise DataError(f"{file.name}:{opened}: the <doc> is not closed at the end of the file, line {number}")
+        if not lines and not text.strip():
+            continue
+        if text.lstrip().startswith("<doc") == bool(lines):
+            why = f"the <doc> of line {begun} is not closed" if lines else "text outside a <doc>"
+            raise DataError(f"{file.name}:{number}: {why}; a PART file of LCSTS has {_FORM}")
+        begun = begun or number
+        lines.append(text)
+        if text.rstrip().endswith("</doc>"):
+            if (found := _DOCUMENT.fullmatch("\n".join(lines))) is None:
+                raise DataError(f"{file.name}:{begun}: this <doc> is of another form; a PART file of LCSTS has {_FORM}")
+            yield begun, found.groups()
+            begun, lines = 0, []
+    if lines:
+        raise DataError(f"{file.name}:{begun}: the <doc> is not closed at the end of the file")

@@ -28,7 +28,7 @@ PICKLES: Final = (".joblib", ".pkl", ".pickle")
 _AT_ONCE: Final = 64
 """Texts that go through a model of transformers together."""
 _TOLERANCE: Final = 1e-2
-"""How far from 1 a row may sum that TextAttack takes for probabilities."""
+"""Largest distance from 1 of the sum of a row that TextAttack takes for probabilities."""
 
 
 @dataclass(frozen=True)
@@ -249,14 +249,10 @@ def pickled(name: str, *, logits: bool = False) -> Adapted:
             "--trust-code; or load it yourself in a module, as in mine:model with model = joblib.load(...) in mine.py"
         )
     use = f"victim {name!r}"
+    reader = needed("joblib", use, "joblib") if name.endswith(".joblib") else import_module("pickle")
     try:
-        if name.endswith(".joblib"):
-            found = needed("joblib", use, "joblib").load(name)
-        else:
-            with Path(name).open("rb") as stream:
-                found = import_module("pickle").load(stream)
-    except ConfigError:
-        raise
+        with Path(name).open("rb") as stream:
+            found = reader.load(stream)
     except Exception as error:
         raise ConfigError(f"{use}: cannot be read ({type(error).__name__}: {error})") from error
     return adapted(found, logits=logits)

@@ -113,11 +113,7 @@ def _read_inventory(path: Path, faults: list[Fault], hashes: list[str]) -> dict[
     sides: dict[str, str] = {}
     for place, columns in _rows(path, hashes):
         if len(columns) != 2 or not all(column.strip() for column in columns):
-            faults.append(
-                Fault(
-                    place=place, message=f"expected 2 columns, english|中文 and a definition, found {len(columns)}", fatal=True
-                )
-            )
+            faults.append(_fault(place, f"expected 2 columns, english|中文 and a definition, found {len(columns)}"))
             continue
         sememe, definition = columns
         parts = sememe.split("|")
@@ -126,11 +122,7 @@ def _read_inventory(path: Path, faults: list[Fault], hashes: list[str]) -> dict[
             continue
         for side in parts:
             if side in sides:
-                faults.append(
-                    Fault(
-                        place=place, message=f"name {side!r} of sememe {sememe!r} stands in {sides[side]} already", fatal=True
-                    )
-                )
+                faults.append(_fault(place, f"name {side!r} of sememe {sememe!r} stands in {sides[side]} already"))
             sides.setdefault(side, place)
         inventory[sememe] = definition
     if len(inventory) > MAX_SEMEMES:
@@ -142,11 +134,7 @@ def _read_entries(path: Path, inventory: dict[str, str], faults: list[Fault], ha
     previous = ""
     for place, columns in _rows(path, hashes):
         if len(columns) != 4:
-            faults.append(
-                Fault(
-                    place=place, message=f"expected 4 columns, word, POS, gloss and sememes, found {len(columns)}", fatal=True
-                )
-            )
+            faults.append(_fault(place, f"expected 4 columns, word, POS, gloss and sememes, found {len(columns)}"))
             continue
         word, part_of_speech, gloss, bag = columns
         names = ("word", "POS", "gloss", "sememes")
@@ -156,13 +144,7 @@ def _read_entries(path: Path, inventory: dict[str, str], faults: list[Fault], ha
             elif value != value.strip():
                 faults.append(_fault(place, f"blanks around the {name} {value!r}", fatal=False))
         if part_of_speech.strip() and part_of_speech.strip() not in PARTS_OF_SPEECH:
-            faults.append(
-                Fault(
-                    place=place,
-                    message=f"POS {part_of_speech!r} of {word!r} is none of {' '.join(PARTS_OF_SPEECH)}",
-                    fatal=True,
-                )
-            )
+            faults.append(_fault(place, f"POS {part_of_speech!r} of {word!r} is none of {' '.join(PARTS_OF_SPEECH)}"))
         sememes = bag.split()
         for sememe in sememes:
             if sememe not in inventory:

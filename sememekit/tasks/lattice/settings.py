@@ -1,12 +1,13 @@
 """Settings of lattice language models, and which of them others leave without effect."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from sememekit import config
 from sememekit.errors import ConfigError
-from sememekit.tasks.lattice.states import GUMBEL, NEEDS_PROBABILITIES, Rule
+from sememekit.tasks.lattice.states import GUMBEL, Rule
 from sememekit.tasks.vectors import spread_of
 
 LONG = 400
@@ -16,8 +17,17 @@ LONG = 400
 class LatticeSettings(config.Settings):
     """Settings of lattice language models; the paper's where it gives any (Section 5.2), but for ``inner_layers``."""
 
+    only_with: ClassVar[Mapping[str, config.OnlyWith]] = {
+        "num_chunks": config.OnlyWith("longest_chunk", other_than=(1,)),
+        **dict.fromkeys(("sub_size", "sub_marks"), config.OnlyWith("sub_model", values=(True,))),
+        "posterior_gradient": config.OnlyWith("state", values=("marginal", "tree", *GUMBEL)),
+        **dict.fromkeys(("temperature", "temperature_every", "temperature_floor"), config.OnlyWith("state", values=GUMBEL)),
+        "temperature_share": config.OnlyWith("temperature_every", values=(None,)),
+        "temperature_decay": config.OnlyWith("temperature_every", other_than=(None,)),
+    }
+
     state: Rule = "marginal"
-    """How states merge: "direct", "monte_carlo", "marginal", "gumbel", "tree" and "gumbel_tree" (as released), "segmental"."""
+    """Merging of states: "direct", "monte_carlo", "marginal", "gumbel", "tree" and "gumbel_tree" (as released), "segmental"."""
     longest_chunk: int = Field(default=2, ge=1)
     """L, tokens of a chunk at most; 1 for no chunks."""
     num_chunks: int | None = Field(default=None, ge=0)
@@ -107,40 +117,6 @@ class LatticeSettings(config.Settings):
     @property
     def input_size(self) -> int:
         return self.embedding_size + self.composed_size
-
-    @property
-    def reads_tokens(self) -> bool:
-        return self.sub_model or self.composed_size > 0 or self.state == "segmental"
-
-    def without_effect(self) -> list[str]:
-        """A sentence for each setting that is not the default and that nothing reads with the others as they are."""
-        inner = self.sub_model or self.composed_size > 0
-        annealed = self.state in GUMBEL
-        learns_weights = self.state in NEEDS_PROBABILITIES and self.state != "monte_carlo"
-        rules = (
-            ("composition_size", self.state != "segmental", "states of 'segmental' are made of tokens"),
-            ("num_chunks", self.longest_chunk > 1, "task.longest_chunk=1 has no n-grams"),
-            ("sub_size", self.sub_model, "task.sub_model=false"),
-            ("sub_marks", self.sub_model, "task.sub_model=false"),
-            ("token_vectors", self.reads_tokens, "there is neither a sub-model nor a composition"),
-            *(
-                (name, inner, "there is neither a sub-model nor a composition")
-                for name in ("inner_layers", "inner_coupled", "inner_dropout")
-            ),
-            ("posterior_gradient", learns_weights, f"state {self.state!r} merges by no weight that has a gradient"),
-            *(
-                (name, annealed, f"state {self.state!r} has no temperature")
-                for name in ("temperature", "temperature_decay", "temperature_every", "temperature_share", "temperature_floor")
-            ),
-            ("temperature_share", not annealed or self.temperature_every is None, "task.temperature_every is set"),
-            ("temperature_decay", not annealed or self.temperature_every is not None, "task.temperature_every is not set"),
-        )
-        given = [
-            (name, why)
-            for name, read, why in rules
-            if not read and getattr(self, name) not in (type(self).model_fields[name].default, 0)
-        ]
-        return [f"task.{name}={getattr(self, name)} changes nothing: {why}" for name, why in given]
 
 
 START_LENGTH = 3.0

@@ -1,1 +1,0 @@
-"""``quickstart``: its folder, its text and its steps."""
