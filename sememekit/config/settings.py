@@ -57,7 +57,9 @@ class Record(BaseModel):
 class Settings(BaseModel):
     """Base of every settings class. A default stands once, in the class that the settings configure."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
     """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.config import Settings
+from sememekit.config import Settings, name_of
+from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError
 from sememekit.layers import grouped_topk, uniform_embedding
 from sememekit.layers.grouped_cross_entropy import Groups, within_groups
@@ -99,7 +100,7 @@ class Decoder(nn.Module, ABC):
         self._num_words, self._width = len(resources.vocabulary), resources.width
         for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
-                raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")
+                raise ConfigError(f"decoder {name_of(type(self), DECODERS)!r} with these settings {_REMEDIES[field]}")
 
     @property
     def estimates_in_training(self) -> bool:

@@ -47,7 +47,7 @@ class Drawn(NamedTuple):
         return self.dataset == "plain"
 
     def more(self) -> str:
-        """What to do about too little of it."""
+        """The remedy where it is too little."""
         return "use a longer text" if self.share >= 1.0 else f"use a longer text, or more of it than --share {self.share:g}"
 
 

@@ -167,7 +167,7 @@ class Run(OpenRun):
         """
         from sememekit.analysis.senses.tagging import header_of, tag
 
-        given = self._checked("tag", self._kind("tag", "words", "cloze"), options, tag)
+        given = self._checked("tag", self._kind("tag", "words"), options, tag)
         rows = [*tag(self, _lines("tag", text), **given)]
         cells: list[tuple[Any, ...]] = []
         for row in rows:
@@ -280,7 +280,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
-    "tag": frozenset({"words", "cloze"}),
+    "tag": frozenset({"words"}),
     "explain": frozenset(EXPLAINERS),
     "analyze": frozenset({"labels", "words", "texts"}),
     "segment": frozenset({"lattices"}),

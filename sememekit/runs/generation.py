@@ -17,7 +17,7 @@ from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, warn_uncut
 from sememekit.search import BeamSettings, beam_search
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.scripts import HAN
-from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
+from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 
 
 class GenerateReport(Record):
@@ -155,21 +155,23 @@ def _ends(loaded: Run, stop: Sequence[str]) -> set[int]:
 
 def _prompt(loaded: Run, prompt: str) -> list[int]:
     """The words of a prompt as the model reads them."""
-    given, known = prompt.split(), loaded.vocabulary
-    words = list(map(loaded.form().word, given))
-    numbers: list[int] = known.encode(words).tolist()
-    refuse_unknown(loaded, words, "the prompt")
-    unknown = [one for one, word in zip(given, words, strict=True) if word not in known and one != UNKNOWN]
+    form, vocabulary = loaded.form(), loaded.vocabulary
+    words = vocabulary.encode(form.word(word) for word in prompt.split()).tolist()
+    refuse_unknown(loaded, map(form.word, prompt.split()), "the prompt")
+    pairs = zip(prompt.split(), words, strict=True)
+    unknown = [word for word, index in pairs if index == vocabulary.unknown_id and word != UNKNOWN]
     if unknown and not warn_uncut(unknown, CUT_FIRST):
         cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
         told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
         warnings.warn(told, RunWarning, stacklevel=3)
-    return numbers
+    return words
 
 
 def _report(vocabulary: Vocabulary, words: list[int], added: list[int], nats: float, seed: int) -> GenerateReport:
     prompt, tokens = tuple(vocabulary.decode(words)), tuple(vocabulary.decode(added))
-    return GenerateReport(prompt=prompt, tokens=tokens, text=_text(vocabulary, [*words, *added]), nats=nats, seed=seed)
+    text = " ".join("\n" if token in (END, STOP) else token for token in (*prompt, *tokens))
+    lines = "\n".join(line.strip(" ") for line in text.split("\n")).strip("\n")
+    return GenerateReport(prompt=prompt, tokens=tokens, text=lines, nats=nats, seed=seed)
 
 
 def _drawer(how: Drawing, banned: int | None) -> Callable[[Tensor], int]:
@@ -192,8 +194,3 @@ def _drawer(how: Drawing, banned: int | None) -> Callable[[Tensor], int]:
         return int(torch.multinomial(probabilities, 1, generator=generator))
 
     return draw
-
-
-def _text(vocabulary: Vocabulary, words: list[int]) -> str:
-    text = " ".join("\n" if token in (END, STOP) else token for token in vocabulary.decode(words))
-    return "\n".join(line.strip(" ") for line in text.split("\n")).strip("\n")

@@ -6,13 +6,15 @@ import json
 import math
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis import score as score_module
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.score import ScoredToken, Words, score
+from sememekit.analysis.score import ScoredToken, score
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
@@ -76,17 +78,21 @@ def test_lines_without_blanks_are_told(place: Place, tmp_path: Path) -> None:
 
 def test_what_a_segmenter_left_whole_is_not_told_to_be_cut() -> None:
     """A warning would be an error here."""
-    vocabulary = Vocabulary.from_counts({"<unk>": 1, "我": 2})
+    run: Any = SimpleNamespace(
+        vocabulary=Vocabulary.from_counts({"<unk>": 1, "我": 2}), signature=SimpleNamespace(segmenter=WhiteSpace.description)
+    )
     for segmenter in (WhiteSpace(), None):
-        read = score_module._read(["我吃海豚买苹果"], Words(vocabulary, TextForm()), segmenter, None, "cut", "line")
+        read = score_module._read(["我吃海豚买苹果"], run, TextForm(), segmenter, None, "line")
         with nullcontext() if segmenter else pytest.warns(RunWarning, match="Chinese without blanks"):
             assert [line.tokens for line in read] == [["我吃海豚买苹果"]]
 
 
 def test_a_word_that_a_closed_vocabulary_lacks_is_an_error_with_its_line() -> None:
-    vocabulary = Vocabulary.from_counts({"我": 2, "人": 1})
+    run: Any = SimpleNamespace(
+        vocabulary=Vocabulary.from_counts({"我": 2, "人": 1}), signature=SimpleNamespace(segmenter=WhiteSpace.description)
+    )
     with pytest.raises(DataError, match=r"line 2: the word '海豚'"):
-        list(score_module._read(["我", "海豚"], Words(vocabulary, TextForm()), None, None, "cut", "line"))
+        list(score_module._read(["我", "海豚"], run, TextForm(), None, None, "line"))
 
 
 @pytest.mark.parametrize("fixture", ["sdlm", "ending"])
