@@ -38,7 +38,7 @@ class GenerateReport(Record):
 
 
 class Drawing(Settings):
-    """How words are drawn: ``temperature`` 0 takes the most probable word, and 1 draws as the model says."""
+    """Settings of drawn words: ``temperature`` 0 takes the most probable word, and 1 draws as the model says."""
 
     num_tokens: int = Field(default=30, ge=1)
     temperature: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
@@ -87,7 +87,7 @@ def generate(
 
 
 def stream_words(run: Path | Run, prompt: str, **options: Any) -> Iterator[str | GenerateReport]:
-    """Each word as soon as it is drawn, and at last the report; options are those of ``Drawing``, errors as ``generate``."""
+    """Yield each word as soon as it is drawn, and at last the report; options as ``Drawing``, errors as ``generate``."""
     how = read_settings(Drawing, options, "generate")
     loaded = Run.open(run)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
