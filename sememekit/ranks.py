@@ -25,11 +25,11 @@ from torch.distributed.rendezvous import rendezvous
 from sememekit.errors import ConfigError, RankError
 
 MEETING: Final = timedelta(minutes=5)
-"""How long the processes wait for each other when they start."""
+"""Time that processes wait for each other at the start."""
 WAITING: Final = timedelta(hours=24)
-"""How long a process waits for the others later: one validates or writes a checkpoint while the others wait."""
+"""Time that a process waits for the others later: one validates or writes a checkpoint meanwhile."""
 _LARGE: Final = 1 << 20
-"""Numbers from which a tensor is sent by itself; smaller ones go together."""
+"""Numbers from which a tensor is sent alone; smaller ones go together."""
 _WANTED: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _START: Final = "torchrun --nproc_per_node=N -m sememekit train ..."
 
@@ -46,7 +46,7 @@ class Ranks:
     Attributes:
         rank: the number of this process, 0 to ``size`` - 1.
         size: how many there are.
-        local: the number of this process among those of its machine, which is the number of its GPU.
+        local: the number of this process among the processes of its machine, which is the number of its GPU.
         restarts: how often torchrun has started them anew.
     """
 

@@ -179,8 +179,8 @@ def evaluate_segmentation(
     """Compute precision, recall and F1 of words, beside baselines that need no model.
 
     The model is given each line of ``gold`` without its blanks. Beside it stand: forward maximum matching with the n-grams of
-    the run's own chunk vocabulary, with the words of the text ``words`` and with those of ``lexicon``; cuts at random, at the
-    rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
+    the run's own chunk vocabulary, with the words of the text ``words`` and with the words of ``lexicon``; cuts at random, at
+    the rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
 
     With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks, each of
     these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018. Raises

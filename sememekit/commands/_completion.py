@@ -1,6 +1,6 @@
 """Completion in the shell: names of variants, recipes, settings, lexicons and splits.
 
-Nothing is said of what is wrong on the line: the command does that. Without a setting to be named, torch is not imported.
+Mistakes on the line are left to the command to report. Without a setting to be named, torch is not imported.
 """
 
 import io

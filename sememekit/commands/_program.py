@@ -61,7 +61,7 @@ TRUSTING: Final = frozenset(
 
 _OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
-"""What torch says on the CPU where memory ends, or where a tensor is larger than any memory."""
+"""Messages of torch on the CPU where memory ends, or where a tensor is larger than any memory."""
 
 
 class Program(TyperGroup):

@@ -34,7 +34,7 @@ FORMER = {
     "--counting": "attack.counting",
     "--batch-size": "attack.batch_size",
 }
-"""What is typed as an option and is a setting."""
+"""Options of other programs -> the setting here."""
 
 
 def command(

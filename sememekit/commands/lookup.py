@@ -32,7 +32,7 @@ EXAMPLES = (
 )
 
 NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --overlay, and --dump its own"}
-"""What is typed as an option and is none, and what to do."""
+"""Options that do not exist here -> what to type instead."""
 
 
 def command(

@@ -61,7 +61,7 @@ def list_all(word: Word = None, json: Json = False) -> None:
         printed = f"{claim.published[0]:g} → {claim.published[1]:g}" if claim.published else ""
         small = f"{claim.small[0]}, {claim.small[1]}" if claim.small else "none"
         rows.append((name, claim.statement, claim.source, printed, small))
-    print_table("", ("claim", "what the paper says", "source", "printed", "small models"), rows, numeric=5)
+    print_table("", ("claim", "what the paper says", "source", "printed", "small models"), rows, numeric=5, names=True)
 
 
 @command.command("show", epilog=example("sememekit reproduce show sdlm-below-softmax"))

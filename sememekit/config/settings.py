@@ -110,7 +110,7 @@ NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "wd": ("weight_decay",),
     "wdecay": ("weight_decay",),
 }
-"""What papers and other codes call a setting -> its names here."""
+"""Name of a setting in papers and other codes -> its names here."""
 
 
 def names_here(name: str) -> tuple[str, ...]:

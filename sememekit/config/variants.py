@@ -28,7 +28,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "candidates": ("Settings",),
     "constraint": ("Settings",),
 }
-"""What a class must have to be a variant of its kind, where the caller passes no check of its own."""
+"""Names that a class must have to be a variant of its kind, where the caller passes no check of its own."""
 
 
 def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:

@@ -15,7 +15,7 @@ from sememekit.files import PACKED, packing_of, typed, unpacked_name, warn
 from sememekit.text.huggingface import needed
 
 ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
-"""What the names of the files of a folder end in, compressed or not, in either case."""
+"""Endings of the files of a folder, compressed or not, in either case."""
 
 _SHOWN = 5
 """Names of a folder that a message lists."""
@@ -123,7 +123,7 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
     """The files of a folder with a file for each split, by the parts of their names (``SPLIT_NAMES``); empty where no name has
     one.
 
-    Of several files for train the one that is named ``train.txt``, compressed or not, is meant, and likewise for the others;
+    Among several files for train the one named ``train.txt``, compressed or not, is meant, and likewise for the others;
     without it names that differ in digits alone are the parts of one. Raises DataError: it is not clear which file is meant, no
     train where it is needed, or files with the name of no split where train is not named ``train.txt`` (nor, where no train is
     needed, another split by such a name).

@@ -69,7 +69,7 @@ _REMEDIES = {
     "embedding": "needs 'embedding', which this task does not offer",
     "graph": "needs a sememe graph; build one with 'sememekit build-sememe-graph' and give it with --graph FILE",
 }
-"""What to do about each thing that a decoder may need."""
+"""Need of a decoder -> how to meet it."""
 
 LARGEST_TABLE = 1 << 26
 """Numbers in the tables of contexts x words that a search lets an output layer make at once: 256 MB in single precision."""

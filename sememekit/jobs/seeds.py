@@ -25,7 +25,7 @@ from sememekit.training.snapshots import read_json
 
 SEEDS: Final = "seeds.json"
 JOBS: Final = 2
-"""Processes at a time unless told otherwise; each computes with one thread."""
+"""Default number of processes at a time; each computes with one thread."""
 _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 """Slots of a plan that make a model; the others say where files lie and how it is computed."""
 
@@ -37,7 +37,7 @@ class SeedsReport(Record):
         out: the folder of the runs, ``seed-N`` for seed N.
         metric: the primary metric; ``mean`` and ``sd`` (with n - 1; None of one seed) are of its best values on validation.
         table: what was trained, without the seed; a seed that is added later is trained alike.
-        seeds: in the order given; then those of earlier calls that were trained alike and are finished.
+        seeds: in the order given; then finished seeds of earlier calls that were trained alike.
         runs: a report for each seed.
         stopped: whether a signal ended one of them, with checkpoints to resume from.
     """

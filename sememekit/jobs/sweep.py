@@ -73,16 +73,16 @@ def sweep(
 ) -> SweepReport:
     """Train with settings that Optuna proposes, and keep the best; an unfinished sweep in ``out`` is continued.
 
-    Proposals are those of the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
+    Proposals come from the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
     where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before
     its budget is spent. With one job, a sweep that was interrupted proposes the same as one that was not.
 
-    Args, beside those of ``sweep --help``:
+    Args, beside the options in ``sweep --help``:
         table: slot -> keys, as ``train`` takes it.
         cpu_minutes: after which no training begins and those at hand end with their epoch.
         pruning: whether a trial ends that is worse than the median of the others at its epoch, after four trials.
         progress, on_trial: told of each trial as "train trial-0001", and each trial that ended.
-        should_stop: read between messages; signals tell it unless given.
+        should_stop: read between messages; default: whether a signal came.
 
     Raises ConfigError: a bad table, a key that there is not, no Optuna, or a folder with a sweep of other settings. Raises
     DataError, CheckpointError: of a trial. Raises TrainingError: a process died. A training that diverges is a trial that

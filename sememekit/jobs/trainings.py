@@ -56,7 +56,7 @@ class Failed(NamedTuple):
 
 
 Message = Report | Position | str | Trained | Failed
-"""What a training sends home: its reports, where it is, remarks, and at its end what it came to."""
+"""Messages of a training: its reports, where it is, remarks, and at its end its result."""
 
 
 class Trainings:

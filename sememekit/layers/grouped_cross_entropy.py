@@ -131,8 +131,8 @@ def within_groups(rows: Tensor, items_VE: Tensor, bias_V: Tensor | None, groups:
 class _GroupByGroup(torch.autograd.Function):
     """``grouped_cross_entropy`` a group at a time.
 
-    The gradient of a row is its incoming number times (share - one-hot) times the vectors of its group. That product is taken
-    in the forward pass, while the vectors are in the cache, so the vectors are read once and their gradient is written once.
+    The gradient of a row is its incoming number times (share - one-hot) times the vectors of its group. The product is taken in
+    the forward pass, while the vectors are in the cache, so the vectors are read once and their gradient is written once.
     """
 
     @staticmethod

@@ -64,7 +64,7 @@ class Incidence(FixedTables):
 
     With M the (rows x columns) 0/1 matrix, ``incidence(x)`` is M x and ``incidence.back(y)`` is M^T y. Neither builds a sparse
     tensor: both are gather-and-sum over contiguous rows, which runs on CPU and CUDA, is deterministic (no atomic additions) and
-    takes a weight for each edge. What it reads is counted in int32, for which the kernel on CPU is up to 1.5 times as fast.
+    takes a weight for each edge. Its inputs are counted in int32, for which the kernel on CPU is up to 1.5 times as fast.
 
     Args:
         offsets: (rows + 1,) integers, where the members of each row begin and end in ``members``.

@@ -53,7 +53,7 @@ class TriangularFactor:
     A block B of b rows is taken in by the QR decomposition of R above B, a panel of columns after the other: Householder
     reflections of the panel, which mix one row of R with the rows of B alone, are applied to the columns to its right. So R
     stays triangular, the work is 2 N V^2 whatever the blocks, and memory holds R and one block. Orthogonal transformations keep
-    the singular values to round-off; those of the Gram matrix A'A would lose all below some 1e-8 of the largest.
+    the singular values to round-off; the Gram matrix A'A would lose all below some 1e-8 of the largest.
     """
 
     def __init__(self, num_columns: int) -> None:

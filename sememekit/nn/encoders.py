@@ -112,7 +112,7 @@ class _Recurrent(nn.Module):
             state: as it was returned for the text before (default: zeros).
             sememes: in place of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or
                 (T, B, M) numbers of sememes in that order, padded with -1.
-            lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0, and the state is that of the last
+            lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0, and the state is taken at the last
                 real step.
 
         Returns outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D =

@@ -27,7 +27,7 @@ from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
 
 _TEXTS: Final = "texts"
-"""What reports call examples that are no file."""
+"""Name in reports of examples that are no file."""
 
 _OPTION: Final = re.compile(r"--(segmenter|lexicon|lm|source|labels) ([^\s;,]+(?:,[^\s;]+)?)")
 _ARGUMENTS: Final = {"lm": "language_model", "source": "sources"}
@@ -129,8 +129,8 @@ def attack_classifier(
         trust_code: read a file of joblib or pickle, which runs what its maker put in.
         settings: tables of a recipe on top, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
         out: a new folder for the results, as the command writes it (default: none is kept). There is no file whose hash
-            could stand for the data: ``data`` of the signature is the hash of texts and labels, other than that of the command
-            on a file with the same ones. ``attack --compare`` pairs both by their texts.
+            could stand for the data: ``data`` of the signature is the hash of texts and labels; the command on a file with the
+            same ones has another. ``attack --compare`` pairs both by their texts.
 
     Raises:
         ConfigError: no names for the columns, or a part that is unknown or does not fit.

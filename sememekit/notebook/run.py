@@ -82,7 +82,7 @@ class Run(OpenRun):
         Args:
             overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
-            segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
+            segment: cut the lines as the data of the run were; default: only Chinese without blanks.
         """
         kind = self._kind("score", "words", "texts")
         options = {"overlay": overlay, "carry": carry, "segment": segment}

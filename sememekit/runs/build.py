@@ -30,7 +30,7 @@ from sememekit.training import RunSettings
 from sememekit.word_classes.file import read_clusters
 
 ENCODER = "encoder.json"
-"""What ``Encoder.keep`` gave, in the folder of a run."""
+"""File in the folder of a run with the return value of ``Encoder.keep``."""
 
 
 class ModelParts(NamedTuple):

@@ -17,7 +17,7 @@ from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, warn_uncut
 from sememekit.search import BeamSettings, beam_search
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.scripts import HAN
-from sememekit.text.vocabulary import UNKNOWN, Vocabulary
+from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
 
 
 class GenerateReport(Record):
@@ -66,7 +66,7 @@ def generate(
 
     A model of sentences that end with ``<eos>`` reads one before the prompt. Any other model that is given no prompt draws
     its first word by the counts of the vocabulary. The prompt is brought into the form of the data (lower case, half width, a
-    word for numbers); words that the model does not know are told by a RunWarning. Words are drawn on the CPU, so that the same
+    word for numbers); a RunWarning names words that the model does not know. Words are drawn on the CPU, so that the same
     seed gives the same words.
 
     With ``beam`` nothing is drawn: the text is the best that a beam search of this size finds, by log-probability a word, up to

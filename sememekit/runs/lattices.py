@@ -70,7 +70,7 @@ class Reading:
     def chunks(self, decoding: Decoding) -> list[tuple[int, int]]:
         """First token and the one behind the last of every word.
 
-        ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens by itself and cuts where
+        ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens on its own and cuts where
         a chunk ends with a probability of one half or more: of all segmentations this has the most places right in expectation.
         It need not be a path, so its words can be longer than the chunks. A blank in the text ends a word in either case: the
         model reads the text without blanks, and cuts are added where they stand, also inside a chunk of the path. Raises

@@ -40,7 +40,7 @@ SIGNATURE = "data.json"
 TRAIN_COUNTS = "train-counts.txt"
 
 Which = Literal["best", "last"]
-"""Which weights of a run: the best by validation, or the last."""
+"""Weights of a run: the best by validation, or the last."""
 
 KIND_NAMES: Final[Mapping[Kind, str]] = {
     "labels": "a classifier",

@@ -17,7 +17,7 @@ from sememekit.text.vocabulary import UNKNOWN
 UNCUT_SHARE: Final = 0.2
 """Share of texts with Chinese too long for one word from which a command cuts or stops: it would answer about other texts."""
 CUT_FIRST: Final = "cut it first: sememekit segment"
-"""What to do where nothing here cuts."""
+"""Advice where nothing here cuts."""
 _SENTENCE: Final = 4
 """Characters from which an unknown word that is all of a text is hardly one word."""
 

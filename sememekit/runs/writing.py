@@ -26,7 +26,7 @@ class Found(Record):
     Attributes:
         text: the words with blanks between; ``<unk>`` as the settings of the search say.
         score: what texts competed by, higher is better: log-probability in nats over length to the power of the penalty.
-        nats: summed negative log-probability, that of the end included where it was predicted.
+        nats: summed negative log-probability, with the end where it was predicted.
         ended: whether the end was predicted; otherwise the text was cut at the greatest length.
     """
 

@@ -177,7 +177,7 @@ class _Parser:
 
 
 EdgeKind = Literal["depth", "role"]
-"""How edges between senses and sememes are divided into classes."""
+"""Classes of edges between senses and sememes."""
 
 ROOT: Final = "root"
 PLAIN: Final = "plain"
@@ -275,7 +275,7 @@ def classes_of(kind: EdgeKind, places: Iterable[Place | None], known: Sequence[s
     numbers = {name: number for number, name in enumerate(names)}
     unknown = [name for name in own if name not in numbers]
     if unknown:
-        raise GraphError(f"classes of edges by {kind}: {', '.join(unknown)} are not among those of the model's graph")
+        raise GraphError(f"classes of edges by {kind}: {', '.join(unknown)} are not in the model's graph")
     return EdgeClasses(names, np.array([numbers[name] for name in found], dtype=np.int64))
 
 

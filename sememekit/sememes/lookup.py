@@ -50,9 +50,9 @@ class LookupSense(Record):
     sememes: tuple[str, ...]
     definition: str
     tree: tuple[DefinitionTree, ...]
-    """Of the definition; empty where the lexicon has none."""
+    """Trees of the definition; empty where the lexicon has none."""
     definition_fault: str
-    """Why the definition is no tree, or empty."""
+    """Reason why the definition is no tree, or empty."""
 
 
 class LookupReport(Record):
@@ -176,7 +176,7 @@ class ChangeReport(ChangedSense):
 
     overlay: str
     changes: int
-    """How many the file has now."""
+    """Number of changes that the file has now."""
     checked_with: str
     """A graph, or lexicons."""
 

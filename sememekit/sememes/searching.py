@@ -112,7 +112,7 @@ def words_with(
             near = near_spellings(asked, known)
             hint = f" (near: {' '.join(near)})" if near else ""
             raise ConfigError(
-                f"no sememe {asked!r} in {', '.join(sources)}{hint}; 'sememekit lookup WORD' shows those of a word"
+                f"no sememe {asked!r} in {', '.join(sources)}{hint}; 'sememekit lookup WORD' shows the sememes of a word"
             )
         wanted.append(names)
     found = [(source, sense) for source, sense in senses if all(names & {*sense.sememes} for names in wanted)]

@@ -40,7 +40,7 @@ class RunInfo(Record):
         kinds: of questions, as in docs/architecture.md.
         decoder: the name of its output layer, None for a classifier.
         words: how many it knows.
-        sememes: names of those of its graph; none without one.
+        sememes: names of the sememes of its graph; none without one.
         labels, texts: of a classifier: its labels, and what the texts of an example are called.
         overlays: whether its annotation can be changed.
         unannotated: words that no lexicon knows.

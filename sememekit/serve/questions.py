@@ -94,7 +94,7 @@ class ExplainQuestion(WithChanges):
     top: Top = 10
     top_sememes: Top = 12
     word: Name | None = None
-    """A word after the context, whose senses are told as well."""
+    """A word after the context, whose senses are shown as well."""
     right: Context = ""
     """The words after that word."""
     label: Name | None = None

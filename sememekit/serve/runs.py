@@ -69,7 +69,7 @@ class Bench:
     """The served runs by name, the lexicons of substitutes, and the folder of what is saved.
 
     Args:
-        folders: of runs; two of one name are told apart by numbers.
+        folders: of runs; runs of the same name get numbers.
         overlays: a folder of this process, for the changes that are asked for.
         sources: ``FORMAT:PATH`` of lexicons that substitutes of attacks come from.
         save: folder of what is saved; None where nothing may be.

@@ -42,7 +42,7 @@ class Worker:
         self._shared: dict[str, Future[Any]] = {}
 
     async def ask(self, function: Callable[[], T], key: str = "") -> tuple[T, list[str]]:
-        """What a function returns, and the remarks that it made; functions of one ``key`` that wait at once are asked once.
+        """Return the result of a function, and its remarks; functions of one ``key`` that wait at once are asked once.
         Raises BusyError: the queue is full. Raises LateError: it took too long; a function that waits is given up, and one that
         runs is finished for nobody."""
         future: Future[tuple[T, list[str]]] | None = self._shared.get(key)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices"]
-"""What commands can ask of a model: see ``Task.kinds``."""
+"""Questions that commands can ask of a model: see ``Task.kinds``."""
 
 Carry = tuple[Tensor, ...]
-"""What one batch hands to the next: tensors, so that a checkpoint can hold them."""
+"""State that one batch hands to the next: tensors, so that a checkpoint can hold them."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Task(nn.Module, ABC):
 
     Settings: type[Settings]
     kinds: ClassVar[frozenset[Kind]] = frozenset()
-    """What commands can ask of it; each is declared by the class that has its methods, and inherited."""
+    """Questions that commands can ask of it; each is declared by the class that has its methods, and inherited."""
     kind: ClassVar[Kind]
     """The kind that this class itself promises, where it promises one."""
     summary: ClassVar[str]
@@ -117,7 +117,7 @@ class Task(nn.Module, ABC):
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
-    """The output layer, where it has one: it is told of steps, of cuts of the rate, and of what it has to predict."""
+    """The output layer, where it has one: it is notified of steps, of cuts of the rate, and of what it has to predict."""
 
     @classmethod
     @abstractmethod
@@ -227,7 +227,7 @@ class Task(nn.Module, ABC):
         """Return the scoring of a split unit by unit; None if the metrics of the task are no sums over units.
 
         Args:
-            batch_size: columns of a running text, None for those of evaluation; other texts have none.
+            batch_size: columns of a running text, None for the columns of evaluation; other texts have none.
         """
         return None
 

@@ -38,9 +38,9 @@ class LanguageModel(WordPredictor):
     The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from segment to
     segment. The loss is the mean over the tokens of a segment; docs/perplexity.md says what is divided by what.
 
-    Of the regularisation of Merity et al. 2018 this has what needs words or losses, for any encoder: dropout of word types,
-    masks that are locked over time, segments of random length, and two penalties on the activations of the last layer, which
-    are for the gradient only and in no reported loss.
+    This has the parts of the regularisation of Merity et al. 2018 that need words or losses, for any encoder: dropout of word
+    types, masks that are locked over time, segments of random length, and two penalties on the activations of the last layer,
+    which are for the gradient only and in no reported loss.
     """
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)

@@ -23,7 +23,7 @@ LINE_CAP: Final = 1 << 20
 _SAMPLE: Final = 1 << 16
 """Bytes that are looked at to name an encoding."""
 _FEWEST_LINES: Final = 20
-"""Of fewer lines nothing is said about the file as a whole."""
+"""Files of fewer lines get no remark about the file as a whole."""
 BOM: Final = b"\xef\xbb\xbf"
 _SPACES: Final = (b" ", b"\t")
 _MARKS: Final = tuple(mark.encode() for mark in "。！？；，、\u3000")

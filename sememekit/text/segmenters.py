@@ -90,8 +90,8 @@ def knows_words(description: str) -> bool:
 class JiebaSegmenter:
     """jieba in accurate mode; ``hmm`` adds its hidden Markov model for words outside the dictionary.
 
-    ``words`` replace its dictionary, as in the SDLM paper (those of HowNet; Gu et al. 2018, appendix B): a word that jieba's
-    own dictionary has keeps its frequency there, any other gets the frequency 1.
+    ``words`` replace its dictionary, as in the SDLM paper (the words of HowNet; Gu et al. 2018, appendix B): a word that
+    jieba's own dictionary has keeps its frequency there, any other gets the frequency 1.
     """
 
     def __init__(self, hmm: bool = False, words: Iterable[str] | None = None) -> None:

@@ -35,7 +35,7 @@ class Vocabulary:
 
     Attributes:
         tokens: the V words in the order of their ids.
-        counts: (V,) int64, read-only: counts in the splits that the signature of the data names. Of pairs only what a model
+        counts: (V,) int64, read-only: counts in the splits that the signature of the data names. From pairs only what a model
             predicts is counted: the words of the targets, and ``</s>`` once for each.
         unknown_id: the id of ``<unk>``; None in a closed vocabulary.
         end_id: the id of ``<eos>``, else of ``</s>``, else None.

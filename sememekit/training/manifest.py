@@ -19,7 +19,7 @@ KEPT: Final = (
     *("vocabulary.tsv", "train-counts.txt", "graph.json", "clusters.json", "chunks.tsv"),
     *("sentencepiece.model", "pieces.json", "encoder.json", "lexicon.txt", "augment.jsonl", "data.json", EXTENDED),
 )
-"""What a run may keep of its data and its model beside plan, versions, snapshots and metrics: the one list of these files."""
+"""All files of its data and its model that a run may keep beside plan, versions, snapshots and metrics."""
 _ABSENT: Final = "absent"
 """In place of a SHA-256 while a file is being added."""
 FIXED: Final = (*KEPT, "plan.json", "versions.json")

@@ -48,8 +48,8 @@ class Trainer:
             folder.append_metrics(vars(report))
 
     The loss is the mean over the predictions of a batch plus the task's penalty; the rate is cut by ``factor`` after an epoch
-    whose validation did not beat the best one (after ``grace`` epochs), and after those of ``milestones``. Once weights are
-    averaged, the means are validated and stored as the weights of a snapshot; training goes on from the weights of the last
+    whose validation did not beat the best one (after ``grace`` epochs), and after the epochs of ``milestones``. Once weights
+    are averaged, the means are validated and stored as the weights of a snapshot; training goes on from the weights of the last
     step. A trainer never prints: it yields reports. ``num_batches`` is how many the current epoch has, 0 before the first.
 
     With several ``ranks`` each process has a trainer, and all make the same calls: gradients are of whole batches, every

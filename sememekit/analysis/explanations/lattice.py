@@ -60,7 +60,7 @@ class LatticeSentence(Record):
     """A sentence.
 
     Attributes:
-        edges: those with a posterior of 0.005 or more and those of the most probable path, by beginning, end and copy. An edge
+        edges: all with a posterior of 0.005 or more and all on the most probable path, by beginning, end and copy. An edge
             that takes the end mark along is shown without it.
         viterbi, posterior: its words, by the most probable path and by the most probable answer at each place.
         nats: negative logarithm of its probability, end mark included.
@@ -94,7 +94,7 @@ class EmbeddingContext(Record):
 
     Attributes:
         before, after: what stands beside it, as the model reads it.
-        probability: posterior of this embedding among those of the word.
+        probability: posterior of this embedding among the embeddings of the word.
     """
 
     before: str

@@ -101,7 +101,7 @@ class SememeReader:
     Args:
         empty_H: (H,) zeros, the empty context.
         over: what the mean masses are taken over: ``counts`` or a split.
-        data: the folder that has the split; None for that of the training.
+        data: the folder that has the split; None for the prepared data of the training.
         progress: called while a split is read.
 
     ``mean`` says over what the means are taken.

@@ -23,7 +23,7 @@ from sememekit.tasks.writing import TextWriter, hypothesis_words
 from sememekit.training import autocast
 
 TOP_SEMEMES = 5
-"""Of Table 6, Gu et al. 2018."""
+"""Sememes of a word, as in Table 6, Gu et al. 2018."""
 
 
 class WrittenWord(SememeViews):

@@ -59,7 +59,7 @@ class ReadLine:
 class LineReader:
     """Turns words into ids: in the form of the data, and words that the vocabulary lacks cut into words that it has.
 
-    What is unknown then is ``<unk>``; a vocabulary without it leaves it out.
+    A word unknown even then is ``<unk>``; a vocabulary without ``<unk>`` leaves it out.
 
     >>> LineReader(run).read(["去年", "美国"]).ids
     """

@@ -84,7 +84,7 @@ class SenseTag(Record):
     """One sense of a word in a sentence.
 
     Attributes:
-        number: of the sense among those of the word, from 1, in the order of the lexicon.
+        number: place of the sense among the senses of the word, from 1, in the order of the lexicon.
         label: part of speech and gloss where the lexicon has them, otherwise the sememes.
     """
 
@@ -150,7 +150,7 @@ def tag(
     """Tag each word of a text with its senses; 32 lines are read before the first row comes.
 
     Words stand between blanks; where lines are Chinese without any, they are cut as the data of the run were. Each line is read
-    by itself. Probabilities are those of ``method`` (``SenseTagger``), of a word with one sense 1. A word that the model read
+    separately. Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. A word that the model read
     as several has the sum of their nats.
 
     Args:

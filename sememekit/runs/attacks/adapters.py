@@ -28,7 +28,7 @@ PICKLES: Final = (".joblib", ".pkl", ".pickle")
 _AT_ONCE: Final = 64
 """Texts that go through a model of transformers together."""
 _TOLERANCE: Final = 1e-2
-"""How far from 1 a row may sum that TextAttack takes for probabilities."""
+"""Largest distance from 1 of the sum of a row that TextAttack takes for probabilities."""
 
 
 @dataclass(frozen=True)

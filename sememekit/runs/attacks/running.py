@@ -331,7 +331,7 @@ def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> 
     if named.identity["kind"] == "run":
         remedy = "write the labels of the run into the file"
     else:
-        remedy = "name those of the file in the order of the victim's columns: --labels A,B"
+        remedy = "name the labels of the file in the order of the victim's columns: --labels A,B"
     raise DataError(
         f"{data}: its labels are {', '.join(found[:10])}, and none is one of the victim's: {', '.join(named.victim.labels)}; "
         f"{remedy}"

@@ -110,7 +110,7 @@ def open_victim(
     """Open a victim: a run folder; ``hf:PATH``, a sequence classifier of transformers; ``module:name``, where the module may
     lie in the working folder; or a file of joblib or pickle, which must be trusted.
 
-    What a module names is a function, or an object that ``adapters.adapted`` takes. It may carry its label names as an
+    A module names a function, or an object that ``adapters.adapted`` takes. It may carry its label names as an
     attribute ``labels``, and the words that it knows, most frequent first, as ``words``; ``segmenter`` and ``lexicon`` cut its
     texts; ``logits`` says that its numbers are logits. Raises ConfigError: no such victim, no labels, a run that classifies no
     texts, or an option where the victim has its own. Raises CheckpointError: no run, or a torn one.

@@ -56,8 +56,8 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
     """Choose the ``size`` lemmas that occur in most definitions, and annotate every sense with those in its definition.
 
     Equal definitions count once, so that a synset with many words counts once. A sense with fewer than two defining lemmas is
-    given, from left to right, those of the first definition of each rarer word in its definition, until it has two. A word that
-    is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
+    given, from left to right, the lemmas of the first definition of each rarer word in its definition, until it has two. A word
+    that is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
     """
     counts = Counter(lemma for lemmas in {(one.text, one.lemmas) for one in definitions} for lemma in lemmas[1])
     words = sorted(counts, key=lambda lemma: (-counts[lemma], lemma))[:size]

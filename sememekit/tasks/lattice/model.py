@@ -58,7 +58,7 @@ class Lattice(SentencePredictor):
 
     p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, where ``main`` is an output layer over the chunk
     vocabulary, read from tanh(A h + a), and ``sub`` knows all chunks (``SubModel``). Without a sub-model there are edges for
-    listed chunks only. The vector of an edge is that of its row, the sentinel's for an unlisted chunk, beside that of its
+    listed chunks only. The vector of an edge is its row's, the sentinel's for an unlisted chunk, beside the vector of its
     tokens (``Composition``).
 
     The state of a node is merged from those that arrive there (``Rule``), or with ``segmental`` computed from the tokens alone.
@@ -175,7 +175,7 @@ class Lattice(SentencePredictor):
         Args:
             generator: of a rule that samples, on the device of the parameters; None for torch's own.
             known: for each node but the first and the last the weights (A, B) of the arriving states, shorter edges first, in
-                place of those of the rule.
+                place of the rule's.
         """
         with torch.autocast(self.device.type, enabled=False):
             copies, rule, every = (self.word_rows, self.word_copies), self.settings.state, self.sub_model is not None
@@ -279,7 +279,7 @@ class Lattice(SentencePredictor):
     def loss(self, batch: LatticeBatch, carry: Carry) -> BatchLoss:
         """The nats of the sentences over their tokens, end marks included.
 
-        With ``loss_per`` "sentence" the gradient is that of the mean over sentences: under Adam the steps are alike, but the
+        With ``loss_per`` "sentence" the gradient belongs to the mean over sentences: under Adam the steps are alike, but the
         gradient is larger, as many times as a sentence has tokens, and clipped so much sooner.
         """
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)
