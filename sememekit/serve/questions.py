@@ -130,10 +130,10 @@ class GenerateQuestion(OfRun):
 
 
 class Shape(Question):
-    """A text at a point; without text an outline, filled where ``size`` is 0, and else a line of this width (a text: 14)."""
+    """A text at a point; without text an outline, filled where ``size`` is 0, and else a line of this width (a text: 14).
+    Its points are x and y of each, from the left and the top."""
 
     points: list[Annotated[float, Field(ge=0.0, le=10_000.0)]] = Field(min_length=2, max_length=100)
-    """x and y of each point, from the left and the top."""
     text: Context = ""
     size: float = Field(default=0.0, ge=0.0, le=100.0)
     anchor: Literal["left", "center", "right"] = "left"
