@@ -11,9 +11,9 @@ from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_contexts
 from sememekit.analysis.scored_runs import perplexity_signature
-from sememekit.config import Record, name_of
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders import DECODERS
+from sememekit.decoders.base import spelled
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally
 from sememekit.measure.rank import BLOCK_ROWS, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
@@ -212,7 +212,7 @@ def _analysis(
     slot = loaded.plan.decoder
     return RunAnalysis(
         **loaded.of_run,
-        decoder=name_of(type(task.decoder), DECODERS) if slot is None else slot.name,
+        decoder=spelled(task.decoder) if slot is None else slot.name,
         perplexity=Tally(float(nats.sum()), len(nats)).perplexity,
         rank=spectrum.rank,
         full_rank=min(spectrum.shape),
