@@ -17,7 +17,6 @@ import torch
 from sememekit.attack import is_attack
 from sememekit.config import USUAL_VARIANTS, resources_folder
 from sememekit.config.recipes import Shelf, list_recipes, load_recipe, recipes_folder
-from sememekit.ranks import Ranks
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, read_plan
 from sememekit.sememes import build_graph
@@ -109,10 +108,10 @@ def test_no_key_repeats_what_the_base_has(name: str) -> None:
 class NoFolder:
     """Where snapshots go that nobody reads."""
 
-    def save(self, step: int, model: object, trainer: object, *, best: bool, ranks: Ranks) -> str:
+    def save(self, step: int, model: object, trainer: object, *, best: bool) -> str:
         return f"step-{step:08d}"
 
-    def load(self, which: str, *, with_trainer: bool, rows: object) -> Snapshot:
+    def load(self, which: str, *, with_trainer: bool) -> Snapshot:
         return self.best
 
     best: Snapshot

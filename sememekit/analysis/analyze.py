@@ -1,7 +1,6 @@
 """``sememekit analyze``: the rank of the matrix of log-probabilities, and where two models differ."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -14,6 +13,7 @@ from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_conte
 from sememekit.analysis.scored_runs import perplexity_signature
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
+from sememekit.decoders.base import spelled
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally
 from sememekit.measure.rank import BLOCK_ROWS, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
@@ -111,12 +111,6 @@ class Analysis(Record):
     comparison: RunComparison | None
 
 
-@dataclass(frozen=True)
-class _Model:
-    loaded: Run
-    task: Predictor
-
-
 def analyze(
     run: Path | Run,
     other: Path | Run | None = None,
@@ -139,22 +133,28 @@ def analyze(
     ``sememekit analyze --help``; default data: the first run's. Raises ConfigError: the task predicts no words, or not even two
     contexts fit into ``memory``. Raises DataError: data absent or without the split, or another vocabulary."""
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
-    models = [_Model(loaded, predictor(loaded.task, "analyze")) for loaded in opened]
-    prepared = models[0].loaded.data(data)
-    _check_vocabularies(opened)
-    if len({declares(model.task, TextWriter) for model in models}) > 1:
+    tasks = [predictor(loaded.task, "analyze") for loaded in opened]
+    prepared = opened[0].data(data)
+    prints = [run.vocabulary.fingerprint for run in opened]
+    if len(set(prints)) > 1:
+        raise DataError(
+            f"{opened[0]} has the vocabulary {prints[0]} and {opened[1]} has {prints[1]}; "
+            f"two runs can be compared word by word only where both were trained on the same prepared data"
+        )
+    if len({declares(task, TextWriter) for task in tasks}) > 1:
         raise ConfigError(f"{opened[0]} and {opened[1]}: one predicts a running text, one pairs; give two runs of one kind")
-    text = PredictedText(models[0].task, prepared, split)
+    text = PredictedText(tasks[0], prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
     rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)
     generator = np.random.default_rng(seed)
     chosen = np.sort(generator.choice(predictions, rows, replace=False)) if rows < predictions else np.arange(predictions)
     nats, analyses = [], []
-    for number, model in enumerate(models, start=1):
-        each, hidden = read_contexts(model.task, text, chosen, partial(progress, f"reading with run {number}"))
-        analyses.append(_analysis(model, each, hidden, num_words, by_blocks, partial(progress, f"decomposing run {number}")))
+    for number, (loaded, task) in enumerate(zip(opened, tasks, strict=True), start=1):
+        each, hidden = read_contexts(task, text, chosen, partial(progress, f"reading with run {number}"))
+        show = partial(progress, f"decomposing run {number}")
+        analyses.append(_analysis(loaded, task, each, hidden, num_words, by_blocks, show))
         nats.append(each)
-    comparison = _comparison(models, nats, text, cases, top, progress) if len(models) == 2 else None
+    comparison = _comparison(tasks, nats, text, cases, top, progress) if len(tasks) == 2 else None
     return Analysis(
         split=split,
         words=num_words,
@@ -168,15 +168,6 @@ def analyze(
         runs=tuple(analyses),
         comparison=comparison,
     )
-
-
-def _check_vocabularies(runs: list[Run]) -> None:
-    prints = [run.vocabulary.fingerprint for run in runs]
-    if len(set(prints)) > 1:
-        raise DataError(
-            f"{runs[0]} has the vocabulary {prints[0]} and {runs[1]} has {prints[1]}; "
-            f"two runs can be compared word by word only where both were trained on the same prepared data"
-        )
 
 
 def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -> tuple[int, bool, str | None]:
@@ -196,12 +187,18 @@ def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -
 
 
 def _analysis(
-    model: _Model, nats: npt.NDArray[np.float64], hidden: Tensor, num_words: int, by_blocks: bool, progress: OneStage
+    loaded: Run,
+    task: Predictor,
+    nats: npt.NDArray[np.float64],
+    hidden: Tensor,
+    num_words: int,
+    by_blocks: bool,
+    progress: OneStage,
 ) -> RunAnalysis:
     divergence, factor, rows = PairwiseDivergence(num_words), TriangularFactor(num_words if by_blocks else 0), []
     done, waiting = 0, 0
     progress(0, len(hidden))
-    for block in log_prob_rows(model.task, hidden):
+    for block in log_prob_rows(task, hidden):
         divergence.add(block)
         rows.append(block)
         done, waiting = done + len(block), waiting + len(block)
@@ -211,10 +208,10 @@ def _analysis(
         progress(done, len(hidden))
     spectrum = factor.spectrum() if by_blocks else spectrum_of(np.concatenate(rows))
     thresholds = np.logspace(-12, 0, CURVE_POINTS)
-    slot = model.loaded.plan.decoder
+    slot = loaded.plan.decoder
     return RunAnalysis(
-        **model.loaded.of_run,
-        decoder=type(model.task.decoder).__name__.lower() if slot is None else slot.name,
+        **loaded.of_run,
+        decoder=spelled(task.decoder) if slot is None else slot.name,
         perplexity=Tally(float(nats.sum()), len(nats)).perplexity,
         rank=spectrum.rank,
         full_rank=min(spectrum.shape),
@@ -227,7 +224,7 @@ def _analysis(
 
 
 def _comparison(
-    models: list[_Model], nats: list[npt.NDArray[np.float64]], text: PredictedText, cases: int, top: int, progress: Progress
+    tasks: list[Predictor], nats: list[npt.NDArray[np.float64]], text: PredictedText, cases: int, top: int, progress: Progress
 ) -> RunComparison:
     """The predictions that differ most, both ways round.
 
@@ -241,9 +238,9 @@ def _comparison(
     candidates = [order[known[order]][: cases * CANDIDATES] for order in orders]
     looked_at = np.unique(np.concatenate(candidates))
     distributions = []
-    for number, model in enumerate(models, start=1):
-        _, hidden = read_contexts(model.task, text, looked_at, partial(progress, f"comparing run {number}"))
-        distributions.append(np.concatenate([*log_prob_rows(model.task, hidden)]))
+    for number, task in enumerate(tasks, start=1):
+        _, hidden = read_contexts(task, text, looked_at, partial(progress, f"comparing run {number}"))
+        distributions.append(np.concatenate([*log_prob_rows(task, hidden)]))
     found = []
     for winner, order in enumerate(candidates):
         shown: dict[int, Case] = {}

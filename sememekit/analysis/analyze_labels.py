@@ -3,14 +3,13 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from sememekit.analysis.explanations.influence import influence, reads_sememes
+from sememekit.analysis.explanations.influence import influence, no_sememes
 from sememekit.config import Record
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
@@ -113,19 +112,6 @@ class LabelAnalysis(Record):
     comparison: LabelComparison | None
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A run and its probabilities (n, C) for every example."""
-
-    loaded: Run
-    task: TextClassifier
-    probabilities: npt.NDArray[np.float64]
-
-    def right(self, labels: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-        """(n,) which examples get the label that they have."""
-        return np.asarray(self.probabilities.argmax(1) == labels)
-
-
 def analyze_labels(
     run: Path | Run,
     other: Path | Run | None = None,
@@ -160,25 +146,27 @@ def analyze_labels(
         with autocast(classifier.run.device, classifier.run.plan.run.dtype):
             progress(f"reading with run {number}", 0, None)
             probabilities = task.probabilities([examples.texts(number) for number in range(len(examples))])
-        models.append(_Read(classifier.run, task, probabilities))
+        models.append((classifier.run, task, probabilities.argmax(1)))
     labels = np.asarray(examples.labels, dtype=np.int64)
     looked_into = min(contexts, len(examples))
     chosen = np.sort(np.random.default_rng(seed).choice(len(examples), looked_into, replace=False))
-    comparison = _comparison(*(model.right(labels) for model in models)) if len(models) == 2 else None
+    comparison = _comparison(*(guessed == labels for _, _, guessed in models)) if len(models) == 2 else None
     return LabelAnalysis(
         split=split,
-        labels=models[0].task.labels,
+        labels=models[0][1].labels,
         examples=len(examples),
         looked_into=looked_into,
         seed=seed,
         at_least=AT_LEAST,
-        runs=tuple(_analysis(model, prepared, examples, labels, chosen, top, progress) for model in models),
+        runs=tuple(_analysis(*model, prepared, examples, labels, chosen, top, progress) for model in models),
         comparison=comparison,
     )
 
 
 def _analysis(
-    model: _Read,
+    loaded: Run,
+    task: TextClassifier,
+    guessed: npt.NDArray[np.intp],
     data: PreparedData,
     examples: Examples,
     labels: npt.NDArray[np.int64],
@@ -186,38 +174,36 @@ def _analysis(
     top: int,
     progress: Progress,
 ) -> LabelRun:
-    right = model.right(labels)
-    confusion = np.zeros((len(model.task.labels), len(model.task.labels)), dtype=np.int64)
-    np.add.at(confusion, (labels, model.probabilities.argmax(1)), 1)
+    right = guessed == labels
+    confusion = np.zeros((len(task.labels), len(task.labels)), dtype=np.int64)
+    np.add.at(confusion, (labels, guessed), 1)
     of_words: dict[str, list[float]] = defaultdict(list)
     of_sememes: dict[str, list[float]] = defaultdict(list)
-    graph = model.loaded.graph
     for done, texts in enumerate(map(examples.texts, chosen.tolist()), start=1):
-        found = influence(model.task, texts)
+        found = influence(task, texts)
         for text, places in zip(texts, found.texts, strict=True):
             for word, place in zip(text.tolist(), places, strict=True):
                 if place is None:
                     continue
                 of_words[data.vocabulary.token(word)].append(place.effect)
                 for item in place.sememes:
-                    assert graph is not None, "sememes come from a graph"
-                    of_sememes[graph.sememes[item.sememe]].append(item.effect)
-        progress(f"taking words from {model.loaded.path.name}", done, len(chosen))
+                    assert loaded.graph is not None, "sememes come from a graph"
+                    of_sememes[loaded.graph.sememes[item.sememe]].append(item.effect)
+        progress(f"taking words from {loaded.path.name}", done, len(chosen))
     words, rare_words = _largest(of_words, top)
     sememes, rare_sememes = _largest(of_sememes, top)
-    encoder = model.loaded.plan.encoder.name
-    reads = reads_sememes(model.task)
+    encoder = loaded.plan.encoder.name
     return LabelRun(
-        **model.loaded.of_run,
+        **loaded.of_run,
         encoder=encoder,
-        accuracy=accuracy_of(confusion, model.task.labels),
-        by_sememes=_by_sememes(model.loaded, examples, right),
-        by_length=_by_length(examples, right),
+        accuracy=accuracy_of(confusion, task.labels),
+        by_sememes=_by_sememes(loaded, examples, right),
+        by_length=_binned(examples.lengths().sum(1), LENGTHS, _length_name, right),
         words=words,
         sememes=sememes,
         rare_words=rare_words,
         rare_sememes=rare_sememes,
-        no_sememes=None if reads else f"encoder {encoder!r} of this run reads words and no sememes (encoder.injection)",
+        no_sememes=no_sememes(task, encoder),
     )
 
 
@@ -245,11 +231,8 @@ def _binned(
     return tuple(groups)
 
 
-def _by_length(examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
-    def name(begin: float, end: float | None) -> str:
-        return f"{begin} words and more" if end is None else f"{begin} to {end - 1} words"
-
-    return _binned(examples.lengths().sum(1), LENGTHS, name, right)
+def _length_name(begin: float, end: float | None) -> str:
+    return f"{begin} words and more" if end is None else f"{begin} to {end - 1} words"
 
 
 def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:

@@ -158,7 +158,7 @@ def _written(
 ) -> WrittenMetrics:
     """Perplexity of a split, and its texts against their references."""
     split = where["split"]
-    search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset), data.signature.dataset)
+    search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset))
     originals = list(originals_of(data, split))
     whole, parts = tallies(task.score_pairs(data, split))
     examples = data.examples(split)

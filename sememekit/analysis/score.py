@@ -58,13 +58,6 @@ class OverlaidScoreReport(OfRun):
     tokens: tuple[OverlaidToken, ...]
 
 
-class Words(NamedTuple):
-    """The words of a run, and the form in which it reads them."""
-
-    vocabulary: Vocabulary
-    form: TextForm
-
-
 class _Line(NamedTuple):
     number: int
     tokens: list[str]
@@ -102,8 +95,7 @@ def score(
     if declares(task, TextWriter):
         return _score_pairs(Writer(loaded, task, segmenter), lines, name)
     end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
-    known = Words(loaded.vocabulary, form)
-    read = _read(lines, known, segmenter, end, _how_to_cut(loaded), name)
+    read = _read(lines, loaded, form, segmenter, end, name)
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
 
 
@@ -149,10 +141,9 @@ def _how_to_cut(run: Run) -> str:
 
 
 def _read(
-    lines: Iterable[str], words: Words, segmenter: Segmenter | None, end: int | None, how: str, name: str
+    lines: Iterable[str], run: Run, form: TextForm, segmenter: Segmenter | None, end: int | None, name: str
 ) -> Iterator[_Line]:
-    vocabulary, form = words
-    told = segmenter is not None
+    vocabulary, told = run.vocabulary, segmenter is not None
     for number, line in enumerate(lines if end is None else map(without_ends, lines), start=1):
         if segmenter is not None:
             tokens = read = form.cut(line, segmenter)
@@ -165,7 +156,7 @@ def _read(
             ids = vocabulary.encode(read).tolist()
         except DataError as error:
             raise DataError(f"{name} {number}: {error}") from None
-        told = told or warn_uncut(_unknown(tokens, ids, vocabulary), how)
+        told = told or warn_uncut(_unknown(tokens, ids, vocabulary), _how_to_cut(run))
         if end is not None:
             tokens, ids = [*tokens, vocabulary.token(end)], [*ids, end]
         yield _Line(number, tokens, ids)

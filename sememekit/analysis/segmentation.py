@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,11 @@ from sememekit.text.reading import FaultCounter, read_named
 Words = Sequence[str]
 
 
-class SegmentationScores(Record):
-    """Scores of n sentences that were cut into words.
+MODEL: Final = "model"
+
+
+class SegmentationRow(Record):
+    """Scores of n sentences that were cut into words by the model, or by a baseline.
 
     Attributes:
         gold_words, words, right: of the gold segmentation, of this one, and in both.
@@ -38,6 +41,8 @@ class SegmentationScores(Record):
         f1_low, f1_high: 95 % bootstrap interval over sentences; None of few sentences.
         new_words: gold words outside the list of known words; None without a list.
         new_recall: share of those that were found; None without a list or such words.
+        difference, difference_low, difference_high: F1 of the model minus F1 of this baseline on the same sentences, with the
+            95 % interval of a paired bootstrap; None for the model itself, no limits of few sentences.
     """
 
     sentences: int
@@ -51,6 +56,10 @@ class SegmentationScores(Record):
     f1_high: float | None
     new_words: int | None = None
     new_recall: float | None = None
+    name: str = MODEL
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
 
 
 @final
@@ -67,11 +76,12 @@ class WordCounts:
     new: npt.NDArray[np.int64] | None = None
     new_right: npt.NDArray[np.int64] | None = None
 
-    def scores(self, seed: int = 0) -> SegmentationScores:
+    def scores(self, seed: int = 0, **more: Any) -> SegmentationRow:
         gold, given, right = int(self.gold.sum()), int(self.given.sum()), int(self.right.sum())
         found = ratio_interval(2 * self.right, self.gold + self.given, seed=seed)
         new = None if self.new is None else int(self.new.sum())
-        return SegmentationScores(
+        return SegmentationRow(
+            **more,
             sentences=len(self.gold),
             gold_words=gold,
             words=given,
@@ -135,23 +145,8 @@ def boundary_rate(sentences: Sequence[Words]) -> float:
 LONGEST_WORD: Final = 8
 """Characters: a file without blanks whose lines have more in the mean is a text and no list of words."""
 
-MODEL: Final = "model"
 Marks = Literal["found", "given"]
 """Whether numbers, Latin letters and punctuation marks are words by rule; see ``text.marks``."""
-
-
-class SegmentationRow(SegmentationScores):
-    """Scores of the model, or of a baseline.
-
-    Attributes:
-        difference, difference_low, difference_high: F1 of the model minus F1 of this baseline on the same sentences, with the
-            95 % interval of a paired bootstrap; None for the model itself, no limits of few sentences.
-    """
-
-    name: str
-    difference: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
 
 
 class SegmentationReport(OfRun):
@@ -254,7 +249,7 @@ def _rows(
         if name != MODEL:
             apart = f1_difference(counts[MODEL], counted, seed)
             fields = {"difference": apart.value, "difference_low": apart.low, "difference_high": apart.high}
-        rows.append(SegmentationRow(name=name, **counted.scores(seed).model_dump(), **fields))
+        rows.append(counted.scores(seed, name=name, **fields))
     return rows
 
 

@@ -84,6 +84,7 @@ TrustCode = Annotated[bool, option("--trust-code", "Load code that RUN or other 
 Debug = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.")]
+RunOrPublished = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model; or hf:PATH, a causal model.")]
 Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validation, or the last.")]
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
@@ -144,6 +145,11 @@ SenseMethod = Annotated[
 ]
 SenseSources = Annotated[
     list[str] | None, option("--source", "Lexicon for words that the run does not annotate; may be repeated.", metavar=LEXICON)
+]
+
+Lenses = Annotated[
+    list[str] | None,
+    option("--source", "Sememes of any language model, by this lexicon; may be repeated.", metavar=LEXICON),
 ]
 
 Recipe = Annotated[

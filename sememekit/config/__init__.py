@@ -15,7 +15,6 @@ from sememekit.config.tables import (
     place_of_setting,
     read_overrides,
     settings_typed_as_options,
-    with_setting,
 )
 from sememekit.config.variants import (
     check_code,
@@ -23,6 +22,7 @@ from sememekit.config.variants import (
     installed_variants,
     is_own,
     load_variant,
+    name_of,
     named_in,
     trusted_code,
     trusting_code,

@@ -53,17 +53,13 @@ class Place:
     @property
     def summary(self) -> str:
         """The first comment line of the file, or of those directly above the row."""
-        lines = self.file.text.splitlines()
-        heads = [number for number, line in enumerate(lines) if re.match(r"\s*\[\s*row\s*\.", line)]
-        if not self.row:
-            comments = [line for line in lines[: heads[0] if heads else None] if line.startswith("#")]
-            return comments[0].lstrip("# ").strip() if comments else ""
-        own = re.compile(rf"\s*\[\s*row\s*\.\s*[\"']?{re.escape(self.row)}[\"']?\s*[\].]")
-        first = next((number for number in heads if own.match(lines[number])), 0)
-        above = first
-        while above and lines[above - 1].startswith("#"):
-            above -= 1
-        return lines[above].lstrip("# ").strip() if above < first else ""
+        text, head = self.file.text, r"^[ \t]*\[\s*row\s*\."
+        if self.row:
+            own = re.search(rf"{head}\s*[\"']?{re.escape(self.row)}[\"']?\s*[\].]", text, re.MULTILINE)
+            comments = own and re.search(r"(?:^#.*\n)+\Z", text[: own.start()], re.MULTILINE)
+        else:
+            comments = re.search(r"^#.*", re.split(head, text, maxsplit=1, flags=re.MULTILINE)[0], re.MULTILINE)
+        return comments[0].splitlines()[0].lstrip("# ").strip() if comments else ""
 
     def table(self) -> Table:
         """The tables of this recipe alone, and its ``base``. Raises ConfigError for a table that no recipe has."""

@@ -77,18 +77,6 @@ def differing(there: Mapping[str, Any], given: Mapping[str, Any]) -> list[tuple[
     ]
 
 
-def with_setting(there: Mapping[str, Any], given: Mapping[str, Any], slot: str, key: str) -> Table:
-    """The table ``there`` with one setting as it is ``given``, a variant with its keys."""
-    changed = deepcopy(dict(there))
-    if key == "name":
-        changed[slot] = deepcopy(given.get(slot, {}))
-    elif key in given.get(slot, {}):
-        changed[slot] = {**changed.get(slot, {}), key: given[slot][key]}
-    else:
-        changed[slot] = {name: value for name, value in changed[slot].items() if name != key}
-    return {name: keys for name, keys in changed.items() if keys}
-
-
 def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Sequence[tuple[str, str]] | None = None) -> str:
     """Describe the differences of two tables, as ``encoder.hidden_size is 32 there, given 64``, in some ``settings`` of
     ``differing`` (default: all); "" where nothing does."""

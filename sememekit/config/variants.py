@@ -102,6 +102,12 @@ def installed_variants(kind: str) -> dict[str, str]:
     return found
 
 
+def name_of(variant: type, table: Mapping[str, str]) -> str:
+    """Return what a user types for a class: its key in ``table``, or ``package.module:Class``."""
+    path = f"{variant.__module__}:{variant.__name__}"
+    return next((name for name, target in table.items() if target == path), path)
+
+
 def is_own(kind: str, name: str) -> bool:
     """Whether a name stands for a variant that is not ours: ``package.module:Class``, or one of an installed package."""
     return ":" in name or name in installed_variants(kind)

@@ -4,7 +4,7 @@
     ├── vocabulary.tsv                        word TAB count, by id
     ├── train.bin, valid.bin, test.bin        raw little-endian ids, two bytes each when V <= 65536, otherwise four
     ├── signature.json                        where the text came from and what was done to it
-    ├── signature.sha256                      SHA-256 of that file; folders of earlier versions have none
+    ├── signature.sha256                      SHA-256 of that file
     ├── sentencepiece.model, pieces.json      only with the segmenters sentencepiece and hf
     ├── lexicon.txt                           only with a lexicon: the words that the segmenter knew
     ├── chunks.tsv                            only with --chunks: the most frequent n-grams (``text/chunks.py``)
@@ -181,7 +181,7 @@ class PreparedData:
 
     def form(self) -> TextForm:
         """The form of the text before segmentation."""
-        return TextForm.recorded(self.signature.options, self.signature.normalisation, str(self.folder / SIGNATURE))
+        return TextForm.recorded(self.signature.options, self.signature.normalisation)
 
     def examples(self, split: str) -> Examples:
         """The examples of a split. Raises DataError: a running text, or an absent split."""

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.files import is_there, read_object, refuse_odd_files, typed
+from sememekit.files import is_there, read_bytes, read_object, refuse_odd_files, typed
 from sememekit.text.reading import TextFaults
 
 FORMAT: Final = 1
@@ -156,14 +156,12 @@ def read_signature(folder: Path) -> Signature:
     for split in signature.splits:
         if not split.isidentifier():
             raise DataError(f"{path}: {split!r} cannot be the name of a split; {remedy(folder)}")
-    checksum = folder / CHECKSUM
-    if checksum.is_file():
-        stated = checksum.read_bytes().split()
-        if not stated or hashlib.sha256(path.read_bytes()).hexdigest().encode() != stated[0]:
-            raise DataError(
-                f"{path}: changed or damaged after it was written, {CHECKSUM} beside it has another SHA-256; copy the folder "
-                f"again from where it came from, or {remedy(folder)}"
-            )
+    stated = read_bytes(folder / CHECKSUM, lambda why: DataError(f"{why}; {remedy(folder)}")).split()
+    if stated[:1] != [hashlib.sha256(path.read_bytes()).hexdigest().encode()]:
+        raise DataError(
+            f"{path}: changed or damaged after it was written, {CHECKSUM} beside it has another SHA-256; copy the folder "
+            f"again from where it came from, or {remedy(folder)}"
+        )
     return signature
 
 

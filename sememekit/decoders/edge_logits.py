@@ -58,18 +58,12 @@ def normaliser_and_score_by_edges(inputs: EdgeInputs, target_N: Tensor, block: i
     lowered, dtype = product_dtype(words_VE), words_VE.dtype
     blocks = structure.edge_blocks(dtype, len(bases_RHE))
     with torch.autocast(words_VE.device.type, enabled=False):
-        vectors_eH = _edge_vectors(blocks, words_VE, bases_RHE, mixing_RK)
+        products_VRH = words_VE @ bases_RHE.flatten(0, 1).T
+        weight_eR = blocks.constant[:, None] * mixing_RK.T.index_select(0, blocks.sememe_of_edge)
+        vectors_eH = _WeightedSums.apply(blocks.bases_of_edge, products_VRH.view(-1, bases_RHE.shape[1]), weight_eR.flatten())
         gates_KN = gates_KN.to(dtype)
         asked = Asked(structure, target_N, block, lowered, torch.is_grad_enabled())
         return _EdgeSums.apply(vectors_eH, contexts_NH, gates_KN, bias_S, blocks, asked)
-
-
-def _edge_vectors(blocks: EdgeBlocks, words_VE: Tensor, bases_RHE: Tensor, mixing_RK: Tensor) -> Tensor:
-    """y_e = C[k, s] sum_r alpha[k, r] Q_r x of every edge e, (edges, H)."""
-    width = bases_RHE.shape[1]
-    products_VRH = words_VE @ bases_RHE.flatten(0, 1).T
-    weight_eR = blocks.constant[:, None] * mixing_RK.T.index_select(0, blocks.sememe_of_edge)
-    return _WeightedSums.apply(blocks.bases_of_edge, products_VRH.view(-1, width), weight_eR.flatten())
 
 
 class _WeightedSums(torch.autograd.Function):

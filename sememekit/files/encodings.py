@@ -1,7 +1,6 @@
 """Messages about a file that is not UTF-8: its encoding or packing, and the command that converts it."""
 
 import codecs
-import re
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +21,6 @@ _BEGINNINGS: Final = (
 """First bytes of files that are not UTF-8, how a file with them begins, and the command that is given its name."""
 
 
-_TEXT: Final = re.compile(r"[\t\n\r -~\u00a0-\u024f\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]")
-"""Characters of most texts."""
-
-
 def by_its_beginning(head: bytes, name: str | Path) -> str:
     """The next step for a file that is no text in UTF-8 by its first bytes, as a clause of a message; "" for others."""
     told = next((told for begin, told in _BEGINNINGS if head.startswith(begin)), "")
@@ -33,18 +28,7 @@ def by_its_beginning(head: bytes, name: str | Path) -> str:
         return f"it is a spreadsheet; save it as CSV, such as with: soffice --headless --convert-to csv {typed(name)}"
     if head[257:262] == b"ustar":
         told = "as tar archives do; unpack it: tar -xOf"
-    if not told and (order := _order_without_mark(head)):
-        told = f"like {order} without a mark; convert it: iconv -f {order} -t UTF-8"
     return f"the file begins {told} {'FILE' if name == 'stdin' else typed(name)} > OTHER" if told else ""
-
-
-def _order_without_mark(head: bytes) -> str:
-    """UTF-16LE or UTF-16BE where bytes are text in it and hold a NUL, as every second byte of English does; else ""."""
-    for order in ("UTF-16LE", "UTF-16BE") if b"\0" in head else ():
-        text = head[: len(head) // 2 * 2].decode(order, "replace")
-        if any(map(str.isascii, text)) and "\0" not in text and 10 * len(_TEXT.findall(text)) > 9 * len(text):
-            return order
-    return ""
 
 
 def may_be_gb18030(sample: bytes) -> bool:

@@ -46,7 +46,7 @@ class Drawn(NamedTuple):
         return self.dataset == "plain"
 
     def more(self) -> str:
-        """Advice about too little text."""
+        """The remedy where it is too little."""
         return "use a longer text" if self.share >= 1.0 else f"use a longer text, or more of it than --share {self.share:g}"
 
 

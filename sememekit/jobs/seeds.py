@@ -16,6 +16,7 @@ from sememekit.files import read_sealed, replace_file, sealed, typed
 from sememekit.jobs.train import TrainReport
 from sememekit.jobs.trainings import train_all
 from sememekit.progress import Progress, silent
+from sememekit.runs.build import sources_of
 from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 from sememekit.training import Report
@@ -96,6 +97,8 @@ def train_seeds(
     plan = read_plan(whole, "the plan").table()
     for seed in seeds:
         read_plan(_with_seed(whole, seed), "the plan")  # a seed that none can have is told before there is a folder
+    if not resume:
+        sources_of(read_plan(whole, "the plan"))  # what every seed lacks is told before there is a folder
     tables = {f"seed-{seed}": _with_seed(table if seed in begun else whole, seed) for seed in seeds}
     with ExitStack() as held:
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))

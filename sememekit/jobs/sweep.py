@@ -13,6 +13,7 @@ from sememekit.jobs.recipes import toml_text
 from sememekit.jobs.space import overrides_of, read_spaces
 from sememekit.jobs.study import STUDY, Study, TrialReport, import_optuna
 from sememekit.progress import Progress, silent
+from sememekit.runs.build import sources_of
 from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 
@@ -97,6 +98,8 @@ def sweep(
     for space in spaces:
         for value in space.values:
             read_plan(apply_overrides(whole, overrides_of({space.key: value})), f"--over {space.key}={value}")
+    first = overrides_of({space.key: space.values[0] for space in spaces if space.values})
+    sources_of(read_plan(apply_overrides(whole, first), "the plan"))  # what every trial lacks is told before there is a folder
     budget = _trials(trials) if trials is not None else f"{cpu_minutes:g} CPU minutes"
     said = {"table": whole, "over": list(over), "seed": seed, "pruning": pruning, "budget": budget}
     _check_same(out, said)

@@ -174,8 +174,7 @@ def _difference(name: str, one: tuple[np.ndarray, np.ndarray], two: tuple[np.nda
         found = ratio_difference_interval(one, two)
     else:
         sides, found = [rate(*side) for side in (one, two)], rate_difference(one, two)
-    zero_out = None if found.low is None or found.high is None else found.low > 0 or found.high < 0
-    return Difference(name=name, first=sides[0], second=sides[1], difference=found, excludes_zero=zero_out)
+    return Difference(name=name, first=sides[0], second=sides[1], difference=found, excludes_zero=found.leaves_zero_out)
 
 
 def _flags(records: Sequence[ExampleOutcome], outcome: str) -> np.ndarray:

@@ -55,8 +55,8 @@ def interval(value: float, low: float = math.nan, high: float = math.nan) -> Int
 
 def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """sum(numerator) / sum(denominator) over n examples, with its bootstrap interval."""
-    top, bottom = _column(numerator), _column(denominator)
-    values, draws = resampled_ratios(top[:, None], bottom[:, None], resamples=resamples, seed=seed)
+    columns = (np.reshape(side, (-1, 1)) for side in (numerator, denominator))
+    values, draws = resampled_ratios(*columns, resamples=resamples, seed=seed)
     return from_draws(float(values[0]), draws[:, 0])
 
 
@@ -72,7 +72,7 @@ def ratio_difference_intervals(
     pairs: Sequence[tuple[Ratio, Ratio]], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Interval]:
     """``ratio_difference_interval`` of several pairs over the same n examples, which are drawn once for all pairs."""
-    tops, bottoms = (np.stack([_column(side[part]) for pair in pairs for side in pair], axis=1) for part in (0, 1))
+    tops, bottoms = (np.stack([side[part] for pair in pairs for side in pair], axis=1) for part in (0, 1))
     values, draws = resampled_ratios(tops, bottoms, resamples=resamples, seed=seed)
     return [from_draws(float(values[k] - values[k + 1]), draws[:, k] - draws[:, k + 1]) for k in range(0, 2 * len(pairs), 2)]
 
@@ -92,13 +92,10 @@ def resampled_ratios(
     tops, bottoms = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
     sums = _resampled_sums(np.concatenate([tops, bottoms], axis=1), resamples, seed)
     both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
-    ratios = _ratios(both[:, : tops.shape[1]], both[:, tops.shape[1] :])
+    top, bottom = np.split(both, 2, axis=1)
+    ratios = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
     ratios[:-1, np.count_nonzero(bottoms, axis=0) < FEWEST_EXAMPLES] = np.nan
     return ratios[-1], ratios[:-1]
-
-
-def _column(values: ArrayLike) -> NDArray[np.float64]:
-    return np.asarray(values, dtype=np.float64)
 
 
 def _resampled_sums(columns: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
@@ -115,10 +112,6 @@ def _resampled_sums(columns: NDArray[np.float64], resamples: int, seed: int) -> 
     return np.concatenate(parts)
 
 
-def _ratios(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
-
-
 def from_draws(value: float, draws: NDArray[np.float64]) -> Interval:
     """A value with the 95 % percentile interval of its draws."""
     draws = draws[~np.isnan(draws)]
@@ -128,16 +121,13 @@ def from_draws(value: float, draws: NDArray[np.float64]) -> Interval:
     return interval(value, float(low), float(high))
 
 
-def seed_difference(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """mean(second) - mean(first) with Student's interval for two samples of one variance.
+def seed_difference(first: Sequence[float], second: Sequence[float]) -> Interval:
+    """mean(second) - mean(first) with Student's 95 % interval for two samples of one variance.
 
     The seeds of the two systems are no pairs: a seed fixes the order of the data alike, but not the course of the training.
     With n and m seeds the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the
     quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to
     estimate, and the limits are NaN.
-
-    Args:
-        confidence: probability of the interval, above 0 and below 1.
     """
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(two.mean() - one.mean())
@@ -146,21 +136,17 @@ def seed_difference(first: Sequence[float], second: Sequence[float], confidence:
         return interval(value)
     squares = float(((one - one.mean()) ** 2).sum() + ((two - two.mean()) ** 2).sum())
     error = math.sqrt(squares / freedom * (1 / len(one) + 1 / len(two)))
-    half = student_quantile(0.5 + confidence / 2, freedom) * error
+    half = student_quantile(0.975, freedom) * error
     return interval(value, value - half, value + half)
 
 
-def seed_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The mean over seeds with Student's interval for one sample, n - 1 degrees of freedom; with one seed the limits are NaN.
-
-    Args:
-        confidence: probability of the interval, above 0 and below 1.
-    """
+def seed_mean(values: Sequence[float]) -> Interval:
+    """The mean over seeds with Student's 95 % interval for one sample, n - 1 degrees of freedom; one seed has no limits."""
     own = np.asarray(values, dtype=np.float64)
     value, freedom = float(own.mean()), len(own) - 1
     if freedom < 1:
         return interval(value)
-    half = student_quantile(0.5 + confidence / 2, freedom) * float(own.std(ddof=1)) / math.sqrt(len(own))
+    half = student_quantile(0.975, freedom) * float(own.std(ddof=1)) / math.sqrt(len(own))
     return interval(value, value - half, value + half)
 
 

@@ -120,8 +120,12 @@ class SelfOrganizedSoftmax(OutputLayer):
     def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
         learns = self.training and torch.is_grad_enabled() and self.layer.settings.update_every > 0
         if torch.compiler.is_compiling():
-            if learns:
-                self._observe(hidden, words, keep)
+            if (
+                learns
+            ):  # in shapes that do not depend on ``keep``: word 0, which stands for words left out, keeps its statistics
+                before = self.layer.scores[0].clone()
+                self.layer.observe(hidden, words)
+                self.layer.scores[0].copy_(torch.where(keep.all(), self.layer.scores[0], before))
             return super()._nll(hidden, words, keep)
         if not learns:
             return self.layer.nll(hidden, words)
@@ -130,13 +134,6 @@ class SelfOrganizedSoftmax(OutputLayer):
 
     def _static(self, hidden: Tensor) -> bool:
         return False
-
-    def _observe(self, hidden: Tensor, words: Tensor, keep: Tensor) -> None:
-        """Collect statistics in shapes that do not depend on ``keep``: word 0 stands in the place of words left out, and its
-        own statistics stay as they were."""
-        before = self.layer.scores[0].clone()
-        self.layer.observe(hidden, words)
-        self.layer.scores[0].copy_(torch.where(keep.all(), self.layer.scores[0], before))
 
     @torch.no_grad()
     def _draw_first_clusters(self) -> None:
@@ -169,12 +166,9 @@ class SelfOrganizedSoftmax(OutputLayer):
                 distributed.all_reduce(buffer)
             self.layer.scores /= distributed.get_world_size()
 
-    def _read_steps(self) -> None:
-        self._steps = int(self.num_steps)
-        self._version = self.layer.groups.group_of._version
-
 
 def _read_steps_again(layer: nn.Module, keys: Any) -> None:
     """After a state dict was read; no lambda, which could not be pickled."""
     assert isinstance(layer, SelfOrganizedSoftmax)
-    layer._read_steps()
+    layer._steps = int(layer.num_steps)
+    layer._version = layer.layer.groups.group_of._version

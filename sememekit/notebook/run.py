@@ -166,7 +166,7 @@ class Run(OpenRun):
         """
         from sememekit.analysis.senses.tagging import header_of, tag
 
-        given = self._checked("tag", self._kind("tag", "words", "cloze"), options, tag)
+        given = self._checked("tag", self._kind("tag", "words"), options, tag)
         rows = [*tag(self, _lines("tag", text), **given)]
         cells: list[tuple[Any, ...]] = []
         for row in rows:
@@ -194,9 +194,9 @@ class Run(OpenRun):
 
         Args:
             prompt: words to begin with, or the source text.
-            options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
-                ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between blanks, which
-                nothing cuts.
+            options: ``num_tokens``, ``temperature``, ``top_k``, ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for
+                headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words
+                between blanks, which nothing cuts.
         """
         from sememekit.runs.generation import generate
 
@@ -252,7 +252,7 @@ class Run(OpenRun):
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
     ) -> Sequence[ScoredToken]:
-        """Rows of ``score`` for a method."""
+        """Return the tokens of a text for a method, with an overlay also their nats with it."""
         lines = _lines(method, text)
         given = {"name": "the text, line", **options, "segment": segment}
         if overlay is None:
@@ -278,7 +278,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
-    "tag": frozenset({"words", "cloze"}),
+    "tag": frozenset({"words"}),
     "explain": frozenset(EXPLAINERS),
     "analyze": frozenset({"labels", "words", "texts"}),
     "segment": frozenset({"lattices"}),

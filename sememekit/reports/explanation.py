@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sememekit.analysis.explanations.label import HOW, LabelExplanation
 from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeExplanation
-from sememekit.analysis.explanations.sememes import ContextSememe, is_rare
+from sememekit.analysis.explanations.sememes import ContextSememe
 from sememekit.analysis.explanations.words import ChangedSememe, ChangedWord, Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation
 from sememekit.figures import percent
@@ -44,7 +44,7 @@ def words_parts(explanation: Explanation) -> Parts:
             (
                 item.name,
                 percent(item.mass),
-                share_bar(item.mass or 0.0),
+                share_bar(item.mass),
                 percent(item.mean, 2),
                 percent(item.rise, sign="+"),
                 None if item.lift is None else f"{item.lift:,.1f}",
@@ -91,14 +91,12 @@ def _senses(explanation: Explanation) -> Iterator[tuple[str, ...]]:
 
 
 def _rare(items: Sequence[ContextSememe], explanation: Explanation) -> set[int]:
-    return {number for number, item in enumerate(items) if is_rare(item, explanation.min_count)}
+    return {number for number, item in enumerate(items) if item.count < explanation.min_count}
 
 
 def _levels(sememes: Sequence[ContextSememe]) -> str:
-    """Names with their masses, or with their gates where there are none."""
-    return "  ".join(
-        f"{item.name} {item.gate:.2f}" if item.mass is None else f"{item.name} {percent(item.mass)}" for item in sememes
-    )
+    """Names with their masses."""
+    return "  ".join(f"{item.name} {percent(item.mass)}" for item in sememes)
 
 
 def _largest(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> list[Table]:
@@ -124,14 +122,16 @@ def compared(explanation: OverlayExplanation) -> list[Table]:
         for one in sorted(explanation.changes, key=lambda one: order[one.word])
         if one.share_before is not None
     ]
-    sememes = [(one.after.name, _level(one.before), _level(one.after), *_ranks(one)) for one in explanation.changed_sememes]
-    by = "rise" if any(one.after.mass is not None for one in explanation.changed_sememes) else "gate"
+    sememes = [
+        (one.after.name, probability(one.before.mass), probability(one.after.mass), *_ranks(one))
+        for one in explanation.changed_sememes
+    ]
     sides = ("as trained", "with overlay", "rank as trained", "rank with overlay")
     heads = ("sense", "sememes as trained", "sememes with overlay", "share as trained", "share with overlay")
     return [
         *_largest("Probability of changed words", ("next word", *sides), words, 4),
         *_largest("Their changed senses", heads, senses, 2),
-        *_largest(f"Sememes of these senses, ranked by {by}", ("sememe", *sides), sememes, 4),
+        *_largest("Sememes of these senses, ranked by rise", ("sememe", *sides), sememes, 4),
     ]
 
 
@@ -157,10 +157,6 @@ def probability(value: float) -> str:
 
 def _ranks(one: ChangedWord | ChangedSememe) -> tuple[str, str]:
     return f"{one.rank_before:,}", f"{one.rank_after:,}"
-
-
-def _level(item: ContextSememe) -> str:
-    return f"{item.gate:.2f}" if item.mass is None else probability(item.mass)
 
 
 def text_page(explanation: WritingExplanation) -> str:

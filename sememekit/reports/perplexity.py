@@ -40,11 +40,14 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
     yield f"signature: {report.signature}"
 
 
-def words_table(report: Any, names: Sequence[str] = ()) -> Table:
-    """Return the perplexities of kinds of words as one table for a paper, each grouping below its heading."""
+def words_table(report: Any, names: Sequence[str] = (), parameters: Sequence[int] = ()) -> Table:
+    """Return the perplexities of kinds of words as one table for a paper, each grouping below its heading; last the
+    ``parameters`` of each model, where they are given."""
     found = [one for one in parts(report, names) if isinstance(one, Table) and one.columns[0] == "words"]
-    rows = [row for one in found for row in ((one.title,), *one.rows)]
-    return Table(found[0].columns, rows if len(found) > 1 else found[0].rows, numbers=found[0].numbers)
+    rows = [row for one in found for row in ((one.title,), *one.rows)] if len(found) > 1 else [*found[0].rows]
+    empty = [""] * (len(found[0].columns) - 3 - len(parameters))
+    rows += [("parameters", "", "", *parameters, *empty)] if parameters else []
+    return Table(found[0].columns, rows, numbers=found[0].numbers)
 
 
 def _seeds(report: SeedsReport) -> Parts:

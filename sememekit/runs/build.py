@@ -197,6 +197,12 @@ def parts_of(plan: Plan, data: PreparedData, graph: SememeGraph | None) -> Model
     return ModelParts(data.vocabulary, graph, clusters, labels_of(data.signature), data.chunks(), kept_of(plan, data))
 
 
+def sources_of(plan: Plan) -> tuple[PreparedData, ModelParts]:
+    """Read the data and the parts of a fresh run. Raises ConfigError, DataError: one that the plan needs is not there."""
+    graph, data = graph_of(plan), data_of(plan)
+    return data, parts_of(plan, data, graph)
+
+
 def data_of(plan: Plan) -> PreparedData:
     """The prepared data that a plan names; ConfigError where it names none."""
     if not plan.data.path:

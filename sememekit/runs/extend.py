@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -117,7 +117,9 @@ def extend(
         {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **dict.fromkeys(added, 0)}
     )
     record = f"{len(added)} words of {words.name} added to {vocabulary.fingerprint}"
-    plan = _plan(loaded, settings)
+    table = loaded.folder.plan  # None takes a setting out
+    decoder = {key: value for key, value in {**table["decoder"], **settings}.items() if value is not None}
+    plan = plan_of_run(loaded.folder, {**table, "decoder": decoder})
     through_senses = plan.decoder is not None and "graph" in type(task.decoder).needs(plan.decoder.settings)
     graph = larger_graph(known_graph, larger, new, record)
     growth = _Growth(vocabulary, larger, graph, counts, 0.0 if through_senses else OF_UNKNOWN)
@@ -261,13 +263,6 @@ def _clusters(growth: _Growth, decoder: Decoder, given: NDArray[np.int64] | None
     else:
         return None
     return growth.grown("clusters", old.cpu(), torch.zeros(len(growth.larger), dtype=old.dtype)).numpy()
-
-
-def _plan(loaded: Run, settings: Mapping[str, Any]) -> Plan:
-    """The plan with what the output layer says; None takes a setting out."""
-    table = loaded.folder.plan
-    decoder = {key: value for key, value in {**table["decoder"], **settings}.items() if value is not None}
-    return plan_of_run(loaded.folder, {**table, "decoder": decoder})
 
 
 @torch.no_grad()

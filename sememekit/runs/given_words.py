@@ -83,7 +83,7 @@ def cutting_of_given(
 
 
 def _form_of(given: GivenWords) -> TextForm:
-    return TextForm.recorded(given.signature.options, given.signature.normalisation, str(given.file))
+    return TextForm.recorded(given.signature.options, given.signature.normalisation)
 
 
 def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
@@ -95,7 +95,7 @@ def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, cor
         raise ConfigError(
             f"--numbers-to {settings.numbers_to}: the words of {given.folder} have {form.numbers_to} for numbers; leave it out"
         )
-    own = TextForm.recorded({}, corpus.normalisation, dataset)
+    own = TextForm.recorded({}, corpus.normalisation)
     if form.changes and form != own and not isinstance(corpus, Plain):
         raise ConfigError(
             f"--vocabulary {given.folder}: its text is in another form ({given.signature.normalisation}), and {dataset} has "

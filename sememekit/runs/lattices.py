@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise, tee
+from itertools import chain, islice, pairwise, tee
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, NamedTuple, get_args
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
 from sememekit.runs.run import Run
+from sememekit.runs.uncut import refuse_unknown
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.scoring import Segment
@@ -103,7 +104,9 @@ class LatticeReader:
         if isinstance(self._segmenter, SentencePieces):
             return self._pieces(self._segmenter, text)
         if self._characters:
-            return [token for part in text.split() for token in self._characters_of(part)]
+            parts = (self._form.as_written(part) for part in text.split())
+            read = (zip(written, self._form.words(form), strict=True) for form, written in parts)
+            return [Token(own, word, not place) for part in read for place, (own, word) in enumerate(part)]
         if isinstance(self._segmenter, WhiteSpace):
             return [Token(word, self._form.word(word), False) for word in text.split()]
         return [Token(word, word, False) for word in self._form.cut(text, self._segmenter)]
@@ -117,12 +120,6 @@ class LatticeReader:
             tokens.append(Token(own.strip(), read, " " in covered))
             place += len(covered)
         return tokens
-
-    def _characters_of(self, stretch: str) -> list[Token]:
-        form, written = self._form.as_written(stretch)
-        return [
-            Token(own, read, not place) for place, (own, read) in enumerate(zip(written, self._form.words(form), strict=True))
-        ]
 
     def word(self, tokens: Sequence[str]) -> str:
         """Tokens as one word: characters and pieces side by side, words with ``_`` between."""
@@ -213,8 +210,12 @@ def segment_raw(
     """Segment a stream as ``commands.segment.segment_stream`` does, with a lattice model.
 
     An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends where one does.
+    Raises DataError: the model knows no token of the first lines.
     """
-    pieces, kept = tee(read_named(file, name, faults))
+    pieces = read_named(file, name, faults)
+    first = list(islice(pieces, LINES_AT_ONCE))
+    refuse_unknown(reader.run, (token.read for piece in first for token in reader.tokens(piece.text)), name)
+    pieces, kept = tee(chain(first, pieces))
     for piece, words in zip(kept, segment_lines(reader, (piece.text for piece in pieces), decoding), strict=True):
         yield " ".join(words) + ("\n" if piece.ends_line else " ")
 

@@ -1,13 +1,13 @@
 """Beginning with the weights of another run (``--from``)."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from sememekit.config import check_table, differences, differing, with_setting
+from sememekit.config import check_table, differences, differing
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, SememekitError
 from sememekit.layers import training_counters
@@ -49,8 +49,8 @@ _OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")
 
 def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data: PreparedData) -> None:
     """Put the best weights of another run into the model of a plan, which keeps its own ``training_counters``; CheckpointError
-    where they are of other words or sizes, which names the settings that make them so. Random numbers go on with those that
-    these weights have not met."""
+    where they are of other words or sizes, which names the settings that differ. Random numbers go on with those that these
+    weights have not met."""
     folder = RunFolder.open(path)
     words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:
@@ -61,45 +61,18 @@ def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data:
     weights = folder.load("best", with_trainer=False).weights
     there, here = table_of_run(path), plan.table()
     if weights.keys() - task.state_dict().keys():  # perhaps what counts there, and nothing does here
-        counters = _counters(there, data)
-        weights = {name: part for name, part in weights.items() if name not in counters}
+        with suppress(SememekitError):  # no such model on these data
+            old = read_plan({**there, "data": {"path": str(data.folder)}}, "the plan")
+            counters = training_counters(build_task(old, *parts_of(old, data, graph_of(old))))
+            weights = {name: part for name, part in weights.items() if name not in counters}
     try:
-        _take(task, weights, path)
+        load_weights(task, {**weights, **training_counters(task)}, path, "keep task, encoder and decoder as that run has them")
     except CheckpointError as error:
         found = [(slot, key) for slot, key in differing(there, here) if slot in _OF_WEIGHTS]
         if not found:
             raise
-        guilty = [setting for setting in found if not _fits(with_setting(there, here, *setting), weights, data)]
-        told = differences(there, here, guilty or found)  # none alone: they do not go together
         raise CheckpointError(
-            f"--from {path}: its weights do not fit this model: {told}; leave out the recipe, options and settings that change "
-            "layers or their sizes, or leave out --from and train this model from the beginning"
+            f"--from {path}: its weights do not fit this model: {differences(there, here, found)}; leave out the recipe, "
+            "options and settings that change layers or their sizes, or leave out --from and train this model from the start"
         ) from error
     torch.manual_seed(first_seed(plan.run))
-
-
-def _take(task: Task, weights: Mapping[str, Tensor], path: Path) -> None:
-    load_weights(task, {**weights, **training_counters(task)}, path, "keep task, encoder and decoder as that run has them")
-
-
-def _fits(table: Mapping[str, Any], weights: Mapping[str, Tensor], data: PreparedData) -> bool:
-    """Whether there is a model of a table on these data, and it takes the weights."""
-    try:
-        _take(_model_of(table, data), weights, data.folder)
-    except SememekitError:
-        return False
-    return True
-
-
-def _counters(table: Mapping[str, Any], data: PreparedData) -> Set[str]:
-    """The names of the ``training_counters`` of a table's model; none where there is no such model on these data."""
-    try:
-        return training_counters(_model_of(table, data)).keys()
-    except SememekitError:
-        return frozenset()
-
-
-def _model_of(table: Mapping[str, Any], data: PreparedData) -> Task:
-    """The model of a table on these data."""
-    plan = read_plan({**table, "data": {"path": str(data.folder)}}, "the plan")
-    return build_task(plan, *parts_of(plan, data, graph_of(plan)))

@@ -94,8 +94,7 @@ def open_training(
         if folder is not None:
             data, parts = resumed_sources(folder, plan, table)
         else:
-            graph, data = build.graph_of(plan), build.data_of(plan)
-            parts = build.parts_of(plan, data, graph)
+            data, parts = build.sources_of(plan)
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
         if plan.data.augment:
             data = augmented(data, extra, plan.data.augment_share, plan.run.seed, on_remark)

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run
-from sememekit.runs.uncut import how_to_cut, warn_uncut
+from sememekit.runs.uncut import how_to_cut, refuse_uncut, refuse_unknown, uncut, warn_uncut
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
@@ -88,6 +88,13 @@ class Writer(NamedTuple):
         self.task.check_source(len(words), where)
         return words
 
+    def refuse_unknown(self, sources: Sequence[Sequence[str]], where: str) -> None:
+        """Raise DataError where none of the words of some texts is known: raw Chinese, or another language."""
+        if not any(word in self.run.vocabulary for words in sources for word in words):
+            raw = [uncut(self.run, words) for words in sources]
+            refuse_uncut(raw, where, how_to_cut(self.run, apart=self.segmenter is None))
+            refuse_unknown(self.run, chain.from_iterable(sources), where)
+
     def warn_uncut(self, unknown: Sequence[str]) -> bool:
         """Tell of Chinese without blanks among words that the model does not know; whether there is any."""
         return warn_uncut(unknown, how_to_cut(self.run, apart=self.segmenter is None))
@@ -117,11 +124,9 @@ def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generat
     return Writer(loaded, task, None if apart else loaded.segmenter())
 
 
-def search_of(
-    task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None, dataset: str = ""
-) -> BeamSettings:
+def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:
     """Return the settings of the beam search: the run's, then the ``preset`` of the data, then ``task.search.KEY=VALUE``
-    overrides. Raises ConfigError: an override of something else, or contradicting settings."""
+    overrides. Raises ConfigError: an override of something else, or settings that contradict each other."""
     start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
     table = apply_overrides(start, overrides)
     other = [f"{slot}.{key}" for slot, keys in table.items() for key in keys if (slot, key) != ("task", "search")]
@@ -129,18 +134,7 @@ def search_of(
         raise ConfigError(
             f"--set {other[0]}: of a trained model only task.search.KEY can be changed, for example task.search.beam_size=10"
         )
-    search = table["task"]["search"]
-    try:
-        return read_settings(BeamSettings, search, "--set task.search")
-    except ConfigError as error:
-        typed = apply_overrides({"task": {"search": {}}}, overrides)["task"]["search"]
-        for key, partner in (("min_length", "max_length"), ("max_length", "min_length")):
-            if preset and key in preset and key not in typed and partner in typed and f"{key} (" in str(error):
-                rule = f"{key} {preset[key]} is of the rules of {dataset}"
-                raise ConfigError(
-                    f"{error}; {rule}: add --set task.search.{key}={search[partner]}, or another length"
-                ) from None
-        raise
+    return read_settings(BeamSettings, table["task"]["search"], "--set task.search")
 
 
 def describe_search(search: BeamSettings) -> str:
@@ -156,6 +150,8 @@ def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name
     told = False
     while block := list(islice(numbered, _LINES_AT_ONCE)):
         sources = [writer.read(line, f"{name} {number}") for number, line in block]
+        if block[0][0] == 1:
+            writer.refuse_unknown(sources, name.removesuffix(", line"))
         with writer.run.autocast():
             written = writer.task.write([vocabulary.encode(source) for source in sources], search)
         for (number, _), source, best in zip(block, sources, written, strict=True):

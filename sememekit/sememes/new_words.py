@@ -75,7 +75,9 @@ def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), 
         nothing = (SenseEntry((UNKNOWN,), UNKNOWN),)
         found, origins = tuple(WordEntry(word, Source.NONE, nothing) for word in asked.tokens), ()
     dropped: dict[str, None] = {}
-    spelled = _spellings(graph.sememes)
+    sides = [(side, name) for name in graph.sememes for side in name.split("|")]
+    times = Counter(side for side, _ in sides)
+    spelled = {side: name for side, name in sides if times[side] == 1} | {name: name for name in graph.sememes}
     fitting = [_fitting(entry, spelled, dropped) for entry in found]
     refused = {PRESENT: tuple(word for word in words if word in known)}
     refused[NO_SEMEME] = tuple(entry.word for entry, kept in zip(found, fitting, strict=True) if kept is None)
@@ -88,13 +90,6 @@ def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), 
             "'sememekit lookup WORD --graph RUN' shows, or a --source with these words"
         )
     return NewWords(entries, counts, {cause: each for cause, each in refused.items() if each}, tuple(dropped), origins)
-
-
-def _spellings(sememes: Sequence[str]) -> dict[str, str]:
-    """Return name -> sememe: the full name, and each side of ``english|中文`` that no other sememe has."""
-    sides = [(side, name) for name in sememes for side in name.split("|")]
-    times = Counter(side for side, _ in sides)
-    return {side: name for side, name in sides if times[side] == 1} | {name: name for name in sememes}
 
 
 def _fitting(entry: WordEntry, spelled: dict[str, str], dropped: dict[str, None]) -> WordEntry | None:

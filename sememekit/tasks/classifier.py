@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, final
+from typing import ClassVar, Final, Literal, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,6 @@ from sememekit.text.vocabulary import Vocabulary
 _LONG: Final = 1000
 _TIMES_USUAL: Final = 20
 """Words of a text, and its length over the median length, from which on ``train`` remarks on it."""
-
-NOT_RECORDED: Final = -1
-"""Stands in ``TextClassifier.has_vector`` where a run was trained before that was kept, or without a file of vectors."""
 
 
 class TextBatch(NamedTuple):
@@ -129,9 +126,9 @@ class TextClassifier(LabelPredictor):
                     f"the vocabulary has no {mark!r}, so its data have no labels; prepare such data with: sememekit preprocess "
                     "snli|sst2|imdb|classification SOURCE --out DIR"
                 )
-        self.register_buffer("has_vector", torch.full((len(vocabulary),), NOT_RECORDED, dtype=torch.int8))
+        self.register_buffer("has_vector", torch.zeros(len(vocabulary), dtype=torch.int8))
         self.has_vector: Tensor
-        """(V,) 1 where the file of vectors has the word, 0 where it has not, ``NOT_RECORDED`` where nobody knows."""
+        """(V,) 1 where the file of vectors has the word."""
         self._read_as_copy: tuple[int, npt.NDArray[np.int32]] | None = None
         self._marks = (vocabulary.id(START), vocabulary.id(STOP))
 
@@ -155,16 +152,12 @@ class TextClassifier(LabelPredictor):
             self.read_as[~known] = -1
 
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
-        if not self.settings.vectors or bool((self.has_vector == NOT_RECORDED).any()):
+        if not self.settings.vectors:
             return None
         counts = np.bincount(np.asarray(data.tokens(split)), minlength=len(self.vocabulary))
         counts[list(self._marks)] = 0
         has_vector = self.has_vector.cpu().numpy().astype(bool)
         return vector_coverage(counts, has_vector, split=split, file=self.settings.vectors, outside=self.settings.outside)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        state_dict.setdefault(f"{prefix}has_vector", torch.full_like(self.has_vector, NOT_RECORDED))
-        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @classmethod
     @abstractmethod

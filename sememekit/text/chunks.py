@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, final
 
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from sememekit.errors import DataError
 from sememekit.files import read_text
-from sememekit.text.vocabulary import LARGEST_COUNT, Vocabulary, parse_count
+from sememekit.text.vocabulary import Vocabulary, parse_count
 
 CHUNKS: Final = "chunks.tsv"
 LONGEST: Final = 1000
@@ -50,23 +49,14 @@ class ChunkVocabulary:
         counts: Iterable[int] = (),
         *,
         max_length: int,
-        where: str = "chunks",
     ) -> None:
-        """Take n-grams that are in order already: M tuples of 2..L word ids with falling counts; ``where`` opens each message.
-
-        Raises DataError for an n-gram of another length, one that stands twice, holds ``<unk>`` or a word after ``<eos>``, or
-        counts out of order.
-        """
+        """Take n-grams that are in order already: M tuples of 2..L word ids with falling counts."""
         self.num_tokens = len(vocabulary)
         self.max_length = max_length
         self.vocabulary_fingerprint = vocabulary.fingerprint
-        try:
-            self.counts = np.fromiter(counts, dtype=np.int64)
-        except OverflowError:
-            raise DataError(f"{where}: a count above {LARGEST_COUNT:,}, which 64 bits cannot hold") from None
+        self.counts = np.fromiter(counts, dtype=np.int64)
         self._vocabulary, self._words = vocabulary, vocabulary.tokens
         self._ngrams = tuple(ngrams)
-        _check(self._ngrams, self.counts, vocabulary, max_length, where)
         self.fingerprint = hashlib.sha256(self._as_bytes()).hexdigest()[:16]
         self._keys, self._nodes, self._chunks = _trie(self._ngrams, self.num_tokens)
 
@@ -151,42 +141,19 @@ class ChunkVocabulary:
             count, *words = line.split("\t")
             strange = [word for word in words if word not in vocabulary]
             value = parse_count(count)
-            if value is None or strange:
-                reason = f"{strange[0][:40]!r} is no word of the vocabulary" if strange else f"{count[:40]!r} is no count"
+            if value is None or strange or not 2 <= len(words) <= length:
+                reason = f"{line[:40]!r} is no count before 2 to {length} words"
+                reason = f"{strange[0][:40]!r} is no word of the vocabulary" if strange else reason
                 raise DataError(f"{path}:{number}: {reason}; {_REMEDY}")
             counts.append(value)
             ngrams.append(tuple(vocabulary.id(word) for word in words))
-        return cls(vocabulary, ngrams, counts, max_length=length, where=str(path))
+        return cls(vocabulary, ngrams, counts, max_length=length)
 
     def _as_bytes(self) -> bytes:
         lines = [f"chunks\t{self.vocabulary_fingerprint}\t{self.max_length}"]
         for count, ngram in zip(self.counts.tolist(), self._ngrams, strict=True):
             lines.append("\t".join([str(count), *(self._words[token] for token in ngram)]))
         return ("\n".join(lines) + "\n").encode()
-
-
-def _check(
-    ngrams: Sequence[tuple[int, ...]], counts: npt.NDArray[np.int64], vocabulary: Vocabulary, max_length: int, where: str
-) -> None:
-    if not 1 <= max_length <= LONGEST:
-        raise DataError(f"{where}: chunks of at most {max_length} words cannot be; allowed are 1 to {LONGEST}")
-    if len(counts) != len(ngrams):
-        raise DataError(f"{where}: {len(ngrams)} n-grams but {len(counts)} counts")
-    seen: set[tuple[int, ...]] = set()
-    for number, ngram in enumerate(ngrams, start=2):  # the first line of a file is its head
-        if not 2 <= len(ngram) <= max_length:
-            raise DataError(f"{where}:{number}: an n-gram of {len(ngram)} words; allowed are 2 to {max_length}")
-        if not all(0 <= token < len(vocabulary) for token in ngram):
-            raise DataError(f"{where}:{number}: {ngram} holds an id outside the vocabulary of {len(vocabulary)} words")
-        if vocabulary.unknown_id in ngram or vocabulary.end_id in ngram[:-1]:
-            words = " ".join(vocabulary.decode(ngram))
-            raise DataError(f"{where}:{number}: {words!r} holds an unknown word, or goes on after the end of a sentence")
-        if ngram in seen:
-            raise DataError(f"{where}:{number}: {' '.join(vocabulary.decode(ngram))!r} stands there already")
-        seen.add(ngram)
-    for number, (before, after) in enumerate(pairwise(counts.tolist()), start=3):
-        if after > before:
-            raise DataError(f"{where}:{number}: the count {after} stands after {before}; n-grams go by falling count")
 
 
 def _trie(

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from sememekit.errors import DataError
 from sememekit.text.segmenters import Segmenter, WhiteSpace
@@ -208,16 +208,10 @@ class TextForm:
     classes: bool = False
 
     @classmethod
-    def recorded(cls, options: Mapping[str, object], normalisation: str, where: str) -> TextForm:
-        """The form that the ``options`` and the ``normalisation`` of a signature describe; ``where`` is its file. Raises
-        DataError for options that no version writes."""
-        lower, numbers_to = options.get("lower", False), options.get("numbers_to")
-        if not isinstance(lower, bool) or not (numbers_to is None or isinstance(numbers_to, str)):
-            raise DataError(
-                f"{where}: options.lower = {lower!r:.40} and options.numbers_to = {numbers_to!r:.40}; true or false and a word "
-                "are needed, so it was changed after writing"
-            )
-        return cls(lower, numbers_to, HALF_WIDTH_RULE in normalisation, CLASSES_RULE in normalisation)
+    def recorded(cls, options: Mapping[str, Any], normalisation: str) -> TextForm:
+        """The form that the ``options`` and the ``normalisation`` of a signature describe."""
+        rules = HALF_WIDTH_RULE in normalisation, CLASSES_RULE in normalisation
+        return cls(options.get("lower", False), options.get("numbers_to"), *rules)
 
     @property
     def changes(self) -> bool:

@@ -167,7 +167,7 @@ def test_what_a_side_may_be(seeds: dict[str, Path], tmp_path: Path) -> None:
 def test_a_refusal_names_the_command_that_was_typed(seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LanguageModel, "kinds", frozenset())
     monkeypatch.setattr(LanguageModel, "scored", Task.scored)
-    with pytest.raises(ConfigError, match=r"^compare needs a model that predicts words, and this run is a LanguageModel"):
+    with pytest.raises(ConfigError, match=r"^compare needs a model that predicts words, and this run has the task lan"):
         compare([str(seeds["slow"]), str(seeds["fast"])])
 
 

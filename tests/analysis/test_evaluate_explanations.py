@@ -249,7 +249,7 @@ def test_no_more_sememes_are_in_common_than_there_are() -> None:
     possible = set().union(*(entry.sememes() for entry in graph.entries() if entry.is_from_lexicon))
     counts, tops = np.full(graph.num_words, 7), (7, 50)
     found = score_rankings(Gold.of(graph, counts), words, counts, words, {"all": every}, tops, seed=1)
-    overlaps = {(score.ranking, score.top): score.overlap for score in found.whole}
+    overlaps = {(score.ranking, score.top): score.overlap for score in found.rankings}
     assert overlaps == {("all", 7): 1.0, ("all", 50): 1.0, ("random", 7): 7 / len(possible), ("random", 50): 1.0}
 
 

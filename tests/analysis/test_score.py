@@ -6,13 +6,15 @@ import json
 import math
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis import score as score_module
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.analysis.score import ScoredToken, Words, score
+from sememekit.analysis.score import ScoredToken, score
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
@@ -76,17 +78,21 @@ def test_lines_without_blanks_are_told(place: Place, tmp_path: Path) -> None:
 
 def test_what_a_segmenter_left_whole_is_not_told_to_be_cut() -> None:
     """A warning would be an error here."""
-    vocabulary = Vocabulary.from_counts({"<unk>": 1, "我": 2})
+    run: Any = SimpleNamespace(
+        vocabulary=Vocabulary.from_counts({"<unk>": 1, "我": 2}), signature=SimpleNamespace(segmenter=WhiteSpace.description)
+    )
     for segmenter in (WhiteSpace(), None):
-        read = score_module._read(["我吃海豚买苹果"], Words(vocabulary, TextForm()), segmenter, None, "cut", "line")
+        read = score_module._read(["我吃海豚买苹果"], run, TextForm(), segmenter, None, "line")
         with nullcontext() if segmenter else pytest.warns(RunWarning, match="Chinese without blanks"):
             assert [line.tokens for line in read] == [["我吃海豚买苹果"]]
 
 
 def test_a_word_that_a_closed_vocabulary_lacks_is_an_error_with_its_line() -> None:
-    vocabulary = Vocabulary.from_counts({"我": 2, "人": 1})
+    run: Any = SimpleNamespace(
+        vocabulary=Vocabulary.from_counts({"我": 2, "人": 1}), signature=SimpleNamespace(segmenter=WhiteSpace.description)
+    )
     with pytest.raises(DataError, match=r"line 2: the word '海豚'"):
-        list(score_module._read(["我", "海豚"], Words(vocabulary, TextForm()), None, None, "cut", "line"))
+        list(score_module._read(["我", "海豚"], run, TextForm(), None, None, "line"))
 
 
 @pytest.mark.parametrize("fixture", ["sdlm", "ending"])
@@ -197,7 +203,7 @@ def test_the_top_share_of_probability_and_words_that_stop(sdlm: Path) -> None:
     last = greedy.tokens[3]
     stopped = generate(sdlm, "我", num_tokens=8, temperature=0.0, stop=[last]).tokens
     assert stopped == greedy.tokens[: greedy.tokens.index(last) + 1]
-    with pytest.raises(ConfigError, match="top_p must be above 0"):
+    with pytest.raises(ConfigError, match="'top_p': input should be greater than 0"):
         generate(sdlm, "我", top_p=0.0)
     for beam in (None, 2):  # a word that never comes stops nothing
         with pytest.raises(ConfigError, match="--stop 海豚: the model does not know this word"):
@@ -215,6 +221,9 @@ def test_a_beam_finds_a_text_at_least_as_probable_as_greedy_choice(sdlm: Path, e
     assert generate(ending, "我", num_tokens=40, beam=3).tokens.count("<eos>") <= 1
     with pytest.raises(ConfigError, match="needs a prompt"):
         generate(sdlm, beam=2)
+    for option in ({"top_p": 0.5}, {"top_k": 3}, {"temperature": 0.0}):
+        with pytest.raises(ConfigError, match=f"{next(iter(option))}: a beam draws nothing"):
+            generate(sdlm, "我", beam=2, **option)
 
 
 def test_prompts_of_standard_input_and_several_samples(sdlm: Path) -> None:
@@ -253,8 +262,8 @@ def test_nothing_to_begin_with(sdlm: Path, ending: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "pattern"),
     [
-        ({"num_tokens": 0}, "num_tokens must be at least 1, given 0"),
-        ({"temperature": -1.0}, "temperature must be 0 or more, given -1"),
+        ({"num_tokens": 0}, "'num_tokens': input should be greater than or equal to 1, given 0"),
+        ({"temperature": -1.0}, "'temperature': input should be greater than or equal to 0, given -1"),
         ({"temperature": math.nan}, "temperature"),
         ({"top_k": -1}, "top_k"),
     ],

@@ -220,16 +220,6 @@ def metrics_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_weights_that_do_not_tell_who_had_a_vector_are_loaded(place: ExamplePlace, tmp_path: Path) -> None:
-    file = write_vectors(tmp_path / "v.txt", ["man", "sleeps"])
-    task = model(place, task__vectors=str(file))
-    weights = {name: value for name, value in task.state_dict().items() if name != "has_vector"}
-    other = model(place, task__vectors=str(file))
-    other.load_state_dict(weights)
-    assert other.vector_coverage(place.pairs, "test") is None
-    assert model(place).vector_coverage(place.pairs, "test") is None
-
-
 def test_a_model_in_double_precision_has_a_loss_in_double_precision(place: ExamplePlace) -> None:
     task = model(place).double()
     assert task.loss(next(task.batches(place.pairs, 5, 0)), ()).nats.dtype == torch.float64

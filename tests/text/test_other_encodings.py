@@ -30,8 +30,6 @@ def tar(text: str) -> bytes:
 
 
 KINDS: dict[str, tuple[str, Callable[[str], bytes]]] = {
-    "UTF-16LE": ("iconv -f UTF-16LE", lambda text: text.encode("utf-16-le")),
-    "UTF-16BE": ("iconv -f UTF-16BE", lambda text: text.encode("utf-16-be")),
     "marked": ("iconv -f UTF-16 ", lambda text: text.encode("utf-16")),
     "tar": ("tar -xOf", tar),
 }

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText
 from sememekit.analysis.explanations.scores import FREQUENCY, BandScores, Gold, RankingScore, SememeBand, score_rankings
-from sememekit.analysis.explanations.sememe_mass import COUNTS, MeanMass, SememeMasses, contexts_of, mean_mass, rankings
+from sememekit.analysis.explanations.sememe_mass import CONTEXTS_AT_ONCE, COUNTS, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed, SenseProbabilities
 from sememekit.errors import ConfigError, DataError
@@ -23,7 +23,6 @@ from sememekit.tasks.scoring import sentences_of
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
 TOPS: Final = (1, 5, 10)
-_CONTEXTS_AT_ONCE: Final = 64
 
 
 class LeftOut(Record):
@@ -108,8 +107,9 @@ def evaluate_explanations(
         empty = torch.zeros_like(next(contexts_of(task, text, split))[1][:1])
         if graph is None or not isinstance(task.decoder, Sensed):
             raise ConfigError(
-                f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
-                "one that does: sememekit train --decoder sdlm --data DIR --graph FILE --out DIR"
+                f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; look "
+                "at it through a lexicon (--source open), or train one that does: sememekit train --decoder sdlm --data DIR "
+                "--graph FILE --out DIR"
             )
         at_rest = task.decoder.sense_probabilities(empty)
         units, unit = units_of(task, text, split)
@@ -121,7 +121,7 @@ def evaluate_explanations(
         if not scored.any():
             raise DataError(f"eval --explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.train_counts), SememeMasses(graph, task.device)
-        over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
+        mean_K, over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
         possible_K = torch.from_numpy(gold.possible_K).to(task.device)
         most = min(tops[-1], int(gold.possible_K.sum()))
         ranked: dict[str, NDArray[np.int32]] = {}
@@ -129,9 +129,9 @@ def evaluate_explanations(
         for position, hidden in contexts_of(task, text, split):
             counted = scored[position]
             place, wanted = rows[position[counted]], hidden[torch.from_numpy(counted).to(hidden.device)]
-            for begin in range(0, len(wanted), _CONTEXTS_AT_ONCE):
-                part = slice(begin, begin + _CONTEXTS_AT_ONCE)
-                for ranking, first in first_sememes(task, masses, over, at_rest, wanted[part], most, possible_K).items():
+            for begin in range(0, len(wanted), CONTEXTS_AT_ONCE):
+                part = slice(begin, begin + CONTEXTS_AT_ONCE)
+                for ranking, first in first_sememes(task, masses, mean_K, at_rest, wanted[part], most, possible_K).items():
                     kept = ranked.setdefault(ranking, np.zeros((int(scored.sum()), most), dtype=np.int32))
                     kept[place[part]] = first
             done += len(position)
@@ -146,7 +146,7 @@ def evaluate_explanations(
         decoder=name,
         split=split,
         data=str(prepared.folder),
-        mean=over.over,
+        mean=over,
         positions=len(places),
         left_out=LeftOut(
             by_rule=int((graph.annotated & ~from_lexicon)[words].sum()), not_annotated=int((~graph.annotated)[words].sum())
@@ -155,16 +155,14 @@ def evaluate_explanations(
         sentences=len(np.unique(units[places])),
         unit=unit,
         num_sememes=int(gold.possible_K.sum()),
-        rankings=found.whole,
-        words=found.words,
-        sememes=found.sememes,
+        **found._asdict(),
     )
 
 
 def first_sememes(
     task: Predictor,
     masses: SememeMasses,
-    over: MeanMass,
+    mean_K: Tensor,
     at_rest: SenseProbabilities,
     hidden_NH: Tensor,
     top: int,
@@ -173,7 +171,7 @@ def first_sememes(
     """Rank the possible sememes of N contexts; by each ranking the first ``top`` (N, top), best first."""
     assert isinstance(task.decoder, Sensed)
     given = task.decoder.sense_probabilities(hidden_NH)
-    found = rankings(masses(given.log_senses_NS), over.mean_K, given.gates_NK, at_rest.gates_NK[0])
+    found = rankings(masses(given.log_senses_NS), mean_K, given.gates_NK, at_rest.gates_NK[0])
     ruled_out = torch.where(possible_K, 0.0, -torch.inf)
     return {name: (scores_NK + ruled_out).topk(top, dim=1).indices.int().cpu().numpy() for name, scores_NK in found.items()}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,9 @@ from sememekit.tasks.classifier import TextClassifier
 Ids = npt.NDArray[np.integer]
 
 
-@dataclass(frozen=True)
-class SememeInfluence:
-    """A sememe of one word of one text.
-
-    Attributes:
-        effect: log p(label) minus log p(label) without it; above 0 it speaks for the label.
-        gradient: the derivative of log p(label) along its vector, times the vector: the same to first order.
-    """
+class SememeInfluence(NamedTuple):
+    """A sememe of one word of one text: log p(label) minus log p(label) without it, and the same to first order, the derivative
+    of log p(label) along its vector, times the vector."""
 
     sememe: int
     effect: float
@@ -82,9 +77,10 @@ class _Variant:
     sememe: int | None = None
 
 
-def reads_sememes(task: TextClassifier) -> bool:
-    """Whether the encoder of a model takes sememes in."""
-    return any(isinstance(part, SememeSum) for part in task.encoder.modules())
+def no_sememes(task: TextClassifier, encoder: str) -> str | None:
+    """Return the reason why the encoder of a model takes no sememes in, or None where it does."""
+    reads = any(isinstance(part, SememeSum) for part in task.encoder.modules())
+    return None if reads else f"encoder {encoder!r} of this run reads words and no sememes (encoder.injection)"
 
 
 def sememes_of(task: TextClassifier, word: int) -> list[int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sememekit.analysis.explanations.influence import PlaceInfluence, influence, reads_sememes
+from sememekit.analysis.explanations.influence import PlaceInfluence, influence, no_sememes
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.classifier import Classifier, load_classifier
@@ -40,13 +40,13 @@ class ReadWord(Record):
     """
 
     word: str
-    read_as: str | None
+    read_as: str | None = None
     known: bool
-    source: str | None
-    effect: float | None
-    gradient: float | None
-    without_sememes: float | None
-    sememes: tuple[SememeOfWord, ...]
+    source: str | None = None
+    effect: float | None = None
+    gradient: float | None = None
+    without_sememes: float | None = None
+    sememes: tuple[SememeOfWord, ...] = ()
 
 
 class ReadText(Record):
@@ -128,16 +128,15 @@ def explain_label(
     ]
     probabilities = np.exp(found.log_probs)
     order = np.argsort(-probabilities, kind="stable")
-    encoder = classifier.run.plan.encoder
-    reads = reads_sememes(task)
+    encoder = classifier.run.plan.encoder.name
     return LabelExplanation(
         **classifier.run.of_run,
-        encoder=encoder.name,
+        encoder=encoder,
         labels={task.labels[index]: float(probabilities[index]) for index in order.tolist()},
         label=task.labels[found.label],
         texts=tuple(shown),
         sememes=tuple(sorted(strong, key=lambda item: (-abs(item.effect), item.text, item.place, item.name))[:top_sememes]),
-        no_sememes=None if reads else f"encoder {encoder.name!r} of this run reads words and no sememes (encoder.injection)",
+        no_sememes=no_sememes(task, encoder),
     )
 
 
@@ -146,14 +145,9 @@ def _word(classifier: Classifier, task: TextClassifier, word: str, number: int, 
     read = task.word_read(int(number))
     known = word in vocabulary
     if place is None:
-        return ReadWord(
-            word=word, read_as=None, known=known, source=None, effect=None, gradient=None, without_sememes=None, sememes=()
-        )
-    sememes = [
-        SememeOfWord(name=graph.sememes[item.sememe], effect=item.effect, gradient=item.gradient)
-        for item in place.sememes
-        if graph is not None
-    ]
+        return ReadWord(word=word, known=known)
+    names = graph.sememes if graph is not None else ()
+    sememes = [SememeOfWord(name=names[sememe], effect=effect, gradient=slope) for sememe, effect, slope in place.sememes]
     return ReadWord(
         word=word,
         read_as=vocabulary.token(read),

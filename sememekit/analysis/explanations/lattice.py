@@ -12,6 +12,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import LatticeReader, Reading, open_reader
 from sememekit.runs.run import OfRun, Run
+from sememekit.runs.uncut import refuse_unknown
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -148,6 +149,7 @@ def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
     run is no lattice model. Raises DataError: an empty text."""
     reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
+    refuse_unknown(reader.run, (token.read for token in reader.tokens(text)), "explain")
     if not readings:
         raise DataError('explain: the text is empty; give a sentence, as in "去年美国贸易逆差"')
     return LatticeExplanation(
@@ -215,6 +217,7 @@ def explain_embeddings(
     one outside the vocabulary, or data that do not fit."""
     reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
+    graph = reader.run.graph if task.settings.senses else None
     if task.entries.most_copies == 1:
         raise ConfigError(f"explain --embeddings: {run} has one embedding for each word; train one with --set task.copies=2")
     if not words:
@@ -251,7 +254,7 @@ def explain_embeddings(
         shown = wins[np.unique(np.linspace(0, len(wins) - 1, min(contexts, len(wins))).round().astype(int))]
         return EmbeddingUse(
             number=copy + 1,
-            sense=_sense(reader, word, copy),
+            sense=graph.sense_labels[int(graph.sense_offsets[word]) + copy] if graph and graph.annotated[word] else None,
             wins=len(wins),
             mean=float(shares[occurrences, copy].mean()) if len(occurrences) else 0.0,
             contexts=tuple(context(int(occurrence), copy) for occurrence in shown),
@@ -263,11 +266,3 @@ def explain_embeddings(
         uses = tuple(use(word, copy, occurrences) for copy in range(int(task.entries.num_copies[word])))
         report.append(WordEmbeddings(word=vocabulary.token(word), occurrences=len(occurrences), embeddings=uses))
     return EmbeddingsReport(run=str(run), checkpoint=reader.run.snapshot, split=split, words=tuple(report))
-
-
-def _sense(reader: LatticeReader, word: int, copy: int) -> str | None:
-    """The sense that an embedding of a word began as, in a sense lattice."""
-    graph = reader.run.graph
-    if not reader.task.settings.senses or graph is None or not graph.annotated[word]:
-        return None
-    return graph.sense_labels[int(graph.sense_offsets[word]) + copy]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,8 +114,7 @@ class Gold:
         return np.asarray(self.keys[place] == wanted)
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """Hits among the first k sememes of a ranking at each of P positions: gold sememes, in all and by band, and nats."""
 
     number_P: Reals
@@ -154,11 +153,10 @@ def gold_by_band(gold: Gold, words: Integers) -> Reals:
     return np.asarray(table[words])
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(NamedTuple):
     """All figures: of all positions, by band of the gold word, by band of the gold sememe."""
 
-    whole: tuple[RankingScore, ...]
+    rankings: tuple[RankingScore, ...]
     words: tuple[BandScores, ...]
     sememes: tuple[SememeBand, ...]
 
@@ -184,24 +182,35 @@ def score_rankings(
     sizes_PB, sizes = gold_by_band(gold, words), gold.size_V[words].astype(np.float64)
     band_P = np.digitize(word_counts[words], COUNT_BANDS)
     of_band = [np.ones(len(words)), *((band_P == number).astype(np.float64) for number in range(len(COUNT_BANDS) + 1))]
-    table = _Columns(units)
+    unit = np.unique(units, return_inverse=True)[1].reshape(-1)
+    sums: dict[tuple[str, int, int, str], tuple[Reals, Reals]] = {}  # of each sentence
+
+    def add(name: tuple[str, int, int, str], top_P: Reals, bottom_P: Reals) -> None:
+        sums[name] = np.bincount(unit, top_P).astype(np.float64), np.bincount(unit, bottom_P).astype(np.float64)
+
     names = [(name, top) for name in (*ranked, RANDOM) for top in tops]
     for name, top in names:
         random = name == RANDOM
         found = expected_of_random(gold, words, top, sizes_PB) if random else found_in(gold, words, ranked[name][:, :top])
         recall = found.number_P / np.minimum(top, sizes)
         for number, here in enumerate(of_band):
-            table.add((name, top, number, "any"), found.any_P * here, here)
-            table.add((name, top, number, "recall"), recall * here, here)
-            table.add((name, top, number, "information"), found.nats_P * here, gold.nats_V[words] * here)
+            add((name, top, number, "any"), found.any_P * here, here)
+            add((name, top, number, "recall"), recall * here, here)
+            add((name, top, number, "information"), found.nats_P * here, gold.nats_V[words] * here)
         for number in range(len(COUNT_BANDS) + 1):
-            table.add((name, top, number, "sememes"), found.by_band_PB[:, number], sizes_PB[:, number])
-    table.resample(seed)
+            add((name, top, number, "sememes"), found.by_band_PB[:, number], sizes_PB[:, number])
+    values, draws = resampled_ratios(*(np.stack(side, axis=1) for side in zip(*sums.values(), strict=True)), seed=seed)
+    column = {name: place for place, name in enumerate(sums)}
+
+    def rate(*name: Any) -> Interval:
+        return from_draws(float(values[column[name]]), draws[:, column[name]])
 
     def score(name: str, top: int, number: int) -> RankingScore:
-        rates = {measure: table.rate((name, top, number, measure)) for measure in ("any", "recall", "information")}
-        compared = (name, top, number, "information"), (FREQUENCY, top, number, "information")
-        above = None if name == FREQUENCY or FREQUENCY not in ranked else table.difference(*compared)
+        rates = {measure: rate(name, top, number, measure) for measure in ("any", "recall", "information")}
+        above = None
+        if name != FREQUENCY and FREQUENCY in ranked:
+            one, other = (column[which, top, number, "information"] for which in (name, FREQUENCY))
+            above = from_draws(float(values[one] - values[other]), draws[:, one] - draws[:, other])
         possible = int(gold.possible_K.sum())
         by_chance = min(top, possible) / possible
         common = by_chance if name == RANDOM else _overlap(ranked[name][:, :top])
@@ -210,7 +219,7 @@ def score_rankings(
 
     bands = list(enumerate(band_names()))
     return Scores(
-        whole=tuple(score(name, top, 0) for name, top in names),
+        rankings=tuple(score(name, top, 0) for name, top in names),
         words=tuple(
             BandScores(
                 name=band, positions=int(of_band[number + 1].sum()), scores=tuple(score(*one, number + 1) for one in names)
@@ -222,7 +231,7 @@ def score_rankings(
                 name=band,
                 pairs=int(sizes_PB[:, number].sum()),
                 scores=tuple(
-                    SememeRecall(ranking=name, top=top, found=table.rate((name, top, number, "sememes"))) for name, top in names
+                    SememeRecall(ranking=name, top=top, found=rate(name, top, number, "sememes")) for name, top in names
                 ),
             )
             for number, band in bands
@@ -238,32 +247,3 @@ def _overlap(tops: NDArray[np.integer]) -> float | None:
     first, second = tops[:half], tops[half : 2 * half]
     common = [(first == second[:, [place]]).any(axis=1) for place in range(second.shape[1])]
     return float(np.stack(common).mean())
-
-
-@final
-class _Columns:
-    """Sums of each sentence under a name, and their ratios with common draws."""
-
-    def __init__(self, units: Integers) -> None:
-        self._unit = np.unique(units, return_inverse=True)[1].reshape(-1)
-        self._place: dict[tuple[object, ...], int] = {}
-        self._tops: list[Reals] = []
-        self._bottoms: list[Reals] = []
-
-    def add(self, name: tuple[object, ...], top_P: Reals, bottom_P: Reals) -> None:
-        self._place[name] = len(self._tops)
-        self._tops.append(np.bincount(self._unit, top_P).astype(np.float64))
-        self._bottoms.append(np.bincount(self._unit, bottom_P).astype(np.float64))
-
-    def resample(self, seed: int) -> None:
-        pair = (np.stack(self._tops, axis=1), np.stack(self._bottoms, axis=1))
-        self._values, self._draws = resampled_ratios(*pair, seed=seed)
-
-    def rate(self, name: tuple[object, ...]) -> Interval:
-        place = self._place[name]
-        return from_draws(float(self._values[place]), self._draws[:, place])
-
-    def difference(self, one: tuple[object, ...], other: tuple[object, ...]) -> Interval:
-        first, second = self._place[one], self._place[other]
-        draws = self._draws[:, first] - self._draws[:, second]
-        return from_draws(float(self._values[first] - self._values[second]), draws)

@@ -1,7 +1,6 @@
 """The probability of a sememe in a context (of the senses that hold it), and its distance from the mean."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
@@ -28,7 +27,7 @@ MIN_COUNT: Final = 10
 """Running words of the training text below which a sememe is shown as uncertain."""
 
 _ROWS_AT_ONCE: Final = 64
-_CONTEXTS_AT_ONCE: Final = 64
+CONTEXTS_AT_ONCE: Final = 64
 
 
 @final
@@ -50,19 +49,6 @@ class SememeMasses:
     def __call__(self, log_senses_NS: Tensor) -> Tensor:
         """(N, S) log-probabilities of senses -> (N, K) masses."""
         return self.structure.onto_sememes(log_senses_NS.exp().T).T
-
-
-@dataclass(frozen=True)
-class MeanMass:
-    """The mean of each sememe's mass, which the mass in one context is compared with.
-
-    Attributes:
-        mean_K: (K,) means, 0 of a sememe that no sense has, and over the counts of one that only words of count 0 have.
-        over: what they were taken over, in words.
-    """
-
-    mean_K: Tensor
-    over: str
 
 
 def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.integer], empty_1H: Tensor) -> Tensor:
@@ -91,7 +77,7 @@ def mean_over_text(
     text, done = PredictedText(task, data, split), 0
     total_K = torch.zeros((), dtype=torch.float64, device=task.device)
     for _, hidden in contexts_of(task, text, split):
-        for part in hidden.split(_CONTEXTS_AT_ONCE):
+        for part in hidden.split(CONTEXTS_AT_ONCE):
             assert isinstance(task.decoder, Sensed)
             found = task.decoder.sense_probabilities(part)
             total_K = total_K + masses(found.log_senses_NS).double().sum(dim=0)
@@ -113,8 +99,9 @@ def mean_mass(
     over: str = COUNTS,
     data: PreparedData | None = None,
     progress: OneStage = silent,
-) -> MeanMass:
-    """The mean mass over the word counts of a run, or over a split of its data.
+) -> tuple[Tensor, str]:
+    """The mean of each sememe's mass, which the mass in one context is compared with: over the word counts of a run, or over a
+    split of its data.
 
     Args:
         task: its model, whose output layer has senses.
@@ -122,13 +109,14 @@ def mean_mass(
         over: ``counts``, which needs nothing but the run, or the name of a split.
         data: that have the split; None for the prepared data of the training.
 
-    Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
+    Returns (K,) means, 0 of a sememe that no sense has, and over the counts of one that only words of count 0 have; and what
+    they were taken over, in words. Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
     """
     assert isinstance(task.decoder, Sensed)
     if over == COUNTS:
         splits = ", ".join(run.signature.vocabulary_splits or ()) or "the vocabulary"
         mean_K = mean_by_counts(task.decoder, masses, run.vocabulary.counts, empty_1H)
-        return MeanMass(mean_K, f"over the word counts of {splits}, without context")
+        return mean_K, f"over the word counts of {splits}, without context"
     prepared = data if data is not None else run.data()
     if over not in prepared.splits:
         raise ConfigError(
@@ -136,7 +124,7 @@ def mean_mass(
             f"{', '.join(prepared.splits)}"
         )
     mean_K = mean_over_text(task, prepared, over, masses, progress)
-    return MeanMass(mean_K, f"over the {len(PredictedText(task, prepared, over).words):,} predictions of {over}")
+    return mean_K, f"over the {len(PredictedText(task, prepared, over).words):,} predictions of {over}"
 
 
 def contexts_of(task: Predictor, text: PredictedText, split: str) -> Iterator[tuple[NDArray[np.int64], Tensor]]:

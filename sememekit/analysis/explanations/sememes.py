@@ -21,7 +21,7 @@ from sememekit.tasks.writing import Predictor
 
 
 class ContextSememe(Record):
-    """A sememe in a context. All but the gates are None for an output layer that does not give all senses probabilities.
+    """A sememe in a context.
 
     Attributes:
         gate: q, 0 to 1: how strongly the context asks for it (Eq. (4), Gu et al. 2018).
@@ -29,23 +29,18 @@ class ContextSememe(Record):
         mass: m, the sum of p(sense | context) over the senses that hold it, 0 to 1.
         mean: n, its mean mass (``Explanation.mean`` says over what).
         rise: m - n.
-        lift: m / n; also None where n is 0, of a sememe that only words of count 0 have, or that no sense has.
+        lift: m / n; None where n is 0, of a sememe that only words of count 0 have, or that no sense has.
         count: tokens whose word has it, by the counts of the vocabulary.
     """
 
     name: str
     gate: float
     at_rest: float
-    mass: float | None = None
-    mean: float | None = None
-    rise: float | None = None
-    lift: float | None = None
-    count: int | None = None
-
-    @property
-    def level(self) -> float:
-        """Its mass, or its gate where there is none."""
-        return self.gate if self.mass is None else self.mass
+    mass: float
+    mean: float
+    rise: float
+    lift: float | None
+    count: int
 
 
 _SPELLED_OUT: Final = (
@@ -65,7 +60,7 @@ class SenseShare(Record):
         share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
         prior: the same in an empty context, where it was asked for.
         label: part of speech and gloss where the lexicon has them, otherwise the sememes.
-        sememes: by falling rise, or by falling gate where there is none.
+        sememes: by falling rise.
     """
 
     share: float
@@ -110,6 +105,8 @@ class SememeReader:
         data: the folder that has the split; None for the prepared data of the training.
         progress: called while a split is read.
 
+    ``mean`` says over what the means are taken.
+
     Raises:
         ConfigError, DataError: as ``mean_mass``.
     """
@@ -119,27 +116,31 @@ class SememeReader:
     ) -> None:
         assert run.graph is not None
         assert isinstance(task.decoder, Sensed)
-        self.graph, self._decoder = run.graph, task.decoder
+        self.graph, self._decoder, self._empty_H = run.graph, task.decoder, empty_H
+        self._priors: dict[int, tuple[tuple[int, float], ...]] = {}
         self._counts = sememe_counts(self.graph, run.vocabulary.counts).tolist()
         first = torch.zeros(1, dtype=torch.long, device=empty_H.device)
         with torch.no_grad():
             self._at_rest = self._decoder.sense_attribution(empty_H, first).sememe_gates
             self._masses = SememeMasses(self.graph, empty_H.device)
             prepared = None if data is None else run.data(data)
-            self._mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
+            mean_K, self.mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
+        self._mean_K = mean_K.double()
 
-    @property
-    def mean(self) -> str:
-        """The set over which the means are taken, in words."""
-        return self._mean.over
+    @torch.no_grad()
+    def priors(self, words: Sequence[int]) -> dict[int, float]:
+        """The share of each sense of some words in the empty context; what was asked before is not computed again."""
+        if new := [word for word in words if word not in self._priors]:
+            number = torch.tensor(new, device=self._empty_H.device)
+            self._priors.update(zip(new, self._decoder.sense_attribution(self._empty_H, number).word_senses, strict=True))
+        return dict(pair for word in words for pair in self._priors[word])
 
     @torch.no_grad()
     def read(self, hidden: Tensor, attribution: SenseAttribution) -> list[ContextSememe]:
         """Every sememe in a context ``hidden`` (H,) and its ``attribution``, in the order of the graph."""
         gates = zip(self.graph.sememes, attribution.sememe_gates, self._at_rest, self._counts, strict=True)
         found = self._decoder.sense_probabilities(hidden[None])
-        mass_K, mean_K = self._masses(found.log_senses_NS)[0].double(), self._mean.mean_K.double()
-        columns = (column.tolist() for column in (mass_K, mean_K))
+        mass_K = self._masses(found.log_senses_NS)[0].double()
         return [
             ContextSememe(
                 name=name,
@@ -151,13 +152,13 @@ class SememeReader:
                 lift=mass / mean if mean else None,
                 count=count,
             )
-            for (name, q, rest, count), mass, mean in zip(gates, *columns, strict=True)
+            for (name, q, rest, count), mass, mean in zip(gates, mass_K.tolist(), self._mean_K.tolist(), strict=True)
         ]
 
 
 def views(sememes: Sequence[ContextSememe], top: int) -> SememeViews:
     """The first ``top`` sememes of each ranking; equal ones by name."""
-    expected = [item for item in sememes if item.rise is not None and item.rise > 0]
+    expected = [item for item in sememes if item.rise > 0]
     return SememeViews(
         expected=tuple(sorted(expected, key=_by_rise)[:top]),
         sememes=tuple(sorted(sememes, key=lambda item: (-item.gate, item.name))[:top]),
@@ -166,7 +167,7 @@ def views(sememes: Sequence[ContextSememe], top: int) -> SememeViews:
 
 
 def ranked(sememes: Sequence[ContextSememe]) -> Iterator[tuple[int, ContextSememe]]:
-    """(rank, sememe) from 1 on, by falling rise, or by falling gate where there is none."""
+    """(rank, sememe) from 1 on, by falling rise."""
     return enumerate(sorted(sememes, key=_by_rise), start=1)
 
 
@@ -186,12 +187,7 @@ def senses_of(
 
 
 def _by_rise(item: ContextSememe) -> tuple[float, float, str]:
-    return (0.0 if item.rise is None else -item.rise, -item.gate, item.name)
-
-
-def is_rare(item: ContextSememe, min_count: int) -> bool:
-    """True if too few training tokens have the sememe to rely on its figures."""
-    return item.count is not None and item.count < min_count
+    return -item.rise, -item.gate, item.name
 
 
 def check_numbers(**numbers: int) -> None:

@@ -1,6 +1,6 @@
 """``sememekit explain``: why a trained model expects the words that it expects."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,7 +68,7 @@ class ChangedWord(Record):
 
 
 class ChangedSememe(Record):
-    """A sememe of changed senses, before and after; ranks are among all sememes by rise, or by gate where there is none."""
+    """A sememe of changed senses, before and after; ranks are among all sememes by rise."""
 
     before: ContextSememe
     after: ContextSememe
@@ -111,8 +111,8 @@ class OverlayExplanation(Explanation):
     Attributes:
         before: the explanation of the run as it was trained.
         changed_words: their words, by falling difference of their probabilities.
-        changed_sememes: sememes that a changed sense has before or after, by falling difference of their probabilities, or of
-            their gates where there are none; empty for models without senses.
+        changed_sememes: sememes that a changed sense has before or after, by falling difference of their probabilities; empty
+            for models without senses.
     """
 
     overlay: str
@@ -193,11 +193,17 @@ def explain(
     changed = loaded.with_overlay(overlay)
     asked = [loaded.vocabulary.id(word) for word in dict.fromkeys(sense.word for sense in changed.changed_senses)]
     after, before = (_reading(one, context, top, asked, mean, data, show) for one in (changed, loaded))
+    assert changed.graph is not None, "an overlay changes a graph"
+    first = changed.graph.sense_offsets  # senses keep their numbers
+    numbers = [int(first[loaded.vocabulary.id(sense.word)]) + sense.sense - 1 for sense in changed.changed_senses]
     return OverlayExplanation(
         **dict(_explanation(after, f"{run} with {overlay}", top_sememes, min_count)),
         overlay=str(overlay),
         before=_explanation(before, str(run), top_sememes, min_count),
-        changes=tuple(_sense_change(sense, before, after) for sense in changed.changed_senses),
+        changes=tuple(
+            SenseChange(**dict(sense), share_before=before.shares.get(number), share_after=after.shares.get(number))
+            for sense, number in zip(changed.changed_senses, numbers, strict=True)
+        ),
         changed_words=_changed_words(asked, before, after),
         changed_sememes=_changed_sememes(changed.changed_senses, before, after),
     )
@@ -222,10 +228,11 @@ def _reading(
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
     else:
         with torch.no_grad():
-            attribution, prior = (task.decoder.sense_attribution(one, number) for one in (hidden, torch.zeros_like(hidden)))
-        reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, progress)
+            attribution = task.decoder.sense_attribution(hidden, number)
+        empty = torch.zeros_like(hidden)
+        reader = loaded.once(("sememes", mean, data), lambda: SememeReader(loaded, task, empty, mean, data, progress))
         sememes, over = reader.read(hidden, attribution), reader.mean
-        predicted = _with_senses(loaded.graph, probabilities, attribution, prior, sememes)
+        predicted = _with_senses(loaded.graph, probabilities, attribution, reader.priors(shown), sememes)
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
     return _Reading(
         loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
@@ -236,7 +243,10 @@ def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) 
     loaded, found, reason = reading.run, SememeViews(), None
     decoder = loaded.plan.decoder.name if loaded.plan.decoder else ""
     if reading.sememes is None:
-        reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
+        reason = (
+            f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes; a lexicon "
+            "shows them: --source open"
+        )
     else:
         found = views(reading.sememes, top_sememes)
     return Explanation(
@@ -251,14 +261,6 @@ def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) 
         min_count=min_count,
         no_senses=reason,
     )
-
-
-def _sense_change(sense: ChangedSense, before: _Reading, after: _Reading) -> SenseChange:
-    """A changed sense with its shares; senses keep their numbers."""
-    graph = after.run.graph
-    assert graph is not None
-    number = int(graph.sense_offsets[after.run.vocabulary.id(sense.word)]) + sense.sense - 1
-    return SenseChange(**dict(sense), share_before=before.shares.get(number), share_after=after.shares.get(number))
 
 
 def _changed_words(asked: Sequence[int], before: _Reading, after: _Reading) -> tuple[ChangedWord, ...]:
@@ -279,17 +281,16 @@ def _changed_sememes(changes: Sequence[ChangedSense], before: _Reading, after: _
         ChangedSememe(before=first[name][1], after=second[name][1], rank_before=first[name][0], rank_after=second[name][0])
         for name in names
     ]
-    return tuple(sorted(found, key=lambda one: -abs(one.after.level - one.before.level)))
+    return tuple(sorted(found, key=lambda one: -abs(one.after.mass - one.before.mass)))
 
 
 def _with_senses(
     graph: SememeGraph,
     probabilities: Iterable[tuple[int, float]],
     attribution: SenseAttribution,
-    prior: SenseAttribution,
+    priors: Mapping[int, float],
     sememes: Sequence[ContextSememe],
 ) -> list[PredictedWord]:
-    priors = dict(pair for senses in prior.word_senses for pair in senses)
     return [
         PredictedWord(
             word=graph.words[word],
@@ -314,8 +315,9 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
     if segmenter := segmenter_of_raw(loaded, [words], "explain"):
         words, segmentation = form.cut(" ".join(words), segmenter), "the segmenter of the training data"
-    elif form.classes:
-        whole, words = words, _cut_as_the_data(loaded, words)
+    elif form.classes and cuts(loaded) and not all(form.word(word) in vocabulary for word in words):
+        own, whole = loaded.segmenter(), words
+        words = [part for word in whole for part in ([word] if form.word(word) in vocabulary else own.segment(form.text(word)))]
         segmentation = BLANKS if words == whole else "blanks, and words outside the lexicon as in the training text"
     read = []
     for given in words:
@@ -334,15 +336,3 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
             f"{len(vocabulary):,} words, see {loaded.folder.file('vocabulary.tsv')}"
         )
     return read, segmentation
-
-
-def _cut_as_the_data(loaded: Run, words: Sequence[str]) -> list[str]:
-    """Cut the words of a context that the lexicon lacks into words that it has, as in the data."""
-    form = loaded.form()
-    known = [form.word(word) in loaded.vocabulary for word in words]
-    if all(known) or not cuts(loaded):
-        return list(words)
-    segmenter, cut = loaded.segmenter(), []
-    for word, is_known in zip(words, known, strict=True):
-        cut += [word] if is_known else segmenter.segment(form.text(word))
-    return cut

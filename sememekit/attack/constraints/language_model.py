@@ -27,8 +27,6 @@ class LanguageModelConstraint(Constraint):
     """
 
     class Settings(Constraint.Settings):
-        run: str = ""
-        """Has no effect, and is kept because stored plans have it: ``--lm`` names the model."""
         keep: int = Field(default=4, ge=1)
         """Substitutes that stay for each word."""
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -39,8 +40,7 @@ class Definition:
     text: str = ""
 
 
-@dataclass(frozen=True)
-class DefiningVocabulary:
+class DefiningVocabulary(NamedTuple):
     """The defining lemmas, most frequent first, and the sememes of each definition: its defining lemmas, possibly none.
 
     ``helped`` definitions needed the definitions of their words, ``missed`` ones have no defining lemma.

@@ -3,7 +3,6 @@
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import ClassVar
 
 from sememekit.errors import DataError
@@ -52,33 +51,13 @@ _DIVIDING = re.compile("[，、；,;]+")
 """Marks between the members of a list; no sememe of HowNet has one of them."""
 
 
-_MAYBE_DIVIDING = "/|\\+"
-"""Marks that a name may have, and that divide where nearly every sense has one and no blank."""
-
-
 def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:
     """The first line whose sememes are hardly what was meant, and what to say of it and of others like it."""
     doubts = [(line, doubt) for line, sense in senses if (doubt := _doubt_of(sense))]
-    if doubts:
-        line, doubt = doubts[0]
-        return line, doubt + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else "")
-    several = sum(len(sense.sememes) > 1 for _, sense in senses)
-    having = {mark: [(line, sense) for line, sense in senses if _has(mark, sense)] for mark in _MAYBE_DIVIDING}
-    mark, found = max(having.items(), key=lambda item: len(item[1]))
-    if 2 * len(found) <= len(senses) or 10 * several >= len(senses):
+    if not doubts:
         return None
-    line, sense = found[0]
-    name, write = sense.sememes[0], " ".join(sense.sememes[0].split(mark))
-    return line, (
-        f"{sense.word[:40]!r} has {name[:40]!r}, which is read as one sememe, and so in {len(found):,} of "
-        f"{len(senses):,} senses; blanks stand between sememes: write {write[:80]!r}"
-    )
-
-
-def _has(mark: str, sense: Sense) -> bool:
-    """Whether a mark stands inside a sememe; ``human|人`` is one sememe with two sides."""
-    names = [name for name in sense.sememes if mark in name.strip(mark)]
-    return bool(names) and not (mark == "|" and all(PAIR.fullmatch(name) for name in names))
+    line, doubt = doubts[0]
+    return line, doubt + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else "")
 
 
 def _doubt_of(sense: Sense) -> str:
@@ -164,8 +143,12 @@ class WordListReader(RecordReader):
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
         lines = source.lines()
+        odd = (
+            f"{source.place(len(lines))}: word {lines[-1].strip()!r} has no sememe line after it; a list alternates one line "
+            "with a word and one with its sememes, so one is missing or too many, or it is another format (try table:PATH)"
+        )
         if len(lines) % 2 and all(word.strip() for word in lines[0::2]):  # one with a blank word is told where it stands
-            raise DataError(_odd(source, lines))
+            raise DataError(odd)
         for number in range(0, len(lines), 2):
             word = lines[number].strip()
             if "\t" in word:
@@ -174,7 +157,7 @@ class WordListReader(RecordReader):
                     "with a word and one with its sememes; for word TAB sememes on one line use table:PATH"
                 )
             if word and number + 1 == len(lines):
-                raise DataError(_odd(source, lines))
+                raise DataError(odd)
             bag = "".join(lines[number + 1 : number + 2]).split()
             if not word and bag and (number or not lines[-1].strip()):
                 raise DataError(
@@ -182,25 +165,6 @@ class WordListReader(RecordReader):
                     "a list alternates one line with a word and one with its sememes; delete the blank line, or give the word"
                 )
             yield number + 1, Sense(word, tuple(bag)) if word else "record without a word"
-
-
-def _odd(source: LexiconText, lines: list[str]) -> str:
-    """Return the message for a list with an odd number of lines: where a line is missing or extra, as far as that shows."""
-    form = "a list alternates one line with a word and one with its sememes"
-    last = f"word {lines[-1].strip()!r} has no sememe line after it"
-    several = [len(line.split()) > 1 for line in lines]  # seldom a word
-    wrong_before = accumulate(several[0::2], initial=0)
-    wrong_after = reversed(list(accumulate(reversed(several[1::2]), initial=0)))
-    wrong = [before + after for before, after in zip(wrong_before, wrong_after, strict=False)]  # where they change places there
-    least = min(wrong)
-    if sum(several[0::2]) < max(2, 4 * least):  # words with blanks among them, such as New York, show nothing
-        return f"{source.place(len(lines))}: {last}; {form}, so the file is cut off or has another format (try table:PATH)"
-    first = 2 * wrong.index(least)
-    found = 2 * (len(wrong) - 1 - wrong[::-1].index(least))
-    return (
-        f"{source.place(found + 1)}: what looks like sememes where a word must be, {lines[found].strip()[:40]!r}, and so from "
-        f"here on; {form}: between lines {max(first, 1)} and {found + 1} one is missing or too many, or {last}"
-    )
 
 
 class WordsReader(RecordReader):

@@ -13,8 +13,8 @@ from torch.nn import functional
 
 from sememekit.data.batching import sorted_batches
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import ClusterLearner, Decoder
-from sememekit.encoders.base import ChildSum, Encoder
+from sememekit.decoders.base import ClusterLearner, Decoder, spelled
+from sememekit.encoders.base import ChildSum, Encoder, spelled_encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import evaluating, shared_dropout
 from sememekit.layers.lattice import ending_edges, log_marginal
@@ -90,7 +90,7 @@ class Lattice(SentencePredictor):
             )
         if settings.state in TREES and not isinstance(encoder, ChildSum):
             raise ConfigError(
-                f"encoder {type(encoder).__name__!r} has no forget gate for each of several states; use --encoder "
+                f"encoder {spelled_encoder(encoder)!r} has no forget gate for each of several states; use --encoder "
                 "lattice_lstm, or another way of merging (--set task.state=marginal)"
             )
         if settings.start_mark and settings.start_mark not in vocabulary:
@@ -111,7 +111,7 @@ class Lattice(SentencePredictor):
             sizes = encoder.output_size, len(vocabulary), size, settings.sub_size
             self.sub_model = SubModel(*sizes, longest, inner, released_marks=settings.sub_marks == "released")
         self.token_embedding = None
-        if settings.token_vectors == "own" and settings.reads_tokens:
+        if settings.token_vectors == "own" and (settings.sub_model or settings.composed_size or settings.state == "segmental"):
             self.token_embedding = nn.Embedding(len(vocabulary), size)
             nn.init.uniform_(self.token_embedding.weight, -settings.start_spread, settings.start_spread)
         of_words = torch.from_numpy(entries.rows[: len(vocabulary)])
@@ -245,16 +245,16 @@ class Lattice(SentencePredictor):
         return length_remarks(lengths, self.settings.max_length)
 
     def begin_training(self, data: PreparedData) -> None:
+        decoder = spelled(self.decoder)
         if self.decoder.estimates_in_training:
-            name = type(self.decoder).__name__.lower()
             raise ConfigError(
-                f"task 'lattice' computes exact probabilities in training, so that the words which decoder {name!r} draws "
+                f"task 'lattice' computes exact probabilities in training, so that the words which decoder {decoder!r} draws "
                 "save no time there; train with all words, which is the same model: --set decoder.samples=0, or, in the place "
                 "of sampled, --decoder softmax"
             )
         if isinstance(self.decoder, ClusterLearner) and self.decoder.learns_from_nll:
             raise ConfigError(
-                f"task 'lattice' asks for the probabilities of chosen words, and decoder {type(self.decoder).__name__!r} "
+                f"task 'lattice' asks for the probabilities of chosen words, and decoder {decoder!r} "
                 "learns its clusters from the likelihood of targets, so that they would stay as chance made them; take "
                 "--decoder class_hsm, whose classes are made of counts, or keep the first clusters on purpose (--set "
                 "decoder.update_every=0)"

@@ -118,10 +118,6 @@ class LatticeSettings(config.Settings):
     def input_size(self) -> int:
         return self.embedding_size + self.composed_size
 
-    @property
-    def reads_tokens(self) -> bool:
-        return self.sub_model or self.composed_size > 0 or self.state == "segmental"
-
 
 START_LENGTH = 3.0
 """Root mean square length of a vector at the start; measured in docs/results/lattice.md."""
