@@ -126,7 +126,7 @@ class GenerateQuestion(OfRun):
     unknown: bool = False
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
     num_best: int = Field(default=1, ge=1, le=20)
-    """Of headlines and dialogue: how many of the texts that the search found; at most its beam size."""
+    """Texts of the search that are wanted, of headlines and dialogue; at most the beam size."""
 
 
 class Shape(Question):
