@@ -25,11 +25,11 @@ from torch.distributed.rendezvous import rendezvous
 from sememekit.errors import ConfigError, RankError
 
 MEETING: Final = timedelta(minutes=5)
-"""How long the processes wait for each other when they start."""
+"""Time that processes wait for each other at the start."""
 WAITING: Final = timedelta(hours=24)
-"""How long a process waits for the others later: one validates or writes a checkpoint while the others wait."""
+"""Time that a process waits for the others later: one validates or writes a checkpoint meanwhile."""
 _LARGE: Final = 1 << 20
-"""Numbers from which a tensor is sent by itself; smaller ones go together."""
+"""Numbers from which a tensor is sent alone; smaller ones go together."""
 _WANTED: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _START: Final = "torchrun --nproc_per_node=N -m sememekit train ..."
 
@@ -40,13 +40,12 @@ T = TypeVar("T")
 class Ranks:
     """The processes that train one model, as one of them sees them; ``ALONE`` where there is one.
 
-    Every rank makes the same calls in the same order. A call that another rank does not answer because its process ended raises
-    RankError.
+    Every rank makes the same calls in the same order. A call to a rank whose process ended raises RankError.
 
     Attributes:
         rank: the number of this process, 0 to ``size`` - 1.
         size: how many there are.
-        local: the number of this process among those of its machine, which is the number of its GPU.
+        local: the number of this process among the processes of its machine, which is the number of its GPU.
         restarts: how often torchrun has started them anew.
     """
 
@@ -63,8 +62,7 @@ class Ranks:
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
     def of(self, examples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return this rank's part of a batch's examples (n,): every ``size``-th, so that long and short ones are shared out;
-        maybe none."""
+        """Return this rank's part of a batch's examples (n,): every ``size``-th, to share long ones out; maybe none."""
         return examples if self.size == 1 else examples[self.rank :: self.size]
 
     def sum(self, numbers: Sequence[int]) -> list[int]:

@@ -97,6 +97,7 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/evaluation.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
     ("docs/evaluation.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),
     ("docs/explaining.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
+    ("docs/explaining.md", "sememekit train --decoder softmax"): Adapted(f"{SMALL} {RATE}"),
     ("docs/explaining.md", "sememekit train --task nli"): Adapted(f"{LABELS} --set task.embedding_size=8"),
     ("docs/explaining.md", "sememekit explain runs/nli"): Adapted(
         put={"PREMISE": "a man is in the park", "HYPOTHESIS": "the man is eating in the park"}
@@ -267,7 +268,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play_processes(monkeypatch)
     play_server(monkeypatch)
-    if page == MODELS:
+    if page in (MODELS, "docs/explaining.md"):
         write_gpt2(place / "models" / "gpt2")
         write_classifier(place / "models" / "sentiment", ("0", "1"))
         write_classifier(place / "models" / "nli", ("entailment", "neutral", "contradiction"))

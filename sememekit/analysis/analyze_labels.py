@@ -29,7 +29,7 @@ LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 """The lower bounds of the groups of shares of words with sememes; 1 is a group of its own."""
 AT_LEAST: Final = 5
-"""How often a word or a sememe must stand in the examples that are looked into, before its mean is shown."""
+"""Fewest occurrences of a word or a sememe in the examples for its mean to be shown."""
 
 
 class Group(Record):
@@ -63,7 +63,7 @@ class LabelRun(OfRun):
         accuracy: on the whole split, with the confusion matrix.
         by_sememes: by the share of tokens that have sememes in the run's graph; empty for runs without a graph.
         by_length: by the tokens of an example.
-        words, sememes: those of the largest mean size, among those that stand in the examples ``AT_LEAST`` times.
+        words, sememes: the ones with the largest mean size, among all that stand in the examples ``AT_LEAST`` times.
         rare_words, rare_sememes: how many are left out as rarer.
         no_sememes: why there are no sememes, or None.
     """

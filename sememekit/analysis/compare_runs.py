@@ -36,12 +36,12 @@ _NOTHING: Final = Interval(value=None)
 class SideDifference(Record):
     """A side against the first one; intervals are 95 %.
 
-    Of perplexities exp(difference of the mean nats) - 1, which is the ratio of geometric means over seeds: -0.05 is 5 % less.
-    Of accuracies the difference of the means: 0.02 is 2 points more.
+    For perplexities: exp(difference of the mean nats) - 1, the ratio of geometric means over seeds less 1; -0.05 is 5 % less.
+    For accuracies: the difference of the means; 0.02 is 2 points more.
 
     Attributes:
         sentences: over the sentences of the text, or the examples of a classifier, drawn in pairs; the trained models are as
-            they are. Of two single classifiers it is Newcombe's, which draws nothing; of several seeds it has no limits where
+            they are. For two single classifiers it is Newcombe's, without draws; with several seeds it has no limits where
             fewer than 10 examples tell the sides apart.
         seeds: over trainings, by Student's distribution; without limits where no side has two seeds.
         both: over the two together, see ``combined``; without limits where one of them has none.
@@ -110,8 +110,7 @@ class RunsComparison(Record):
 
 
 def runs_of(side: Path | str) -> list[Path]:
-    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote. Raises CheckpointError:
-    neither."""
+    """The runs of a side: a run, several with commas, or a folder that ``train --seeds`` wrote. CheckpointError: neither."""
     path, side = Path(side), str(side)
     if "," in side and not path.exists():
         return [run for part in side.split(",") for run in runs_of(part)]

@@ -236,8 +236,8 @@ class SeedsReport(Record):
     Attributes:
         figures: by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
             writes; and what any other task names.
-        signature: that all of them have, without what a cache or dynamic evaluation adds where each was tuned by itself; None
-            of a task whose metrics have none.
+        signature: shared by all of them, without what a cache or dynamic evaluation adds where each run was tuned alone; None
+            for a task whose metrics have none.
         reports: what the command finds of each run.
     """
 

@@ -89,11 +89,11 @@ def evaluate_ppl(
 
     ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
     senses (Table 3), where words without annotation have a row of their own, by their count in the training text, or by sememes
-    among words of like counts. ``batch_size`` None is that of the training, or 1 for an ``adaptation``: a cache, dynamic
-    evaluation, or both, which learn from the text. The run stays as it is; dynamic evaluation keeps statistics of gradients in
-    its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by``
-    is given and there is no graph. Raises DataError: the data are absent, lack the split, or have another vocabulary. Raises
-    GraphError: the graph is of another vocabulary."""
+    among words of like counts. ``batch_size`` None is the batch size of the training, or 1 for an ``adaptation``: a cache,
+    dynamic evaluation, or both, which learn from the text. The run stays as it is; dynamic evaluation keeps statistics of
+    gradients in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no
+    words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have another
+    vocabulary. Raises GraphError: the graph is of another vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = loaded.graph if graph is None else given_graph(graph, loaded)
@@ -148,7 +148,7 @@ class PerplexityChange(Record):
     """A model against the first one of a comparison, on the same predictions.
 
     Attributes:
-        perplexity: its perplexity minus that of the first; None where there is nothing to compare.
+        perplexity: its perplexity minus the first one's; None where there is nothing to compare.
         nats: the difference of the mean nats with its 95 % paired bootstrap interval over sentences.
         relative: the same as a change of the perplexity, exp(difference of nats) - 1: -0.05 is 5 % less.
         excludes_zero: whether the interval leaves zero out.
@@ -184,7 +184,7 @@ class PerplexityComparison(Record):
     """Report of ``evaluate-ppl`` on several runs.
 
     Attributes:
-        reports: what it finds of each run by itself, in the order given.
+        reports: the report of each run alone, in the order given.
         signature: that all of them have, without how a lattice sums its paths, which each report has.
         graph: fingerprint of the sememe graph that words are grouped by, or None.
         unit: what was resampled, in words; ``units`` is how many there are and ``resamples`` how often they were drawn.
@@ -205,8 +205,7 @@ class OverlayComparison(PerplexityComparison):
     """Report of ``evaluate-ppl --overlay``: the run as it was trained, then with the changes.
 
     Attributes:
-        sememe_counts: sememe that was added -> how often the words that had it before occur in the text that the vocabulary was
-            counted in.
+        sememe_counts: sememe that was added -> how often words with it occur in the text that the vocabulary was counted in.
     """
 
     overlay: str
@@ -233,7 +232,7 @@ def compare_ppl(
 ) -> PerplexityComparison:
     """Perplexities of several models on one text, and by how much each differs from the first.
 
-    Words are grouped by one graph for all: the given one, otherwise that of the runs, of which some may have none. Raises
+    Words are grouped by one graph for all: the given one, otherwise the graph of the runs, of which some may have none. Raises
     ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped. Raises
     CheckpointError, DataError, GraphError: as ``evaluate_ppl``."""
     if len(runs) < 2:
@@ -261,9 +260,9 @@ def evaluate_overlay(
 ) -> OverlayComparison:
     """The perplexity of the words that an overlay changes and of all others, before and after, on the same predictions.
 
-    All weights stay as they were trained: the gate and the weights of bases of each sememe, the bias of each sense. What
-    changes is which gates a sense is multiplied by, C of its new number of sememes, and so the normaliser of every prediction.
-    A sememe encoder reads the new sum of the sememes of the word.
+    All weights stay as they were trained: the gate and the weights of bases of each sememe, the bias of each sense. The change
+    alters which gates a sense is multiplied by, C of its new number of sememes, and so the normaliser of every prediction. A
+    sememe encoder reads the new sum of the sememes of the word.
 
     Args:
         overlay: a file that ``lookup --change`` wrote.

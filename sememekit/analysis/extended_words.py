@@ -69,8 +69,8 @@ def compare_extended(
 ) -> NewWordsReport:
     """Perplexity of a text with new words under the run before and after ``extend``.
 
-    Before, p(w) = p(<unk>) share(w), where the shares are those of the extended run: all new words together have what it says,
-    divided equally, by counts, or by a character model of the run's words.
+    Before, p(w) = p(<unk>) share(w), with the shares of the extended run: they state what all new words have together, divided
+    equally, by counts, or by a character model of the run's words.
 
     Args:
         extended: runs after, the first one extended from ``run``; a run that was trained with the words may stand behind it.

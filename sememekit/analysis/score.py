@@ -73,11 +73,11 @@ def score(
     predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
     word of a line from: its nats are None. Words are read in the form of the data (lower case, half width, a word for numbers).
     Where ``segment`` is None, raw Chinese is cut as the data were, if anything cut these. Empty lines give no rows and are
-    counted. With ``carry`` the state goes on from line to line: the nats add up to those of ``evaluate-ppl --batch-size 1``.
-    Messages call a line ``name``. A RunWarning tells of the first source of a pair that has more words than the model reads,
-    and of Chinese without blanks that is cut, or read as one ``<unk>``. Other arguments as ``sememekit score --help``. Raises
-    ConfigError: the task predicts no words. Raises DataError: a word that a vocabulary without ``<unk>`` lacks, a line that is
-    no pair where one is wanted, or a segmenter that is not that of the run."""
+    counted. With ``carry`` the state continues from line to line: the nats add up to the sum of ``evaluate-ppl --batch-size
+    1``. Messages call a line ``name``. A RunWarning tells of the first source of a pair that has more words than the model
+    reads, and of Chinese without blanks that is cut, or read as one ``<unk>``. Other arguments as ``sememekit score --help``.
+    Raises ConfigError: the task predicts no words. Raises DataError: a word that a vocabulary without ``<unk>`` lacks, a line
+    that is no pair where one is wanted, or a segmenter other than the run's."""
     loaded = Run.open(run)
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:

@@ -75,9 +75,9 @@ def of_text(signature: str, *, adapted: bool = True) -> str:
 def label_signature(data: PreparedData, split: str) -> str:
     """One line of all that must agree before two accuracies can be compared: the examples of the split with their right labels.
 
-    ``text`` is the start of the SHA-256 over those of the files that the split was read from; ``examples`` has that over the
-    lengths of the texts in words and their labels, and their number. The vocabulary is not part of it: classifiers that know
-    other words label the same texts. ``data`` are of examples with labels.
+    ``text`` is the start of the SHA-256 over the checksums of the files that the split was read from; ``examples`` has that
+    over the lengths of the texts in words and their labels, and their number. The vocabulary is not part of it: classifiers
+    that know other words label the same texts. ``data`` are of examples with labels.
     """
     signature, summary = data.signature, data.signature.examples
     assert summary is not None

@@ -200,8 +200,8 @@ def baseline(
     """Score the beginnings of the sources as if they were headlines; arguments as ``sememekit eval --help``.
 
     ``lead`` counts words as the data were cut, and characters without white space. ``rouge_by`` are names of
-    :data:`sememekit.measure.rouge.PRESETS`, none for those of the data set. Raises ConfigError: for another lead or preset, or
-    none where the data set has no default. Raises DataError: the data are absent, are no pairs, or lack the split.
+    :data:`sememekit.measure.rouge.PRESETS`, none for the ROUGE of the data set. Raises ConfigError: for another lead or preset,
+    or none where the data set has no default. Raises DataError: the data are absent, are no pairs, or lack the split.
     """
     prepared = PreparedData.open(data)
     dataset = prepared.signature.dataset

@@ -76,7 +76,7 @@ class Attack:
     def run(self, examples: Iterable[Example], should_stop: Callable[[], bool] = lambda: False) -> Iterator[ExampleResult]:
         """Attack the examples, ``together`` of them at a time, and yield each result as soon as it is known.
 
-        What becomes of an example does not depend on the others. After ``should_stop`` is true no result is yielded any more;
+        The outcome of an example does not depend on the others. After ``should_stop`` is true no result is yielded any more;
         examples that were under way are begun anew when the attack is resumed.
         """
         waiting = iter(examples)

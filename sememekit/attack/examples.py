@@ -15,7 +15,7 @@ from sememekit.corpora.examples.labelled import LabelledFile, read_labelled
 from sememekit.measure.attack_rates import ExampleOutcome, SpaceSize
 
 NO_LABEL: Final = "-"
-"""What SNLI writes where the annotators did not agree."""
+"""The label in SNLI where the annotators did not agree."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class RunningSettings(Settings):
     limit: int = Field(default=0, ge=0)
     """Examples at most; 0 for all."""
     sample: Literal["first", "random"] = "first"
-    """Which examples, where there are more than ``limit``."""
+    """Choice of examples, where there are more than ``limit``."""
     query_budget: int = Field(default=0, ge=0)
     """Queries an example at most; 0 for no limit."""
     counting: Literal["distinct", "every"] = "distinct"

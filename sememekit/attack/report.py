@@ -20,7 +20,7 @@ class AttackReport(Record):
         perplexity_before, perplexity_after: of the changed fields of the successes, under the language model; None without.
         reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
         queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
-        stopped: whether a signal ended it; ``resume_command`` goes on with it.
+        stopped: whether a signal ended it; ``resume_command`` continues it.
         refused_by_standard: successes that the preset ``standard`` would refuse, by each of its constraints that was not in
             force; ``refused_by_any`` by one or more of them, None under ``standard``.
         validity: what raters said of the successes (``--ratings``); None without.
@@ -66,8 +66,8 @@ class AttackComparison(Record):
 
     Attributes:
         common: examples that both finished without an error.
-        only_one: examples that one side alone has, or that ended in an error on a side; they are left out. Of the
-            latter, accuracy and accuracy under attack count those that both sides classified.
+        only_one: examples that one side alone has, or that ended in an error on a side; they are left out. Accuracy and
+            accuracy under attack still count examples with an error that both sides classified.
         unlike: settings that differ between the two, which a difference of rates may come from.
         rows: the differences, the first minus the second.
     """

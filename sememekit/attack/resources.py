@@ -13,7 +13,7 @@ from sememekit.sememes import Lexicon, open_lexicons
 from sememekit.sememes.substitutes import Inflections
 
 SentenceNats = Callable[[Sequence[Sequence[str]]], list[list[float]]]
-"""Negative log-likelihoods in nats under a language model: of each of N sentences, words apart, those of its predictions."""
+"""N sentences, words apart -> for each, the negative log-likelihood of every prediction under a language model, in nats."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class AttackResources:
         frequent_words: words, most frequent first: of the victim's training where it tells, else of the texts under attack.
         field_names: what the fields of an example are called.
         sentence_nats: the language model of the constraints ``language_model`` and ``perplexity``, or None.
-        words: every word that can stand in a text, those of the texts and their substitutes; None where that is not known.
+        words: every word that can stand in a text, in the originals or as a substitute; None where that is not known.
     """
 
     known_words: frozenset[str] | None
@@ -71,7 +71,7 @@ class AttackPart:
         """Settings of one part."""
 
     required: ClassVar[Mapping[str, str]] = {}
-    """Setting -> what is said where it is empty."""
+    """Setting -> the message where it is empty."""
     asks_model_as: ClassVar[str] = ""
     """The name of a constraint that asks the language model; empty for a part that asks none."""
 
@@ -79,7 +79,7 @@ class AttackPart:
     def check_settings(cls, settings: Settings, *, language_model: bool) -> None:
         """Raise ConfigError where a setting is left out, or a language model is needed and there is none.
 
-        Called before a victim is opened, so that what is missing is told at once, and when the part is made.
+        Called before a victim is opened, so that anything missing is reported at once, and when the part is made.
         """
         for key, message in cls.required.items():
             if not getattr(settings, key):

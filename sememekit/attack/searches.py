@@ -246,7 +246,7 @@ class Genetic(Search):
         mutation: float = Field(default=1.0, ge=0.0, le=1.0)
         """Share of the children that get a replacement."""
         replacement: Literal["best", "random"] = "best"
-        """How a replacement is chosen at its place."""
+        """Choice of the replacement at its place."""
         revisit: bool = False
         """True if a changed word may be drawn again before all others are changed."""
 

@@ -18,10 +18,10 @@ SAME: Final = 1e-4
 LENGTH: Final = 600
 """Characters of a text up to which ``batch_size`` of them are asked together; of longer ones fewer, which bounds memory."""
 _TOLERANCE: Final = 1e-3
-"""How far from 1 a row may sum: half precision is not exact."""
+"""Largest distance of the sum of a row from 1: half precision is not exact."""
 
 FAULT: Final = "the victim"
-"""How every answer begins that says what was wrong: examples with another error cannot be attacked whatever the victim does."""
+"""Beginning of every error that the victim caused: examples with another error cannot be attacked whatever the victim does."""
 
 
 def num_characters(text: Fields) -> int:

@@ -52,13 +52,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Trial:
-    """One arm with one seed, and where its parts lie below the folder of all results.
+    """One model with one seed, and where its parts lie below the folder of all results.
 
     Attributes:
-        name: of the arm, the size and the seed, with a digest of what it is made of.
+        name: of the model, the size and the seed, with a digest of what it is made of.
         shown: the steps as a person would type them, with the folders ``reproduced`` and ``CORPORA``.
         root: the folder of corpora and lexicons.
-        run: the folder of its training; arms that differ only in how they are measured have one.
+        run: the folder of its training; models that differ only in how they are measured share it.
         result: what it came to, a file for each arm.
     """
 
@@ -78,8 +78,8 @@ class Timing:
     """The two models of a claim, whose first epochs are trained interleaved to time an update of each.
 
     Attributes:
-        name: of both arms, with a digest of what they are made of.
-        arms: (baseline, other), as they are trained.
+        name: of both models, with a digest of what they are made of.
+        arms: names of (baseline, other), as they are trained.
         steps: prepare the data.
         trains: one epoch of each, without the folder of the run.
         result: what it came to.
@@ -305,7 +305,7 @@ def _digest(*parts: str) -> str:
 
 
 TURNS: Final = 3
-"""How often the updates of each of two models are timed."""
+"""Number of timings of the updates of each of two models."""
 
 
 def shell_script(trials: Sequence[Trial], timings: Sequence[Timing] = ()) -> str:

@@ -19,7 +19,7 @@ class DataSet(Settings):
     """A text that runs are trained on, and the commands that prepare it."""
 
     about: str
-    """Which text and how much of it, in one sentence."""
+    """The text and its size, in one sentence."""
     files: Mapping[str, str] = Field(default_factory=dict)
     """Name in ``{text}`` -> path below ``{root}``; copied before ``prepare``."""
     lines: Mapping[str, int] = Field(default_factory=dict)
@@ -72,7 +72,7 @@ class PaperClaim(Settings):
     """The place in the paper."""
     metric: str = "test perplexity"
     value: str = "perplexity"
-    """Where the metric stands in what ``evaluate`` prints: keys with dots; in a list, an entry's ``name`` or number."""
+    """Place of the metric in the output of ``evaluate``: keys with dots; in a list, an entry's ``name`` or number."""
     baseline_value: str = ""
     """The same in what the baseline's ``evaluate`` prints; empty where it is ``value``. For a baseline that is no model and
     stands beside the model in what one command measures; ``small`` names one arm twice then."""
@@ -97,7 +97,7 @@ class PaperClaim(Settings):
     seeds: int = Field(default=3, ge=1)
     """Seeds of each arm at small size."""
     why_not: str = ""
-    """Why there is no small protocol."""
+    """Reason why there is no small protocol."""
 
 
 class ClaimFile(Settings):
@@ -130,9 +130,8 @@ def claims_folder() -> Path:
 
 
 def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperClaim]]:
-    """Every claim by its name, in the order of files and of the claims in them, with the file that it stands in. Raises
-    ConfigError: a file that is no TOML, has an unknown key, or names an arm or a data set that it does not have; or two claims
-    of one name."""
+    """Every claim by its name, in the order of files and claims, with its file. Raises ConfigError: a file that is no TOML, has
+    an unknown key, or names an arm or a data set that it does not have; or two claims of one name."""
     claims: dict[str, tuple[ClaimFile, PaperClaim]] = {}
     places: dict[str, Path] = {}
     for path in sorted((folder or claims_folder()).glob("*.toml")):
@@ -186,4 +185,4 @@ def _problems(file: ClaimFile) -> Iterator[str]:
         elif claim.after_cut and claim.small and trained_by(file.arm[claim.after_cut]) == trained_by(file.arm[claim.small[1]]):
             yield f"[claim.{name}]: after_cut = {claim.after_cut!r} is trained as {claim.small[1]!r} is; leave it out"
         if claim.small is None and not claim.why_not:
-            yield f"[claim.{name}]: it has no key 'small' and no key 'why_not'; add the two arms, or why there are none"
+            yield f"[claim.{name}]: it has no key 'small' and no key 'why_not'; add the two models, or the reason for none"

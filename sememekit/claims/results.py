@@ -77,7 +77,7 @@ class UpdateTimes(Record):
     """The cost of an update of a claim's two models, measured interleaved on one machine.
 
     Attributes:
-        arms: (baseline, other), as they are trained.
+        arms: names of (baseline, other), as they are trained.
         baseline, other: CPU seconds of training an update, one for each turn.
         versions: of the software, the machine and the commit.
     """

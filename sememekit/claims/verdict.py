@@ -23,7 +23,7 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
     "differs": "claim of equality: the interval lies beyond the margin",
     "not run": "a model was not trained, or there is no protocol of this size",
 }
-"""What each verdict means. An effect is the relative difference of the two geometric means of a metric over seeds."""
+"""Verdict -> its meaning. An effect is the relative difference of the two geometric means of a metric over seeds."""
 
 
 class ClaimResult(Record):
@@ -40,11 +40,11 @@ class ClaimResult(Record):
         effect: relative difference of ``other`` to ``baseline``, with its interval; -0.04 is 4 % lower.
         published: the relative difference in the paper.
         untrained: whether the baseline needs no training, so that there are no updates to time.
-        cost: CPU time of an update of ``other`` over that of ``baseline``; None where it was not measured.
+        cost: CPU time an update, ``other`` divided by ``baseline``; None where it was not measured.
         cost_after_cut: the same from the first cut of the rate on; None where it is ``cost``, or was not measured.
-        at_equal_time: the relative difference on validation after equal CPU time: the mean of the faster arm to its end.
+        at_equal_time: the relative difference on validation after equal CPU time: the mean of the faster model to its end.
         verdict_at_equal_time: the verdict by that difference.
-        cpu_minutes: of the training of both arms with all seeds.
+        cpu_minutes: of the training of both models with all seeds.
     """
 
     name: str
@@ -82,8 +82,8 @@ def judge(
     Args:
         name: of the claim.
         claim: the claim.
-        baseline, other: the results of its two arms; either may be empty.
-        times: what an update costs each, measured in turns, and what one costs ``baseline`` and ``claim.after_cut``, as in
+        baseline, other: the results of its two models; either may be empty.
+        times: the cost of an update of each, measured interleaved, and of ``baseline`` and ``claim.after_cut``, as in
             ``timing_names``; None where it was not measured.
         higher: whether the validation metric of the curves is better when it is higher.
         paper: as ``ClaimResult`` has it.
@@ -161,7 +161,7 @@ def _verdict(effect: Interval, claim: PaperClaim) -> Verdict:
 
 
 Costs = tuple[float | None, float | None]
-"""CPU time of an update of ``other`` over that of ``baseline``, before and after the first cut of the rate."""
+"""CPU time an update, ``other`` divided by ``baseline``, before and after the first cut of the rate."""
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Interval | None:

@@ -1,6 +1,6 @@
 """Completion in the shell: names of variants, recipes, settings, lexicons and splits.
 
-Nothing is said of what is wrong on the line: the command does that. Without a setting to be named, torch is not imported.
+Mistakes on the line are left to the command to report. Without a setting to be named, torch is not imported.
 """
 
 import io
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import typer
 
+from sememekit.config import COMMAND_SLOTS, USUAL_VARIANTS, installed_variants, recipe_names
 from sememekit.errors import SememekitError
 
 KINDS: Final = {
@@ -65,27 +66,19 @@ def words_of_bash() -> Iterator[None]:
         sys.stdout.writelines(f"{line.removeprefix(before)}\n" for line in printed.getvalue().splitlines())
 
 
+def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return a completion of names, which are asked for when one is completed."""
+    return lambda incomplete: _beginning(incomplete, names())
+
+
 def names_of(kind: str) -> Callable[[str], list[str]]:
     """Return a completion of the variants of a kind, also of installed packages; none is imported."""
-
-    def complete(incomplete: str) -> list[str]:
-        return _beginning(incomplete, _names(kind))
-
-    return complete
+    return completing(lambda: _names(kind))
 
 
-def complete_recipe(incomplete: str) -> list[str]:
-    """Names of the shipped recipes."""
-    from sememekit.config import recipe_names
-
-    return _beginning(incomplete, recipe_names())
-
-
-def complete_split(incomplete: str) -> list[str]:
-    """train, valid and test."""
-    from sememekit.corpora.sources import SPLITS
-
-    return _beginning(incomplete, SPLITS)
+complete_recipe = completing(recipe_names)
+complete_split = completing(lambda: import_module("sememekit.corpora.sources").SPLITS)
+complete_slot = completing(lambda: [slot for slots in COMMAND_SLOTS.values() for slot in slots])
 
 
 def complete_source(incomplete: str) -> list[str]:
@@ -104,13 +97,6 @@ def complete_path(incomplete: str) -> list[str]:
     return _beginning(typed, sorted(f"{folder / each.name}{'/' if each.is_dir() else ''}" for each in found))
 
 
-def complete_slot(incomplete: str) -> list[str]:
-    """Slots of settings."""
-    from sememekit.config import COMMAND_SLOTS
-
-    return _beginning(incomplete, [slot for slots in COMMAND_SLOTS.values() for slot in slots])
-
-
 def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
     """Variants of the slot that was typed before."""
     return _beginning(incomplete, _names(str(ctx.params.get("slot"))))
@@ -118,8 +104,6 @@ def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_setting(ctx: typer.Context, incomplete: str) -> list[str]:
     """``SLOT.KEY=VALUE`` of ``--set``: slots, then the keys of the variant that is chosen so far, then values."""
-    from sememekit.config import COMMAND_SLOTS, USUAL_VARIANTS
-
     slots = COMMAND_SLOTS.get("train" if ctx.info_name == "sweep" else str(ctx.info_name), ())
     slot, dot, rest = incomplete.partition(".")
     if not dot:
@@ -152,7 +136,6 @@ def complete_search_setting(incomplete: str) -> list[str]:
 
 def _chosen(ctx: typer.Context, slot: str) -> str:
     from sememekit.commands._typed_table import typed_table
-    from sememekit.config import USUAL_VARIANTS
 
     overrides = [each for each in ctx.params.get("overrides") or () if "=" in each]
     variants = {each: ctx.params.get(each) for each in USUAL_VARIANTS}
@@ -172,8 +155,6 @@ def _of_table(incomplete: str, table: Any) -> list[str]:
 
 
 def _names(kind: str) -> list[str]:
-    from sememekit.config import installed_variants
-
     found = set(installed_variants(kind))
     for table in KINDS.get(kind, ()):
         module, _, name = table.partition(":")

@@ -2,15 +2,17 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeVar
 
 from sememekit.commands._printing import remark
 from sememekit.errors import DataError
 from sememekit.files import opening
 
+T = TypeVar("T")
 _TABLES: Final = frozenset({".jsonl", ".ndjson", ".json", ".parquet"})
 
 
@@ -54,3 +56,11 @@ def lines_of(path: Path | None, errors: str) -> Iterator[str]:
     with input_stream(path) as file:
         for piece in read_named(file, input_name(path), FaultCounter(errors)):
             yield piece.text
+
+
+def some(rows: Iterable[T], nothing: str) -> Iterator[T]:
+    """Return ``rows``, the first of which is computed here, before anything is written. DataError says ``nothing`` for none."""
+    rows = iter(rows)
+    for first in rows:
+        return chain([first], rows)
+    raise DataError(nothing)

@@ -3,6 +3,7 @@
 An option whose type ends in ``IfGiven`` is None unless it is typed: for commands that lay what is typed over a recipe or a run.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from inspect import cleandoc
 from pathlib import Path
@@ -23,7 +24,7 @@ from sememekit.config.tables import USUAL_VARIANTS
 from sememekit.errors import ConfigError
 
 LEXICON = "FORMAT:PATH"
-"""What stands for a lexicon in the help."""
+"""Placeholder for a lexicon in the help."""
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 ErrorPolicy = Literal["strict", "replace", "skip"]
@@ -44,12 +45,16 @@ def variant_option(slot: str, told: str) -> Any:
     return option(f"--{slot}", told, slot, show_default=USUAL_VARIANTS[slot])
 
 
-Word = Annotated[str | None, typer.Argument(metavar="[WORD]", help="Only those with this word.", show_default=False)]
+Word = Annotated[
+    str | None,
+    typer.Argument(metavar="[WORD]", help="Only those with this word, or several: 'Gu, Table 4'.", show_default=False),
+]
 
 
 def has_word(word: str | None, *texts: str) -> bool:
-    """Whether one of the texts has the word, in any case; without a word, yes."""
-    return word is None or any(word.casefold() in text.casefold() for text in texts)
+    """Whether words of the texts begin so, for all that stands between commas, in any case; without a word, yes."""
+    parts = [rf"(?<![a-z]){re.escape(part.strip().casefold())}(?!\d)" for part in (word or "").split(",")]
+    return word is None or all(re.search(part, " ".join(texts).casefold()) for part in parts)
 
 
 _ENGINE_HELP = "Where processes run: local, dask:tcp://HOST:PORT, or slurm:KEY=VALUE,... (docs/scale.md)."
@@ -79,6 +84,7 @@ TrustCode = Annotated[bool, option("--trust-code", "Load code that RUN or other 
 Debug = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.")]
+RunOrPublished = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model; or hf:PATH, a causal model.")]
 Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validation, or the last.")]
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]

@@ -95,9 +95,10 @@ def print_table(
     rows: Iterable[Sequence[object]],
     numeric: int | Container[int] = 1,
     faint: Container[int] = (),
+    names: bool = False,
 ) -> None:
     """A table on stdout. Columns from ``numeric`` on, or those that it has, hold numbers and are set flush right; rows whose
-    numbers are in ``faint`` are grey."""
+    numbers are in ``faint`` are grey. ``names``: words of the first column are to be typed, and never broken."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
@@ -109,7 +110,8 @@ def print_table(
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     right = range(numeric, len(columns)) if isinstance(numeric, int) else numeric
     for index, column in enumerate(columns):
-        table.add_column(escape(shown(column)), justify="right" if index in right else "left", overflow="fold")
+        whole = names and not index
+        table.add_column(escape(shown(column)), justify="right" if index in right else "left", overflow="fold", no_wrap=whole)
     for number, row in enumerate(rows):
         table.add_row(*(escape(shown(format_value(value))) for value in row), style="bright_black" if number in faint else "")
     console.print(table)

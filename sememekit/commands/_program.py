@@ -61,7 +61,7 @@ TRUSTING: Final = frozenset(
 
 _OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
-"""What torch says on the CPU where memory ends, or where a tensor is larger than any memory."""
+"""Messages of torch on the CPU where memory ends, or where a tensor is larger than any memory."""
 
 
 class Program(TyperGroup):
@@ -107,8 +107,7 @@ class Program(TyperGroup):
             return _complain(_unexpected_message(error), FAILED, debug)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error. Typer would end silently when it is
-        interrupted."""
+        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error. Typer would end silently."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()

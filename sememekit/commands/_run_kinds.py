@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sememekit.tasks.base import Kind
 
 _SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--input", "sources": "--source"}
-"""How options are typed whose parameter has another name."""
+"""Parameter -> the option as it is typed, where their names differ."""
 
 
 def choose(
@@ -24,7 +24,7 @@ def choose(
     Args:
         takers: for each kind the functions that are asked, whose arguments by name alone are its options, and names of further
             options. The first kind that the run has is taken; of a run that has none, the last, which says what it needs.
-        options: those of the command by name; None and False were not typed. ``progress`` is left out where nothing takes it.
+        options: of the command, by name; None and False were not typed. ``progress`` is left out where nothing takes it.
         instead: what to type in place of an option that does not fit.
 
     Raises:

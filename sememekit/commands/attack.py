@@ -12,7 +12,7 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._options import fail_usage, option, others_typed, variant_option
-from sememekit.commands._printing import check_outputs, hint, print_json, print_table, remark, say
+from sememekit.commands._printing import check_outputs, give_out, hint, print_json, print_table, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
 from sememekit.files import typed
@@ -34,7 +34,7 @@ FORMER = {
     "--counting": "attack.counting",
     "--batch-size": "attack.batch_size",
 }
-"""What is typed as an option and is a setting."""
+"""Options of other programs -> the setting here."""
 
 
 def command(
@@ -123,7 +123,12 @@ def command(
     if folders is not None:
         if others := others_typed(context, {"folders", "html", "figure", "json", "quiet"}):
             fail_usage(f"--compare takes two folders of finished attacks, and no {' or '.join(others)}; leave it out")
-        _print_comparison(folders, html, json)
+        from sememekit.attack.folder import compare_attacks
+        from sememekit.reports.attack import COMPARISON
+        from sememekit.reports.table import Shown
+
+        check_outputs(html)
+        give_out(Shown(compare_attacks(*folders), COMPARISON), html, None, json=json, quiet=quiet)
         _draw(figure, {str(one) if folders[0].name == folders[1].name else one.name: one for one in folders}, quiet)
         return
     if html is not None:
@@ -233,23 +238,3 @@ def _print_report(report: AttackReport, out: Path, *, json: bool, quiet: bool) -
     how = f"goal {report.goal}, search {report.search}, candidates {report.candidates}"
     for note in (f"{report.preset}; {how}" if report.preset else how, *report.notes, f"signature: {report.signature}"):
         remark(note, quiet)
-
-
-def _print_comparison(folders: tuple[Path, Path], html: Path | None, json: bool) -> None:
-    from sememekit.jobs.attack import compare
-    from sememekit.reports.attack import comparison_rows
-
-    found = compare(*folders, html=html)
-    if json:
-        print_json(found)
-        return
-    title = f"{found.first} against {found.second}: {found.common:,} examples in common"
-    print_table(title, ("", "first", "second", "first minus second (95 %)", ""), comparison_rows(found))
-    if found.only_one:
-        told = f"left out: {found.only_one:,} examples that one side lacks or that ended in an error"
-        say(f"{told} (accuracy counts those that both classified)")
-    rows = [(name, one, two) for name, (one, two) in found.unlike.items()]
-    if rows:
-        print_table("What differs", ("setting", "first", "second"), rows, numeric=3)
-    else:
-        say("both were made with the same settings")

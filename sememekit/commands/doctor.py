@@ -88,7 +88,7 @@ def _print_checks(report: DoctorReport) -> None:
 
 
 def _check(name: str, good: bool, detail: str, fix: str = "", otherwise: Status = "warn") -> Check:
-    """A line of the report; what fixes it and how bad it is are told where it is not ``good``."""
+    """A line of the report; ``fix`` and ``otherwise`` are for one that is not ``good``."""
     return Check(name=name, status="ok" if good else otherwise, detail=detail, fix="" if good else fix)
 
 

@@ -87,13 +87,15 @@ def command(
     if explanations:
         refuse({"senses": senses, "dtype": dtype, "set": overrides, "texts": texts}, "not together with --explanations")
         from sememekit.analysis.explanations.evaluation import evaluate_explanations
+        from sememekit.jobs.published import run_of
         from sememekit.reports.metrics import VIEWS
         from sememekit.reports.table import Shown
 
         check_outputs(html, figure)
         chosen = given(split=split, tops=tops, mean=mean, data=data, contexts=contexts, seed=seed)
         with progress_bars(quiet) as show:
-            report = evaluate_explanations(LoadedRun.open(run, which=which, device=device), progress=show, **chosen)
+            loaded = LoadedRun.open(run_of(run, data), which=which, device=device, sources=sources)
+            report = evaluate_explanations(loaded, progress=show, **chosen)
         give_out(Shown(report, VIEWS), html, figure, json=json, quiet=quiet)
         return
     refuse(own, "only together with --explanations")
@@ -116,7 +118,8 @@ def command(
     options = {"overrides": overrides, "texts": texts, "senses": senses, "method": method, "sources": sources}
     _, typed = choose("eval", loaded, _TAKERS, {**options, "segmentation": segmentation, **of_gold})
     usual = given(split=split, data=data, dtype=dtype)
-    refuse({"source": sources, "method": method} if senses is None else {}, "only together with --senses GOLD")
+    refuse({"source": sources} if senses is None else {}, "only together with --senses GOLD or --explanations")
+    refuse({"method": method} if senses is None else {}, "only together with --senses GOLD")
     refuse(of_gold if segmentation is None else {}, "only together with --segmentation GOLD")
     with progress_bars(quiet or json) as show:
         if senses is not None:

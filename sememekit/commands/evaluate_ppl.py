@@ -128,7 +128,9 @@ def command(
     if latex is not None:
         kinds = [word for one in groupings for word in ("--by", one)]
         comments = [typed("sememekit", "evaluate-ppl", *runs, "--split", split, *kinds), f"signature: {report.signature}"]
-        text = perplexity.words_table(report, called).latex(comments, caption)
+        tasks = [] if seeds else [LoadedRun.open(one, **where).task for one in (*runs, *([run] if overlay else []))]
+        numbers = [sum(weights.numel() for weights in task.parameters()) for task in tasks]
+        text = perplexity.words_table(report, called, numbers).latex(comments, caption)
         write_output(latex, text.encode(), perplexity.LATEX)
     print_json(report) if json else show_parts(perplexity.parts(report, called))
     for one in (report,) if isinstance(report, PerplexityReport) else report.reports:

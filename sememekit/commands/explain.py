@@ -21,7 +21,7 @@ EXAMPLES = (
 
 
 def command(
-    run: shared.Run,
+    run: shared.RunOrPublished,
     context: Annotated[
         str | None, typer.Argument(metavar="[CONTEXT]", help="Context; text to write for or to label; raw sentence.")
     ] = None,
@@ -36,6 +36,7 @@ def command(
     html: shared.Html = None,
     figure: shared.Figure = None,
     overlay: shared.Overlay = None,
+    sources: shared.SenseSources = None,
     word: Annotated[str | None, option("--word", "Also show the senses of this word after CONTEXT.", metavar="WORD")] = None,
     right: Annotated[str | None, option("--right", "With --word: the words after it.", metavar="TEXT")] = None,
     apart: shared.Apart = False,
@@ -56,9 +57,12 @@ def command(
     influence of each word and sememe on it.
     """
     check_outputs(html, figure)
+    from sememekit.jobs.published import USUAL, is_published, run_of
     from sememekit.notebook.run import EXPLAINERS, load_run
 
-    loaded = load_run(run, which=which, device=device)
+    if mean is None and data is None and is_published(run):
+        mean = USUAL
+    loaded = load_run(run_of(run, data), which=which, device=device, sources=sources)
     takers = {kind: [*functions, *_FURTHER.get(kind, ())] for kind, functions in EXPLAINERS.items()}
     if context is None:
         hint("type a text a line; Ctrl-D ends", quiet)

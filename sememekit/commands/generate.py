@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._input import input_name, lines_of, remark_file_name
+from sememekit.commands._input import input_name, lines_of, remark_file_name, some
 from sememekit.commands._options import ErrorPolicy, option, refuse
 from sememekit.commands._printing import print_json, remark, say
 from sememekit.commands._run_kinds import choose
@@ -27,7 +27,7 @@ EXAMPLES = (
 )
 
 NO_OPTIONS = {"--overlay": "is no option of generate: what a changed annotation does is measured by score and explain"}
-"""What is typed as an option and is none, and what to do."""
+"""Options that do not exist here -> what to type instead."""
 
 
 def command(
@@ -118,11 +118,10 @@ def _texts(
     lines = [prompt] if prompt is not None else lines_of(input_file, errors)
     name = "the text, line" if prompt is not None else f"{input_name(input_file)}, line"
     sources, cut, most = 0, 0, 0
-    for written in write_texts(writer, lines, search_of(writer.task, overrides or []), name):
+    nothing = f"no line in {input_name(input_file)}, so nothing is written; give a text a line"
+    for written in some(write_texts(writer, lines, search_of(writer.task, overrides or []), name), nothing):
         print_json(written) if json else say(written.best.text)
         sources, cut = written.line, cut + (written.read_words < written.source_words)
         most = max(most, written.read_words)
-    if not sources:
-        remark(f"no line in {input_name(input_file)}, so nothing is written", quiet=False)
     if cut:
         remark(told_of_cut(cut, sources, most), quiet=False)

@@ -32,7 +32,7 @@ EXAMPLES = (
 )
 
 NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --overlay, and --dump its own"}
-"""What is typed as an option and is none, and what to do."""
+"""Options that do not exist here -> what to type instead."""
 
 
 def command(
@@ -196,6 +196,9 @@ def _suggest(
 
         near = None if vectors is None else vectors_at(vectors)
         report = suggest_for(data or words, sources, side, near, top)
+    if len(report.without) == len(report.words):
+        told = f"nothing speaks for any sememe of {' '.join(report.without[:10]) or data}"
+        raise DataError(f"{told}; add word vectors with --vectors RUN, or another lexicon with --source FORMAT:PATH")
     if files["overlay"] is not None and graph is not None:
         write_changes(files["overlay"], report, graph_at(graph))
     if files["table"] is not None:

@@ -1,12 +1,12 @@
 """The subcommand predict; the plain function is ``sememekit.analysis.predict.predict``."""
 
 import shlex
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sememekit.commands._input import input_name, some
 from sememekit.commands._options import Device, Errors, Json, Run, Which
 from sememekit.commands._printing import print_json, say
 from sememekit.errors import DataError
@@ -42,11 +42,7 @@ def command(
         typed = shlex.join(["sememekit", "predict", str(run)])
         raise DataError(f"{file}: no such file; a text itself is read from stdin: echo {shlex.quote(str(file))} | {typed}")
     classifier = predictions.classifier
-    rows = iter(predictions)
-    first = next(rows, None)  # the first lines are read before anything is written
-    if first is None:
-        raise DataError(f"no text in {'stdin' if file is None else file}, so nothing is labelled; give a text a line")
-    rows = chain([first], rows)
+    rows = some(predictions, f"no text in {input_name(file)}, so nothing is labelled; give a text a line")
     if json:
         checkpoint, labels = classifier.run.snapshot, classifier.labels
         print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(rows)))

@@ -27,9 +27,9 @@ EXAMPLES = (
 )
 
 _MUCH: Final = 0.01
-"""Unknown words of a held-out split from which on a train without any is told."""
+"""Share of unknown words in a held-out split from which on a train split without any is reported."""
 _REPEATED: Final = 0.02
-"""Share of a held-out split in train from which on it is told; of corpora that were divided well it is below 0.012."""
+"""Share of a held-out split in train from which on it is reported; well-divided corpora have less than 0.012."""
 
 
 def command(
@@ -58,7 +58,7 @@ def command(
     valid: Annotated[list[str] | None, option("--valid", "File for valid, as --train.", autocompletion=complete_path)] = None,
     test: Annotated[list[str] | None, option("--test", "File for test, as --train.", autocompletion=complete_path)] = None,
     lexicon: shared.SegmenterLexicons = None,
-    segmenter: Annotated[str | None, shared.segmenter_option("that of the data set")] = None,
+    segmenter: Annotated[str | None, shared.segmenter_option("the data set's")] = None,
     hmm: shared.Hmm = False,
     pieces: Annotated[int | None, option("--pieces", "Size of a SentencePiece model.", min=1, show_default="8000")] = None,
     piece_model: Annotated[

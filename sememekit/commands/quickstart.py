@@ -10,7 +10,7 @@ import typer
 from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, SourcesOrOpen, option, segmenter_option
 from sememekit.commands._printing import check_outputs, give_out, print_json, remark
 from sememekit.commands._progress import progress_bars
-from sememekit.signals import STOPPED, Stopped, stop_signals
+from sememekit.signals import STOPPED, stop_signals
 
 EXAMPLES = (
     "sememekit quickstart",
@@ -51,31 +51,26 @@ def command(
     A second call shows finished steps and continues with the others. --set changes both models that are compared. Text is cut
     at its blanks; if most sentences are Chinese without blanks, by the words of the lexicon (--segmenter fmm).
     """
-    with stop_signals(patient=True, lasting=True) as asked_to_stop:
-        try:
-            with asked_to_stop.at_once():  # loading torch takes seconds, in which a signal may come
-                from sememekit.jobs.quickstart import quickstart
-                from sememekit.reports.quickstart import VIEWS
-                from sememekit.reports.table import Shown
+    with stop_signals(patient=True, lasting=True) as asked_to_stop:  # loading torch takes seconds, in which one may come
+        from sememekit.jobs.quickstart import quickstart
+        from sememekit.reports.quickstart import VIEWS
+        from sememekit.reports.table import Shown
 
-                check_outputs(None, figure)
-                with progress_bars(quiet) as show:
-                    report = quickstart(
-                        out,
-                        text=text,
-                        sources=sources or (),
-                        segmenter=segmenter,
-                        seed=seed,
-                        share=share,
-                        overrides=overrides or (),
-                        device=device,
-                        fresh=fresh,
-                        progress=show,
-                        asked_to_stop=asked_to_stop,
-                    )
-        except Stopped:
-            remark("stopped by a signal before anything was begun; type the same command again", quiet=False)
-            raise typer.Exit(STOPPED) from None
+        check_outputs(None, figure)
+        with progress_bars(quiet) as show:
+            report = quickstart(
+                out,
+                text=text,
+                sources=sources or (),
+                segmenter=segmenter,
+                seed=seed,
+                share=share,
+                overrides=overrides or (),
+                device=device,
+                fresh=fresh,
+                progress=show,
+                asked_to_stop=asked_to_stop,
+            )
     if report.stopped:
         if json:
             print_json(report)

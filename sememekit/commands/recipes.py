@@ -32,18 +32,20 @@ command = typer.Typer(help="List, show and validate the recipes.", epilog=exampl
 
 @command.command("list", epilog=example("sememekit recipes list", "sememekit recipes list small"))
 def list_all(word: Word = None, json: Json = False) -> None:
-    """List all recipes, with the number that each should reproduce; with a WORD those that have it in a name or summary."""
+    """List all recipes, their cost and the number that each should reproduce; with a WORD those that have it."""
     found = list_recipes()
-    recipes = [recipe for recipe in found if has_word(word, recipe.name, recipe.summary)]
+    recipes = [one for one in found if has_word(word, one.name, one.summary, one.claim.place if one.claim else "")]
     if not recipes:
-        raise ConfigError(f"no recipe has {word!r} in its name or summary; 'sememekit recipes list' shows all {len(found)}")
+        raise ConfigError(
+            f"no recipe has {word!r} in its name, summary or table; 'sememekit recipes list' shows all {len(found)}"
+        )
     if json:
         say(json_module.dumps({"recipes": [recipe.model_dump(mode="json") for recipe in recipes]}, ensure_ascii=False))
         return
-    claims = [(one.claim.metric, one.claim.value, one.claim.tolerance) if one.claim else None for one in recipes]
-    claimed = [f"{found[0]} {found[1]:g} ± {found[2]:g}" if found else "" for found in claims]
-    rows = [(recipe.name, recipe.summary, claim) for recipe, claim in zip(recipes, claimed, strict=True)]
-    print_table("", ("recipe", "what it is", "claim"), rows, numeric=3)
+    claims = [f"{one.claim.metric} {one.claim.value:g} ± {one.claim.tolerance:g}" if one.claim else "" for one in recipes]
+    rows = [(one.name, one.summary, str(one.cost or ""), claim) for one, claim in zip(recipes, claims, strict=True)]
+    print_table("", ("recipe", "what it is", "cost", "claim"), rows, numeric=4, names=True)
+    say("Costs are computed where they are not measured: docs/reproducing.md#costs")
 
 
 @command.command("show", epilog=example("sememekit recipes show ours/pd-softmax"))

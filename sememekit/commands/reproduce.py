@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sememekit.claims.claims import MOST_SEEDS, load_claims, paper_of
+from sememekit.commands._completion import completing
 from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, has_word, option
 from sememekit.commands._printing import print_json, print_table, remark, say
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import PAGE, check_output, read_text, replace_file
+from sememekit.files import PAGE, check_output, read_text, replace_file, write_output
 from sememekit.signals import STOPPED, Stopped, stop_signals
 
 if TYPE_CHECKING:
     from sememekit.claims.verdict import ClaimResult
 
 
-def complete_claim(incomplete: str) -> list[str]:
-    """Names of the claims."""
-    return [name for name in load_claims() if name.startswith(incomplete)]
-
-
+complete_claim = completing(load_claims)
 _CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims, as 'reproduce list' names them.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]
 Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; unfinished work continues.")]
@@ -64,7 +61,7 @@ def list_all(word: Word = None, json: Json = False) -> None:
         printed = f"{claim.published[0]:g} → {claim.published[1]:g}" if claim.published else ""
         small = f"{claim.small[0]}, {claim.small[1]}" if claim.small else "none"
         rows.append((name, claim.statement, claim.source, printed, small))
-    print_table("", ("claim", "what the paper says", "source", "printed", "small models"), rows, numeric=5)
+    print_table("", ("claim", "what the paper says", "source", "printed", "small models"), rows, numeric=5, names=True)
 
 
 @command.command("show", epilog=example("sememekit reproduce show sdlm-below-softmax"))
@@ -146,47 +143,26 @@ def report(
     if html is not None:
         check_output(html, PAGE)
     if markdown is not None:
-        _check_markdown(markdown)
+        check_output(markdown, reports.MARKDOWN)
     given, where = ("--out", out) if results is None else ("--from", results)
     if not where.is_dir():
         raise DataError(f"{given} {where}: no such folder; 'sememekit reproduce run --out DIR' writes results into DIR/results")
     folder = results or out / "results"
-    page = None if into is None else _page(into)
+    page = read_text(into, DataError) if into is not None and into.exists() else ""
     found = reports.ledger(judged(out, list(load_claims()), tiny, folder))
     for line in uncounted(folder, tiny):
         remark(line, quiet)
     if html is not None:
         write_page(html, reports.ledger_page(found))
     if markdown is not None:
-        replace_file(markdown, reports.markdown(found).encode())
-    if into is not None and page is not None:
+        write_output(markdown, reports.markdown(found).encode(), reports.MARKDOWN)
+    if into is not None:
         replace_file(into, reports.into_page(page, found, str(into)).encode())
     if json:
         print_json(found)
         return
     _print(found.claims)
     say(", ".join(f"{verdict}: {count}" for verdict, count in found.counts.items()))
-
-
-def _page(path: Path) -> str:
-    """The page of ``--into``."""
-    from sememekit.reports.ledger import BEGIN, END
-
-    if not path.exists():
-        raise DataError(
-            f"--into {path}: no such file; make it with these two lines, between which the ledger goes: {BEGIN} and {END}"
-        )
-    return read_text(path, DataError)
-
-
-def _check_markdown(path: Path) -> None:
-    if path.suffix != ".md":
-        raise ConfigError(f"--markdown {path}: the name must end in .md; give --markdown {path.with_suffix('.md')}")
-    if path.is_file() and not path.read_bytes().startswith(b"# Claims\n"):
-        raise ConfigError(
-            f"--markdown {path}: the file is there already and is no ledger of claims (its first line is not '# Claims'); give "
-            "another name, or --into for a page with the two marks"
-        )
 
 
 def _print(found: Sequence[ClaimResult]) -> None:

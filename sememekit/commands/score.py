@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._input import input_name, lines_of
+from sememekit.commands._input import input_name, lines_of, some
 from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option
 from sememekit.commands._printing import print_json, remark, say
-from sememekit.errors import DataError
 
 if TYPE_CHECKING:
     from sememekit.analysis.score import ScoredToken
@@ -55,11 +53,8 @@ def command(
         rows: Iterable[ScoredToken] = score(loaded, lines, **options)
     else:
         rows = sums.passing(score_overlay(loaded, lines, overlay, **options))
-    rows = iter(rows)
-    first = next(rows, None)  # the first lines are read before anything is written
-    if first is None:
-        raise DataError(f"no words in {input_name(file)}, so nothing is scored; give a sentence a line, words between blanks")
-    rows = chain([first], rows)
+    nothing = f"no words in {input_name(file)}, so nothing is scored; give a sentence a line, words between blanks"
+    rows = some(rows, nothing)
     if json:
         of_run: dict[str, Any] = {"tokens": tuple(rows), "run": str(run), "checkpoint": loaded.snapshot}
         print_json(ScoreReport(**of_run) if overlay is None else OverlaidScoreReport(**of_run, overlay=str(overlay)))

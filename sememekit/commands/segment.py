@@ -66,8 +66,12 @@ def command(
                 segmenter or ("sentencepiece" if model is not None else "fmm"), lexicon=lexicon, hmm=hmm, model=model
             )
             lines = segment_stream(source, chosen, faults, name)
+        words = False
         for line in lines:
             say(line, end="")
+            words = words or not line.isspace()
+    if not words:
+        raise DataError(f"no words in {name}, so nothing is segmented; give a text a line: echo TEXT | sememekit segment")
     remark_faults(faults.report().model_dump(), quiet)
 
 

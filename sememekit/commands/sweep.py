@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FORMER = settings_typed_as_options()
 """As of ``train``."""
 NO_OPTIONS = {"--resume": "is no option of sweep: the same command continues the sweep in --out"}
-"""What is typed as an option and is none, and what to do."""
+"""Options that do not exist here -> what to type instead."""
 
 EXAMPLES = (
     "sememekit sweep --data data/pd --out s --over encoder.dropout=0.1,0.3 --trials 2",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sememekit.commands._input import input_name, lines_of
+from sememekit.commands._input import input_name, lines_of, some
 from sememekit.commands._options import Device, Errors, Quiet, Run, SenseMethod, SenseSources, Which, option
-from sememekit.commands._printing import remark, say
+from sememekit.commands._printing import say
 
 if TYPE_CHECKING:
     from sememekit.analysis.senses.tagging import TaggedToken
@@ -27,6 +27,7 @@ def command(
     words: Annotated[str | None, option("--words", "Tag these words alone.", metavar="WORD,WORD,...")] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
+    surprisal: Annotated[bool, option("--surprisal/--no-surprisal", "Give the surprisal of words; it takes longest.")] = True,
     form: Annotated[Literal["tsv", "jsonl", "conllu"], option("--format", "Format of the output.")] = "tsv",
     which: Which = "best",
     errors: Errors = "strict",
@@ -43,14 +44,18 @@ def command(
     loaded = LoadedRun.open(run, which=which, device=device)
     chosen = [word for word in (words or "").split(",") if word]
     rows = tag(
-        loaded, lines_of(file, errors), method=method or "combined", sources=sources or (), words=chosen, whole=form == "conllu"
+        loaded,
+        lines_of(file, errors),
+        method=method or "combined",
+        sources=sources or (),
+        words=chosen,
+        whole=form == "conllu",
+        surprisal=surprisal,
     )
-    first = next(rows, None)  # what cannot be tagged is refused before anything is written
+    asked = f"none of the words {words} is" if chosen else "no words are"
+    rows = some(rows, f"{asked} in {input_name(file)}, so nothing is tagged; give a sentence a line")
     header = header_of(loaded, method or "combined", sources or ())
-    if first is None:
-        remark(f"no words to tag in {input_name(file)}", quiet)
     lines = [header.model_dump_json()] if form == "jsonl" else [f"# {line}" for line in header.sentences()]
-    rows = rows if first is None else chain([first], rows)
     for line in chain(lines, _FORMATS[form](rows)):
         say(line)
 

@@ -53,7 +53,7 @@ EXAMPLES = (
 
 
 FORMER = settings_typed_as_options()
-"""What other programs have as options, and the setting that each is here."""
+"""Options of other programs -> the setting here."""
 
 
 class TrackerName(StrEnum):

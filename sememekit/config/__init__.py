@@ -22,6 +22,7 @@ from sememekit.config.variants import (
     installed_variants,
     is_own,
     load_variant,
+    name_of,
     named_in,
     trusted_code,
     trusting_code,

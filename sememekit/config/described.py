@@ -1,14 +1,10 @@
 """Descriptions of settings: meaning, values and default, read from the classes of settings.
 
-The meaning of a setting is the docstring below its field, and stands nowhere else; it is read when it is asked for.
+The meaning of a setting is the docstring below its field, of the class or the nearest base that has one.
 """
 
-import ast
 import inspect
 import json
-import textwrap
-from functools import cache
-from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -69,7 +65,7 @@ def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
     >>> dropout.values, dropout.default
     ('number, 0 or more, below 1', 0.0)
     """
-    meanings, conditions = _meanings(kind), conditions_of(kind)
+    conditions, bases = conditions_of(kind), [base for base in kind.__mro__ if issubclass(base, Settings)]
     found: list[Setting] = []
     for name, field in kind.model_fields.items():
         default = None if field.is_required() else field.get_default(call_default_factory=True)
@@ -79,6 +75,7 @@ def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
                 found.append(inner.model_copy(update={"key": f"{name}.{inner.key}", "default": given[inner.key]}))
             continue
         word, choices = _type(field.annotation)
+        told = (base.model_fields[name].description for base in bases if name in base.model_fields)
         setting = Setting(
             key=name,
             type=word,
@@ -86,7 +83,7 @@ def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
             range=", ".join(filter(None, map(_limit, field.metadata))),
             required=field.is_required(),
             default=default,
-            meaning=meanings.get(name, ""),
+            meaning=_plain(next(filter(None, told), "")),
             read_with=conditions[name].describe() if name in conditions else "",
         )
         found.append(setting)
@@ -96,30 +93,6 @@ def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
 def summary_of(kind: type) -> str:
     """The first paragraph of the docstring of a class; empty where it has none."""
     return _plain(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0])
-
-
-@cache
-def _meanings(kind: type[Settings]) -> dict[str, str]:
-    """Field -> the docstring below it, of the class or the nearest base that has one."""
-    found: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if issubclass(base, Settings):
-            found |= _docstrings_of_fields(base)
-    return found
-
-
-def _docstrings_of_fields(kind: type) -> dict[str, str]:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
-    except (OSError, SyntaxError):  # a class that was typed into a shell has no source
-        return {}
-    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-    return {
-        field.target.id: _plain(text.value.value)
-        for field, text in pairwise(body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
-    }
 
 
 def _plain(docstring: str) -> str:

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from pydantic import Field
+
 from sememekit.config.settings import Record, Settings, nearest, read_settings
 from sememekit.config.tables import SLOTS, Table, merge_tables
 from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
 ENDING = ".toml"
-"""Of recipe files; a name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
+"""Ending of recipe files; a name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +53,13 @@ class Place:
     @property
     def summary(self) -> str:
         """The first comment line of the file, or of those directly above the row."""
-        lines = self.file.text.splitlines()
-        heads = [number for number, line in enumerate(lines) if re.match(r"\s*\[\s*row\s*\.", line)]
-        if not self.row:
-            comments = [line for line in lines[: heads[0] if heads else None] if line.startswith("#")]
-            return comments[0].lstrip("# ").strip() if comments else ""
-        own = re.compile(rf"\s*\[\s*row\s*\.\s*[\"']?{re.escape(self.row)}[\"']?\s*[\].]")
-        first = next((number for number in heads if own.match(lines[number])), 0)
-        above = first
-        while above and lines[above - 1].startswith("#"):
-            above -= 1
-        return lines[above].lstrip("# ").strip() if above < first else ""
+        text, head = self.file.text, r"^[ \t]*\[\s*row\s*\."
+        if self.row:
+            own = re.search(rf"{head}\s*[\"']?{re.escape(self.row)}[\"']?\s*[\].]", text, re.MULTILINE)
+            comments = own and re.search(r"(?:^#.*\n)+\Z", text[: own.start()], re.MULTILINE)
+        else:
+            comments = re.search(r"^#.*", re.split(head, text, maxsplit=1, flags=re.MULTILINE)[0], re.MULTILINE)
+        return comments[0].splitlines()[0].lstrip("# ").strip() if comments else ""
 
     def table(self) -> Table:
         """The tables of this recipe alone, and its ``base``. Raises ConfigError for a table that no recipe has."""
@@ -69,12 +67,17 @@ class Place:
         for key, value in table.items():
             if key == "base":
                 continue
-            if key not in SLOTS:
-                allowed = ("base", *SLOTS) if self.row else ("base", "row", *SLOTS)
+            if key not in (*SLOTS, "cost"):
+                allowed = ("base", "cost", *SLOTS) if self.row else ("base", "cost", "row", *SLOTS)
                 raise ConfigError(f"{self.where}: unknown table {key!r}{nearest(key, allowed)}; allowed: {', '.join(allowed)}")
             if not isinstance(value, dict):
                 raise ConfigError(f"{self.where}: {key!r} must be a table, [{key}], given {value!r}")
         return dict(table)
+
+    def cost(self) -> "Cost | None":
+        """The cost of this recipe, which no other inherits."""
+        cost = self.table().get("cost")
+        return cost and read_settings(Cost, cost, f"{self.where}: [cost]")
 
 
 class Shelf:
@@ -210,6 +213,31 @@ class Claim(Settings):
     note: str = ""
     """A caveat for a fair comparison."""
 
+    @property
+    def place(self) -> str:
+        return f"{self.paper}, Table {self.table.removeprefix('Table ')}"
+
+
+class Cost(Settings):
+    """The cost of a training by a recipe, or of an attack, as ``recipes list`` shows it; docs/reproducing.md says how."""
+
+    epochs: int = Field(default=0, ge=0)
+    """Epochs of the schedule, or the mean of those trained where it was measured; 0 for an attack."""
+    cpu_hours: float = Field(gt=0.0)
+    """Hours on two cores; where measured, of one core."""
+    gpu_hours: float | None = Field(default=None, gt=0.0)
+    """Hours on a GPU, always computed; None where a CPU suffices."""
+    measured: bool = False
+    """Whether the hours on a CPU were measured; otherwise they are computed."""
+    unit: str = ""
+    """Unit of the hours, such as 1,000 texts, where it is not one training."""
+
+    def __str__(self) -> str:
+        hours = [(self.cpu_hours, "CPU"), (self.gpu_hours, "GPU")]
+        shown = [f"{one:,g} h {of}" if one >= 1 else f"{max(60 * one, 1):.0f} min {of}" for one, of in hours if one]
+        epochs = f"{self.epochs} epoch{'s' * (self.epochs != 1)}: " if self.epochs else ""
+        return f"{epochs}{', '.join(shown)}{self.unit and ' per ' + self.unit}{', measured' if self.measured else ''}"
+
 
 class RecipeInfo(Record):
     """The row of one recipe in ``recipes list``."""
@@ -222,11 +250,11 @@ class RecipeInfo(Record):
     summary: str
     """The first comment line of the file, or of those directly above the row."""
     claim: Claim | None
+    cost: Cost | None
 
 
 def resources_folder() -> Path:
-    """The folder ``resources``: inside the installed package, or at the top of a source tree. Raises ConfigError where it is
-    missing."""
+    """The folder ``resources``: in the installed package, or at the top of a source tree. Raises ConfigError: it is missing."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "resources", package.parent / "resources"):
         if (folder / "recipes").is_dir():
@@ -264,14 +292,14 @@ def list_recipes(folder: Path | None = None) -> list[RecipeInfo]:
     for place in map(shelf.find, names):
         table = _merged(place, shelf)
         claim = Claim(**table["claim"]) if "claim" in table else None
-        found.append(RecipeInfo(name=place.name, path=place.file.path, row=place.row, summary=place.summary, claim=claim))
+        own = {"name": place.name, "path": place.file.path, "row": place.row, "summary": place.summary}
+        found.append(RecipeInfo(**own, claim=claim, cost=place.cost()))
     return found
 
 
 def load_recipe(name: str, folder: Path | None = None) -> Table:
     """The plain table of a recipe, merged over its bases: ``paper/row`` of a shipped recipe, a ``.toml`` file, or
-    ``FILE.toml:ROW``. Raises ConfigError for an unknown name, a file that is not TOML, an unknown table, or bases that go in a
-    circle."""
+    ``FILE.toml:ROW``. Raises ConfigError for an unknown name or table, a file that is not TOML, or circular bases."""
     shelf = Shelf(folder or recipes_folder())
     return _merged(shelf.find(name), shelf)
 
@@ -284,10 +312,9 @@ def _merged(place: Place, shelf: Shelf) -> Table:
             raise ConfigError(f"{place.where}: bases go in a circle: {names}; let one of them have no base")
         chain.append(base)
     merged: Table = {}
+    place.cost()
     for link in reversed(chain):
-        table = link.table()
-        table.pop("base", None)
-        merged = merge_tables(merged, table)
+        merged = merge_tables(merged, {slot: keys for slot, keys in link.table().items() if slot not in ("base", "cost")})
     if "claim" in merged:
         read_settings(Claim, merged["claim"], f"{place.where}: [claim]")
     return merged

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self, TypeVar, Union, get_args, get_type_hints
@@ -56,7 +57,9 @@ class Record(BaseModel):
 class Settings(BaseModel):
     """Base of every settings class. A default stands once, in the class that the settings configure."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
     """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
@@ -76,8 +79,7 @@ def conditions_of(kind: type[Settings]) -> dict[str, OnlyWith]:
 
 
 def unread(settings: Settings, where: str) -> list[str]:
-    """A sentence for each setting that was given, is not the default, and has no effect with the others; ``where`` is the
-    slot."""
+    """A sentence for each setting that is not the default and has no effect with the others; ``where`` is the slot."""
     sentences = []
     for key, condition in conditions_of(type(settings)).items():
         value, other = getattr(settings, key), getattr(settings, condition.key)
@@ -107,7 +109,7 @@ NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "wd": ("weight_decay",),
     "wdecay": ("weight_decay",),
 }
-"""What papers and other codes call a setting -> its names here."""
+"""Name of a setting in papers and other codes -> its names here."""
 
 
 def names_here(name: str) -> tuple[str, ...]:
@@ -219,14 +221,20 @@ def checked_arguments(where: str, options: Mapping[str, Any], *functions: Callab
     """The options as the functions take them: a path for its string, say. Those are allowed that a function takes by name
     alone, each of its annotated type. ``where`` opens the message of an error, such as ``run.explain``. Raises ConfigError: a
     name that no function takes, or a value of another type, with what is allowed."""
+    checked = read_settings(_arguments_of(functions), options, where)
+    return {name: getattr(checked, name) for name in options}
+
+
+@lru_cache(maxsize=64)
+def _arguments_of(functions: tuple[Callable[..., Any], ...]) -> type[_Arguments]:
+    """The model of the arguments by name of some functions; making it takes as long as a prediction."""
     fields: dict[str, Any] = {}
     for function in functions:
         types = get_type_hints(function, include_extras=True)
         for name, parameter in signature(function).parameters.items():
             if parameter.kind is Parameter.KEYWORD_ONLY:
                 fields[name] = (_of_one_kind(types.get(name, Any)), None)
-    checked = read_settings(create_model("Arguments", __base__=_Arguments, **fields), options, where)
-    return {name: getattr(checked, name) for name in options}
+    return create_model("Arguments", __base__=_Arguments, **fields)
 
 
 def _of_one_kind(annotation: Any) -> Any:

@@ -20,10 +20,10 @@ RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)
 """The tables that a recipe and ``--set`` may change."""
 
 ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
-"""What ``--set`` changes where a model learns from the text that it is evaluated on."""
+"""Tables that ``--set`` changes where a model learns from the text that it is evaluated on."""
 
 COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": ADAPTATION_SLOTS}
-"""Command -> the slots of its ``--set``; ``sweep`` has those of ``train``."""
+"""Command -> the slots of its ``--set``; ``sweep`` has the slots of ``train``."""
 
 SLOTS = ("claim", *RUN_SLOTS)
 """The tables that a recipe may have."""
@@ -60,7 +60,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 
 
 _MOST_DIFFERENCES = 6
-"""So many differences of two tables are told."""
+"""Most differences of two tables in a message."""
 _LONGEST_VALUE = 200  # so that a path is whole
 
 

@@ -28,15 +28,14 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "candidates": ("Settings",),
     "constraint": ("Settings",),
 }
-"""What a class must have to be a variant of its kind, where the caller passes no check of its own."""
+"""Names that a class must have to be a variant of its kind, where the caller passes no check of its own."""
 
 
 def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:
     """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class``, also of the working folder.
 
     ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks the kind of a class of your own, whose methods are checked
-    by default. A victim may be any function. Raises ConfigError for an unknown name, with the nearest one, and for code of
-    another kind.
+    by default. A victim may be any function. Raises ConfigError for an unknown name and for code of another kind.
     """
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
@@ -103,6 +102,12 @@ def installed_variants(kind: str) -> dict[str, str]:
     return found
 
 
+def name_of(variant: type, table: Mapping[str, str]) -> str:
+    """Return what a user types for a class: its key in ``table``, or ``package.module:Class``."""
+    path = f"{variant.__module__}:{variant.__name__}"
+    return next((name for name, target in table.items() if target == path), path)
+
+
 def is_own(kind: str, name: str) -> bool:
     """Whether a name stands for a variant that is not ours: ``package.module:Class``, or one of an installed package."""
     return ":" in name or name in installed_variants(kind)
@@ -138,8 +143,7 @@ def check_code(names: Mapping[str, object], where: str) -> None:
 
 
 def named_in(table: Mapping[str, Any]) -> dict[str, str]:
-    """Key -> name, of everything that the table of a recipe, a run or an attack has looked up: variants of slots, constraints,
-    a segmenter."""
+    """Key -> name, of all that the table of a recipe, a run or an attack looks up: variants, constraints, a segmenter."""
     slots = [(slot, keys) for slot, keys in table.items() if isinstance(keys, Mapping)]
     named = {f"{slot}.{key}": keys.get(key) for slot, keys in slots for key in ("name", "segmenter")}
     named |= {f"constraints.{name}": name for slot, keys in slots if slot == "constraints" for name in keys}

@@ -45,7 +45,7 @@ class CorpusFile(NamedTuple):
 class Unpacked(NamedTuple):
     """A source that can be read by byte ranges: the plain file and its size, and ``bytes`` and SHA-256 of the file as given.
 
-    ``text_sha256`` is that of the plain file, where its content does not follow from the file as given alone.
+    ``text_sha256`` is the checksum of the plain file, where its content does not follow from the file as given alone.
     """
 
     path: Path

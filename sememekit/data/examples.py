@@ -48,7 +48,7 @@ class Originals:
         start, end = self._lines[example : example + 2].tolist()
         if not 0 <= start <= end <= len(self._texts):
             raise DataError(
-                f"{self._path}: the file of line ends beside it is damaged: line {example + 1} is said to lie at bytes {start} "
+                f"{self._path}: the file of line ends beside it is damaged: line {example + 1} should lie at bytes {start} "
                 f"to {end}; {remedy(self._path.parent)}"
             )
         try:

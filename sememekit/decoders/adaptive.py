@@ -19,7 +19,7 @@ class Adaptive(Decoder):
     """A softmax over frequent words and tail clusters, and one in each tail, with contexts that shrink from tail to tail.
 
     torch's ``AdaptiveLogSoftmaxWithLoss`` behind our contract. It wants words by falling frequency, as our ids are. It owns its
-    vectors, and those of the tails are shorter than the input's, so it is never tied.
+    vectors, and the tails have shorter ones than the input, so it is never tied.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """

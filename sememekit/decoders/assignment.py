@@ -33,7 +33,7 @@ def assign_greedily(
 
     A cluster is open while it has fewer than ``largest`` words and they have less than ``budget`` of the frequency; both are
     tested before a word is added, as printed, so a very frequent word still enters an empty cluster, and a cluster can pass
-    the budget by its last word. What the paper leaves open:
+    the budget by its last word. Open in the paper, and decided here:
 
     - words of equal frequency go by their id;
     - among clusters of equal score a word stays in its present one, otherwise it takes the first;

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.config import Settings
+from sememekit.config import Settings, name_of
+from sememekit.decoders import DECODERS
 from sememekit.errors import ConfigError
 from sememekit.layers import grouped_topk, uniform_embedding
 from sememekit.layers.grouped_cross_entropy import Groups, within_groups
@@ -68,7 +69,7 @@ _REMEDIES = {
     "embedding": "needs 'embedding', which this task does not offer",
     "graph": "needs a sememe graph; build one with 'sememekit build-sememe-graph' and give it with --graph FILE",
 }
-"""What to do about each thing that a decoder may need."""
+"""Need of a decoder -> how to meet it."""
 
 LARGEST_TABLE = 1 << 26
 """Numbers in the tables of contexts x words that a search lets an output layer make at once: 256 MB in single precision."""
@@ -99,7 +100,7 @@ class Decoder(nn.Module, ABC):
         self._num_words, self._width = len(resources.vocabulary), resources.width
         for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
-                raise ConfigError(f"decoder {type(self).__name__!r} with these settings {_REMEDIES[field]}")
+                raise ConfigError(f"decoder {spelled(self)!r} with these settings {_REMEDIES[field]}")
 
     @property
     def estimates_in_training(self) -> bool:
@@ -307,6 +308,11 @@ class ClusterLearner(Clustered, Scheduled):
     @abstractmethod
     def freeze_clusters(self, steps: int) -> None:
         """Keep the clusters and their statistics as they are for the next ``steps`` steps of training; resuming knows it."""
+
+
+def spelled(layer: Decoder) -> str:
+    """Return what a user types for an output layer: its name, or ``package.module:Class``."""
+    return name_of(type(layer), DECODERS)
 
 
 def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:

@@ -11,7 +11,7 @@ from torch import Tensor
 from sememekit.config import Settings
 
 BiasStart = Literal["log_frequency", "zero"]
-"""Where the free number of each word starts: at the logarithm of its frequency in the training text, or at 0."""
+"""Start of the free number of each word: the logarithm of its frequency in the training text, or 0."""
 
 STARTS: Mapping[str, BiasStart] = {"adagrad": "log_frequency", "adam": "log_frequency"}
 """Optimiser -> where the biases of most layers start; see docs/training.md."""
@@ -21,7 +21,7 @@ class BiasStartSettings(Settings):
     """Settings of an output layer with a free number for each word, class, sense or node."""
 
     bias_start: BiasStart | None = None
-    """Where the biases start: "log_frequency", so that an untrained layer knows how frequent words are, or "zero". Unset: what
+    """Start of the biases: "log_frequency", so that an untrained layer knows how frequent words are, or "zero". Unset: what
     the layer has for the optimiser, as measured in docs/training.md; the plan of a run holds the answer."""
 
     starts: ClassVar[Mapping[str, BiasStart]] = STARTS

@@ -36,7 +36,7 @@ class ClassHSM(Clustered):
 
     class Settings(BiasStartSettings):
         classes: Literal["frequency", "sememes", "file"] = "frequency"
-        """Where classes come from: counts, the sememe graph (``--graph``), or a file of clusters (``--clusters``)."""
+        """Source of the classes: counts, the sememe graph (``--graph``), or a file of clusters (``--clusters``)."""
         num_classes: int | None = Field(default=None, ge=1)
         """C; unset, the whole part of sqrt(V), or for what the file has. Frequency may leave fewer."""
         tied: bool = True

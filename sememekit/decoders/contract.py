@@ -25,8 +25,8 @@ def check_contract(decoder: Decoder) -> None:
     """Refuse an output layer whose losses or probabilities are none: figures of it would mean nothing.
 
     In evaluation, on 2 x 3 random contexts: ``nll`` gives a number for each target, each row of ``log_probs`` sums to one,
-    and ``nll`` is what ``log_probs`` has for the target, all to ``TOLERANCE``. Of a ``NormalisedScores`` that draws words,
-    the ``scores`` of some words are those of all, and ``sampled_nll`` is the estimate from them. Generators are left as
+    and ``nll`` is what ``log_probs`` has for the target, all to ``TOLERANCE``. In a ``NormalisedScores`` that draws words,
+    ``scores`` of some words agree with ``scores`` of all, and ``sampled_nll`` is the estimate from them. Generators are left as
     they are. Raises ConfigError: naming the class, the method and what came."""
     name = f"{type(decoder).__module__}:{type(decoder).__qualname__}"
     weight = next((parameter for parameter in decoder.parameters() if parameter.is_floating_point()), torch.zeros(()))

@@ -19,7 +19,7 @@ class EdgeBlock(NamedTuple):
     """The edges of some senses, which are sorted by falling number of edges.
 
     First the first edge of each sense, then the second of each sense that has one, and so on: the senses that have a j-th edge
-    are the first ones of the block. s is the number of senses, e that of edges.
+    are the first ones of the block. s is the number of senses, e the number of edges.
 
     Attributes:
         senses, edges: which, as slices of the order of all blocks.

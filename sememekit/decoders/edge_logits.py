@@ -25,7 +25,7 @@ from sememekit.layers import Incidence, add_product, differentiable_once, produc
 def pays(num_tokens: int, width: int, num_bases: int, num_words: int, num_senses: int, num_edges: int) -> bool:
     """Whether a call with so many tokens takes less time by edges than by bases.
 
-    In multiply-adds of a product by bases. What a number costs beside the products was fitted to times forward and backward on
+    In multiply-adds of a product by bases. The cost of a number beside the products was fitted to times forward and backward on
     an Intel Xeon: two graphs of 47,531 and 60,466 edges, widths of 48 to 400, 1 to 10 bases, 128 to 1,400 tokens.
     """
     by_edges = 1.5 * num_bases * num_words * width**2 + num_tokens * num_edges * (0.62 * width + 24)

@@ -23,7 +23,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "release-awd": {"sense_bias": True, "context_tanh": True, "gate_bias": False, "start": "published", "num_bases": 10},
     "identity": {"sense_bias": True, "context_tanh": False, "gate_bias": True, "start": "identity"},
 }
-"""What each preset sets; a key that is given beside the preset wins."""
+"""Preset -> its settings; a key that is given beside the preset wins."""
 
 
 @final
@@ -47,8 +47,8 @@ class SDLM(NormalisedScores, Sensed):
 
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
     and the gate bias are switches, since paper and release differ in them. Dropout stands at two sites: one mask on the
-    coordinates of the output word vectors, the same for the whole batch (``vector_dropout``), and one a sequence on those of
-    g Q_r, shared over time and bases (``context_dropout``).
+    coordinates of the output word vectors, the same for the whole batch (``vector_dropout``), and one a sequence on the
+    coordinates of g Q_r, shared over time and bases (``context_dropout``).
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
@@ -79,8 +79,7 @@ class SDLM(NormalisedScores, Sensed):
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the coordinates of g Q_r, one mask a sequence."""
         tokens_per_block: int = Field(default=0, ge=0)
-        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache), 128 edge by edge, and
-        512 elsewhere."""
+        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache), 128 by edges, else 512."""
 
         @model_validator(mode="before")
         @classmethod

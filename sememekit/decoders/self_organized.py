@@ -36,7 +36,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
     occurrence alone. The running mean over about one epoch that the text describes needs a = 1/f, the default here;
     ``smoothing="printed"`` is Eq. (10) to the letter.
 
-    What the paper leaves open, as it is here: C is sqrt(V) rounded up. q starts at -log2 C, the value of a model that knows
+    The paper leaves the following open. C is sqrt(V) rounded up. q starts at -log2 C, the value of a model that knows
     nothing (at 0 a pair never seen would beat all others), goes on over updates and is never reset. Occurrences of a word in
     one batch count one after the other, in the order of the text. f is the count of the vocabulary, over all splits, 1 at
     least. First clusters come from random scores, under the same two limits. With fewer clusters than sqrt(V), as from a file,
@@ -45,7 +45,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
     included. A task that pads must expect its padding word to be counted.
 
     Where several processes train, each step gives every rank the occurrences of all, so that q and the clusters are the same
-    everywhere: those of contexts (T, B, H) in the order of one process, those of rows (N, H) rank after rank.
+    everywhere: contexts (T, B, H) come in the order of one process, rows (N, H) rank after rank.
 
     Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
     """
@@ -57,7 +57,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         tied: bool = True
         """Share the word vectors with the input embedding. The contexts take its size, so no width has to fit."""
         start: Literal["random", "file"] = "random"
-        """Where the first clusters come from: chance, or a file of clusters (``--clusters``)."""
+        """Source of the first clusters: chance, or a file of clusters (``--clusters``)."""
         num_clusters: int | None = Field(default=None, ge=1)
         """C; unset, sqrt(V) rounded up, or for what the file has."""
         gamma: float = Field(default=1.5, gt=1.0)
@@ -113,7 +113,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self._held = 0
         self._ranks = ALONE
         self._seen: list[tuple[Tensor, Tensor, Tensor]] = []
-        """Of this rank since the last step, where several train: log p(c | h), words, and what ``losses`` grows by."""
+        """Since the last step of this rank, with several ranks: log p(c | h), words, and the growth of ``losses``."""
         first, self.orphaned_at_start = self._assign(None) if given is None else (given, 0)
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))

@@ -24,8 +24,8 @@ class SenseBlock(NamedTuple):
     """The senses of some words, which are sorted by falling number of senses.
 
     First the first sense of each word, then the second sense of each word that has one, and so on: the words that have a j-th
-    sense are the first ones of the block, so that their scores are used where they lie. What is left after ``RANKS`` senses is
-    a tail in the order of words. s is the number of senses, v that of words.
+    sense are the first ones of the block, so that their scores are used where they lie. Senses after the first ``RANKS`` of a
+    word are a tail in the order of words. s is the number of senses, v of words.
 
     Attributes:
         words: which words, as a slice of the order of all blocks.
@@ -34,7 +34,7 @@ class SenseBlock(NamedTuple):
         word_of_tail: the words of the tail, counted in the block.
         tail_of_word: Incidence (words that have such senses x tail).
         sememes_of_sense: Incidence (s x K).
-        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its order and in that of ``back``.
+        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its order and in the one of ``back``.
     """
 
     words: slice

@@ -17,7 +17,7 @@ class Asked(NamedTuple):
         structure: the graph.
         target_N: words.
         block: tokens that are worked on at once.
-        lowered: dtype of matrix products; sums keep that of the words.
+        lowered: dtype of matrix products; sums keep the dtype of the words.
         learns: whether gradients are recorded: inside ``forward`` of a Function torch says no in any case.
         correction_V: of each word in the normaliser (``sampling.estimated_nll``), or None.
     """
@@ -36,7 +36,7 @@ class Likelihood(NamedTuple):
     Attributes:
         normaliser_n: log-sum-exp over all senses.
         score_n: log-sum-exp over the senses of the target.
-        total_n: sum of ``raised_Sn``, in single precision at least: in half precision that of 65,504 senses would be infinite.
+        total_n: sum of ``raised_Sn``, in single precision at least: in half precision it would be infinite for 65,504 senses.
         raised_Sn: exp(logit - the greatest of the token), in the memory of the logits.
         place_Mn: places of the senses of the target.
         share_Mn: their shares of the target's probability, 0 behind the last.
@@ -55,8 +55,7 @@ def likelihood(
 ) -> Likelihood:
     """Logits of all senses, in an order in which sense s has place ``place_of[s]``, to the likelihood of target words.
 
-    ``logits_Sn`` is written over. ``offset_S`` is added to the logits of all senses in the normaliser, those of the target
-    excepted.
+    ``logits_Sn`` is written over. ``offset_S`` is added to the logits in the normaliser, but for the target.
     """
     sense_Mn, real_Mn = structure.senses_of(target_n)
     place_Mn = place_of[sense_Mn]

@@ -1,7 +1,7 @@
 """The main computation of the sememe-driven layer: logits of all senses, and the likelihood of target words, in blocks of
 tokens and of words.
 
-Cost for each token, forward: R V E multiply-adds for the products of contexts and words (the floor, that of R softmax layers),
+Cost for each token, forward: R V E multiply-adds for the products of contexts and words (the floor, equal to R softmax layers),
 then R edges multiply-adds for the gates of all senses and R S for their products. One exact saving over the paper's
 formulation: the product with the word vector is the same for all senses of a word (V rows, not S). Arrays of words, senses and
 sememes are transposed, (rows, n): a gather is then a copy of contiguous rows. Work for each sense and basis is done for some
@@ -67,7 +67,7 @@ def normaliser_and_score(
     """(N,) the log-sum-exp over all senses, and (N,) that over the senses of the target; the loss is their difference.
 
     ``block`` tokens are worked on at once. ``correction_V`` is added to the logits of each word's senses in the first
-    log-sum-exp, those of the target excepted: ``sampling.estimated_nll``, over senses.
+    log-sum-exp, but for the target: ``sampling.estimated_nll``, over senses.
 
     The backward pass is written by hand: it keeps the products with the words and the unnormalised probabilities of senses, and
     computes the gates again, so that no tensor of R x S x N ever exists. A compiler, which cannot trace writes into parts of

@@ -32,13 +32,13 @@ class AWDLSTM(Encoder):
     class Settings(config.Settings):
         """Settings of the AWD-LSTM. Default sizes: Penn Treebank in the public code; default rates: 0.
 
-        The published rates, those of the task included, belong together: ``mixture/ptb-awd`` has them all.
+        The published rates, with the task's own, belong together: ``mixture/ptb-awd`` has them all.
         """
 
         hidden_size: int = Field(default=1150, ge=1)
         """Size of each layer but the last."""
         num_layers: int = Field(default=3, ge=1)
-        """How many of them stand on top of each other."""
+        """Number of layers on top of each other."""
         output_size: int | None = Field(default=None, ge=1)
         """Size of the last layer (default: of the word vectors, which a tied output layer needs)."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

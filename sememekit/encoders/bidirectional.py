@@ -31,8 +31,8 @@ class Bidirectional(Encoder):
     The backward stack reads each row from its last real step to its first: vectors and words in the same order. Each has
     recurrent layers of its own, and they meet above the last layer only. Sememes have one vector each, and the injection "cell"
     one second cell, which both stacks share, as in the text and the released code; ``shared_sememes=False`` gives each stack
-    its own. When shared, pi is computed once, with one dropout mask on the sememe matrix for both directions. Settings are
-    those of one stack, and hidden states are twice as wide. State: of the forward stack, then of the backward stack.
+    its own. When shared, pi is computed once, with one dropout mask on the sememe matrix for both directions. Settings describe
+    one stack, and hidden states are twice as wide. State: of the forward stack, then of the backward stack.
     """
 
     direction_class: ClassVar[type[RecurrentStack]]

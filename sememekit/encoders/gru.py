@@ -1,7 +1,7 @@
 """Gated recurrent units, with the reset gate before or after the matrix, and with the sememes of a word (Qin et al. 2020).
 
-h' = (1 - z) h + z n: z is the share of the new state in the layers with the gate before the matrix, where torch's z is that of
-the old.
+h' = (1 - z) h + z n: z is the share of the new state in the layers with the gate before the matrix, where torch's z is the
+share of the old.
 """
 
 from collections.abc import Mapping

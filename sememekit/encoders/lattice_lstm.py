@@ -24,10 +24,10 @@ class LatticeLSTM(ChildSum):
     that is the ordinary cell with one matrix taken twice, once with the other sign. Dropout is variational (Gal and Ghahramani
     2016): one mask a text between layers and one on each layer's previous output, at every step and on every edge.
 
-    Steps out of one state share the product of its output with the recurrent matrices (``state_part``), edges that of their
-    vectors with the input matrix (``input_part``). Out of several states h_k, c_k with weights M_k it steps in the form of the
-    child-sum tree LSTM (Tai et al. 2015) of the released lattice code: gates from h = sum_k M_k h_k, a forget gate for each
-    source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
+    Steps out of one state share the product of its output with the recurrent matrices (``state_part``), edges the product of
+    their vectors with the input matrix (``input_part``). Out of several states h_k, c_k with weights M_k it steps in the form
+    of the child-sum tree LSTM (Tai et al. 2015) of the released lattice code: gates from h = sum_k M_k h_k, a forget gate for
+    each source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
 
     State: (h_1, c_1, h_2, c_2, ...), each (B, H).
     """
@@ -36,7 +36,7 @@ class LatticeLSTM(ChildSum):
         hidden_size: int = Field(default=200, ge=1)
         """H, the size of each layer (Section 5.2, Buckman and Neubig 2018)."""
         num_layers: int = Field(default=2, ge=1)
-        """How many of them stand on top of each other."""
+        """Number of layers on top of each other."""
         coupled: bool = False
         """Input gate 1 - f in place of one of its own."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

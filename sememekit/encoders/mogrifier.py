@@ -105,7 +105,7 @@ class Mogrifier(RecurrentStack):
     >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
     >>> hidden, state = encoded.hidden, encoded.state
 
-    See ``MogrifierLayer``. Its dropout is that of the public code: ``recurrent_dropout`` on the previous output before the
+    See ``MogrifierLayer``. Its dropout follows the public code: ``recurrent_dropout`` on the previous output before the
     rounds, one mask for all steps of a segment, and ``dropout`` between layers, drawn for each step. Sememes may stand beside
     the input (injection "concat"). Not here: the input gate capped at 1 - f and the sum of the outputs of all layers, which the
     published records have beside the rounds.
@@ -118,16 +118,15 @@ class Mogrifier(RecurrentStack):
 
     class Settings(RecurrentStack.Settings):
         rounds: int = Field(default=5, ge=0)
-        """How often a vector is gated, the input first; 5 in the public code's model of Penn Treebank, and 0 is an LSTM."""
+        """Number of gatings of a vector, the input first; 5 in the public code's model of Penn Treebank, and 0 is an LSTM."""
         rank: int | None = Field(default=None, ge=1)
-        """Rank of the gating maps, as products of two; unset, the maps are full. 84 in the public code's model of Penn
-        Treebank."""
+        """Rank of the gating maps, as products of two; unset, the maps are full. 84 in the public code on Penn Treebank."""
         recurrent_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the previous output of each layer before it is gated, one mask for all steps of a segment."""
         weight_drop: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of each hidden-to-hidden matrix, as in ``awd_lstm``; one mask for each call."""
         injection: Literal["none", "concat"] = "none"
-        """How sememes enter the first layer: "none", or "concat", which needs a graph."""
+        """Way of sememes into the first layer: "none", or "concat", which needs a graph."""
 
         only_with: ClassVar[Mapping[str, OnlyWith]] = {"rank": OnlyWith("rounds", other_than=(0,))}
 

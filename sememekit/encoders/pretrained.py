@@ -47,14 +47,13 @@ class Pretrained(Encoder):
     unread; they are as wide as the hidden states (``task.embedding_size``), so that tied output layers share them, and in a
     fresh language model begin as the vectors of the model's own output layer, the mean over the pieces of the word.
 
-    What a word sees: a text is read in blocks of at most ``context`` pieces, each beginning with what the tokenizer puts before
-    a text. A word whose pieces do not fit any more begins a new block, which repeats the last ``overlap`` pieces of the one
-    before. So a word sees between ``overlap`` and ``context`` pieces, no position is beyond the model's, and what it sees
+    The context of a word: a text is read in blocks of at most ``context`` pieces, each beginning with what the tokenizer puts
+    before a text. A word whose pieces do not fit any more begins a new block, which repeats the last ``overlap`` pieces of the
+    one before. So a word sees between ``overlap`` and ``context`` pieces, no position is beyond the model's, and what it sees
     depends on its place in the text alone, never on how the text was cut for computing. Gradients reach the whole block.
 
-    State: (B, context) the pieces of the block so far, each number one more than the id, then zeros. Each call reads the block
-    of every row again, so that chunks much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``)
-    cost more.
+    State: (B, context) the pieces of the block so far, each number one more than the id, then zeros. Each call reads every
+    block again, so chunks much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``) cost more.
 
     A run keeps the configuration of the model and the pieces of its words (``encoder.json``) and, in each snapshot, its weights
     in single precision: it opens without the folder. Nothing is downloaded, and weights are read as safetensors alone.
@@ -132,6 +131,12 @@ class Pretrained(Encoder):
         return int(described.get_text_config().hidden_size)
 
     @classmethod
+    def positions(cls, path: str) -> int | None:
+        """Pieces that a model in a folder can read at once; None where it has no limit."""
+        described = _configuration(read_object(local_folder(path, _USE) / "config.json", ConfigError))
+        return getattr(described.get_text_config(), "max_position_embeddings", None)
+
+    @classmethod
     def keep(cls, settings: Settings, data: PreparedData) -> bytes:
         folder = local_folder(settings.path, _USE)
         description = read_object(folder / "config.json", ConfigError)
@@ -142,7 +147,7 @@ class Pretrained(Encoder):
         if data.signature.options.get("segmenter") == "hf":
             if read_bytes(own, ConfigError) != tokenizer.content:
                 raise ConfigError(
-                    f"{_USE}: the text of {data.folder} was cut by another tokenizer than that of {settings.path}; prepare it "
+                    f"{_USE}: the text of {data.folder} was cut by another tokenizer than in {settings.path}; prepare it "
                     f"with: sememekit preprocess {data.signature.dataset} SOURCE --segmenter hf:{settings.path} --out DIR"
                 )
             found = {token: tokenizer.id(token) for token in tokens}

@@ -22,7 +22,7 @@ from sememekit.layers import WeightDropped, lstm_scan, product_dtype
 def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, State]:
     """Run a recurrent module of torch, or a ``WeightDropped`` one, over ``x`` (T, B, E): outputs (T, B, H), states (B, H).
 
-    Autocast is off here. ``dtype`` is that of its products (``product_dtype``): where it is lower than that of ``x``, an LSTM
+    Autocast is off here. ``dtype`` is for its products (``product_dtype``): where it is lower than the dtype of ``x``, an LSTM
     on a CPU multiplies in it and keeps states, sums and gates as they are; every other layer and device stays at the dtype of
     ``x``. Torch under autocast rounds the states, too.
     """
@@ -66,7 +66,7 @@ class RecurrentStack(Encoder):
 
     The first layer may read the sememes of each word (Qin et al. 2020): beside its input (``concat``), through an output gate
     (``gate``), or through a second cell (``cell``). The layers above are plain. The state holds the tensors of the first layer,
-    then those of the second, and so on, each (B, H_l).
+    then of the second, and so on, each (B, H_l).
     """
 
     states_per_layer: ClassVar[int]
@@ -75,7 +75,7 @@ class RecurrentStack(Encoder):
         hidden_size: int = Field(default=650, ge=1)
         """Size of each layer; 650 is the "medium" and 1500 the "large" model of the word language-model tradition."""
         num_layers: int = Field(default=2, ge=1)
-        """How many of them stand on top of each other."""
+        """Number of layers on top of each other."""
         output_size: int | None = Field(default=None, ge=1)
         """Size of the last layer, where it differs from ``hidden_size``: a tied output layer needs the embedding's."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -83,7 +83,7 @@ class RecurrentStack(Encoder):
         initialisation: Initialisation = "uniform"
         """Initial weights of the layers: "uniform" as torch, or "kaiming" (normal, biases 0) as the released sememe cells."""
         injection: Injection = "none"
-        """How sememes enter the first layer: "none", "concat", "gate" or "cell". All but "none" need a graph."""
+        """Way of sememes into the first layer: "none", "concat", "gate" or "cell". All but "none" need a graph."""
         sememe_size: int | None = Field(default=None, ge=1)
         """Size of the sememe vectors (default: of the word vectors)."""
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

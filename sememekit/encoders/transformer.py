@@ -98,9 +98,9 @@ class Transformer(Encoder):
     weights are normalised.
 
     In a lattice, presence, keys and values merge as any state does, counted from the latest step. With rules that keep the
-    state of one edge (``monte_carlo``), and with ``segmental``, it is that of words in a row; ``marginal`` and ``gumbel`` take
-    means of keys and values of steps equally far back, which is not the attention to all of them, and ``direct`` adds them up.
-    Each edge copies its state, 2 C H numbers a layer: keep ``context`` small.
+    state of one edge (``monte_carlo``), and with ``segmental``, it is the mask of words in a row; ``marginal`` and ``gumbel``
+    take means of keys and values of steps equally far back, which is not the attention to all of them, and ``direct`` adds them
+    up. Each edge copies its state, 2 C H numbers a layer: keep ``context`` small.
     """
 
     unit_contexts: ClassVar[bool] = True
@@ -109,7 +109,7 @@ class Transformer(Encoder):
         hidden_size: int = Field(default=256, ge=2)
         """H, the size of each layer; a multiple of twice ``num_heads``."""
         num_layers: int = Field(default=4, ge=1)
-        """How many blocks."""
+        """Number of blocks."""
         num_heads: int = Field(default=4, ge=1)
         """Heads of attention, each of ``hidden_size / num_heads`` numbers."""
         context: int = Field(default=128, ge=1)

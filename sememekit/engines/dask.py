@@ -10,7 +10,7 @@ from sememekit.engines.base import Engine, Result, needs
 from sememekit.errors import ConfigError, EngineError
 
 _PATIENCE: Final = "10s"
-"""How long a scheduler has to answer."""
+"""Time that a scheduler has to answer."""
 
 
 @final

@@ -22,7 +22,7 @@ class Slurm(Engine):
     ``AutoExecutor``; ``cluster=local`` runs the jobs as processes of this machine.
 
     Files of the jobs are in ``folder/.jobs``. A job that Slurm preempts or that reaches its time limit is put back into the
-    queue and goes on with what its folder has; one that is killed is ``EngineError``.
+    queue and continues from its folder; a killed job raises ``EngineError``.
     """
 
     starts_slowly: ClassVar[bool] = True

@@ -34,7 +34,7 @@ def by_its_beginning(head: bytes, name: str | Path) -> str:
 def may_be_gb18030(sample: bytes) -> bool:
     """Whether bytes are text in GB18030 as far as they go; a character may be cut off at the end.
 
-    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. They are told apart by what is rare in
+    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. They are distinguished by what is rare in
     Chinese: whole characters of UTF-8, and characters that GB2312, the common part of GB18030, lacks.
     """
     try:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 _BINARY: Final = getattr(os, "O_BINARY", 0)
 """Windows alone tells text from bytes here."""
 _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
-"""What systems answer that do not sync folders: Windows, and file systems over a network."""
+"""Errors of systems that do not sync folders: Windows, and file systems over a network."""
 
 
 def sync_to_disk(path: Path) -> None:
@@ -119,7 +119,7 @@ def _write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> str:
 def remove_leftovers(folder: Path, before: str, after: str) -> None:
     """Remove files and folders called ``before`` PID ``after`` whose PID belongs to no living process of this machine.
 
-    What cannot be removed stays.
+    Files that cannot be removed stay.
     """
     with suppress(OSError):
         for entry in list(folder.iterdir()):

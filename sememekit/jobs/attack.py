@@ -1,4 +1,4 @@
-"""Attack a classifier, and compare two attacks."""
+"""Attack a classifier."""
 
 import json
 import os
@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.attack import read_attack_plan
-from sememekit.attack.folder import AttackFolder, code_names, compare_attacks
-from sememekit.attack.report import AttackComparison, AttackReport
+from sememekit.attack.folder import AttackFolder, code_names
+from sememekit.attack.report import AttackReport
 from sememekit.config import merge_tables, trusted_code
 from sememekit.engines.base import engine_of
 from sememekit.errors import ConfigError
-from sememekit.files import PAGE, check_output, write_output
 from sememekit.progress import Progress, silent
-from sememekit.reports.attack import comparison_page, report_page, write_sheets
+from sememekit.reports.attack import report_page, write_sheets
 from sememekit.runs.attacks.on_engine import AttackCall, gather, run_on_engine
-from sememekit.runs.attacks.running import OpenAttack, refuse_only_errors
+from sememekit.runs.attacks.running import OpenAttack, refuse_no_result
 from sememekit.runs.attacks.victims import is_function
 from sememekit.runs.run import Which
 from sememekit.signals import StopRequest, stop_signals
@@ -110,16 +109,6 @@ def attack(
         report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})
     folder.write_report(report, "" if stopped else report_page(report, results))
     if not stopped:
-        refuse_only_errors(report, results)
+        refuse_no_result(report, results)
         write_sheets(folder, results)
     return report
-
-
-def compare(first: Path, second: Path, *, html: Path | None = None) -> AttackComparison:
-    """Paired differences between two finished attacks on the same data; errors as ``compare_attacks``."""
-    if html is not None:
-        check_output(html, PAGE)
-    comparison = compare_attacks(first, second)
-    if html is not None:
-        write_output(html, comparison_page(comparison).encode(), PAGE)
-    return comparison

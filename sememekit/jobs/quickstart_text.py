@@ -29,8 +29,7 @@ LEAST_CHARACTERS, MOST_CHARACTERS = 30_000, 160_000
 """Characters of the training text of the lattice model."""
 
 _LONGEST_SENTENCE, _HELD_OUT = 60, 300
-"""Sentences of at most so many characters are read by the lattice model, and so many are held out: half of them for validation,
-half to cut."""
+"""Longest sentences of the lattice model, in characters, and sentences held out: half for validation, half to cut."""
 
 
 class Drawn(NamedTuple):
@@ -47,7 +46,7 @@ class Drawn(NamedTuple):
         return self.dataset == "plain"
 
     def more(self) -> str:
-        """What to do about too little of it."""
+        """The remedy where it is too little."""
         return "use a longer text" if self.share >= 1.0 else f"use a longer text, or more of it than --share {self.share:g}"
 
 

@@ -76,11 +76,10 @@ def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
 
 
 def uncounted(folder: Path, tiny: bool) -> list[str]:
-    """List what the table leaves out: unreadable files, results of other settings (such as an older recipe), and tiny
-    results."""
+    """List what the table leaves out: unreadable files, results of other settings (an older recipe), tiny results."""
     there = {file.name for file in folder.glob("*.json")}
     if not there:
-        return [f"there are no results in {folder}"]
+        raise DataError(f"no results in {folder}; 'sememekit reproduce run --out DIR' writes them into DIR/results")
     refuse_odd_files(folder, DataError)
     known, small = set[str](), set[str]()
     for file, claim in load_claims().values():
@@ -88,28 +87,18 @@ def uncounted(folder: Path, tiny: bool) -> list[str]:
             small |= {path.name for path in _result_files(file, claim, folder, tiny=True)}
             known |= {path.name for path in _result_files(file, claim, folder, tiny=False)}
             known |= {path.name for path in _time_files(file, claim, folder)}
-    unreadable = set[str]()
-    for name in there - known - small:
+    others, unreadable = there - known - small, set[str]()
+    for name in others:
         try:
             read_object(folder / name, DataError)
         except DataError:
             unreadable.add(name)
-    found = []
-    if others := there - known - small - unreadable:
-        are = "is" if len(others) == 1 else "are"
-        settings = f"{are} of other settings than the claims have now and {are} not counted"
-        found.append(f"{_results(len(others))} in {folder} {settings}: {_named(others)}")
-    if unreadable:
-        is_no = "file is no JSON object and is" if len(unreadable) == 1 else "files are no JSON objects and are"
-        found.append(f"{len(unreadable)} {is_no} not counted, in {folder}: {_named(unreadable)}")
-    if not tiny and (number := len(there & small)):
-        are, them = ("is", "it") if number == 1 else ("are", "them")
-        found.append(f"{_results(number, 'tiny ')} {are} not counted; see {them} with --tiny")
-    return found
-
-
-def _results(number: int, kind: str = "") -> str:
-    return f"{number} {kind}result{'' if number == 1 else 's'}"
+    left_out = {
+        "of other settings than the claims have now": others - unreadable,
+        "no JSON object": unreadable,
+        "tiny, as --tiny shows them": set() if tiny else there & small,
+    }
+    return [f"{len(names):,} not counted in {folder}, {why}: {_named(names)}" for why, names in left_out.items() if names]
 
 
 def _named(files: Collection[str]) -> str:

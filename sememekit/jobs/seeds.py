@@ -16,6 +16,7 @@ from sememekit.files import read_sealed, replace_file, sealed, typed
 from sememekit.jobs.train import TrainReport
 from sememekit.jobs.trainings import train_all
 from sememekit.progress import Progress, silent
+from sememekit.runs.build import sources_of
 from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 from sememekit.training import Report
@@ -24,7 +25,7 @@ from sememekit.training.snapshots import read_json
 
 SEEDS: Final = "seeds.json"
 JOBS: Final = 2
-"""Processes at a time unless told otherwise; each computes with one thread."""
+"""Default number of processes at a time; each computes with one thread."""
 _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 """Slots of a plan that make a model; the others say where files lie and how it is computed."""
 
@@ -36,7 +37,7 @@ class SeedsReport(Record):
         out: the folder of the runs, ``seed-N`` for seed N.
         metric: the primary metric; ``mean`` and ``sd`` (with n - 1; None of one seed) are of its best values on validation.
         table: what was trained, without the seed; a seed that is added later is trained alike.
-        seeds: in the order given; then those of earlier calls that were trained alike and are finished.
+        seeds: in the order given; then finished seeds of earlier calls that were trained alike.
         runs: a report for each seed.
         stopped: whether a signal ended one of them, with checkpoints to resume from.
     """
@@ -75,9 +76,8 @@ def train_seeds(
             that are finished and were trained alike stay in the report; of others a remark says that they are left out.
         progress, on_report: as ``train_all`` tells them.
 
-    Raises ConfigError: a bad table. Raises CheckpointError: a run is there already, or there is none to resume. Raises
-    TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
-    checkpoints."""
+    Raises ConfigError: a bad table. Raises CheckpointError: a run is there, or none to resume. Raises TrainingError, and others
+    of ``train``: of the first seed that failed, with its folder; the others were stopped with checkpoints."""
     engine_of(engine)  # a wrong name is told before there is a folder
     begun = [seed for seed in seeds if (out / f"seed-{seed}" / "plan.json").is_file()]
     if not resume and (there := sorted(path.parent for path in out.glob("seed-*/plan.json"))):
@@ -97,6 +97,8 @@ def train_seeds(
     plan = read_plan(whole, "the plan").table()
     for seed in seeds:
         read_plan(_with_seed(whole, seed), "the plan")  # a seed that none can have is told before there is a folder
+    if not resume:
+        sources_of(read_plan(whole, "the plan"))  # what every seed lacks is told before there is a folder
     tables = {f"seed-{seed}": _with_seed(table if seed in begun else whole, seed) for seed in seeds}
     with ExitStack() as held:
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))

@@ -13,6 +13,7 @@ from sememekit.jobs.recipes import toml_text
 from sememekit.jobs.space import overrides_of, read_spaces
 from sememekit.jobs.study import STUDY, Study, TrialReport, import_optuna
 from sememekit.progress import Progress, silent
+from sememekit.runs.build import sources_of
 from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 
@@ -72,20 +73,19 @@ def sweep(
 ) -> SweepReport:
     """Train with settings that Optuna proposes, and keep the best; an unfinished sweep in ``out`` is continued.
 
-    Proposals are those of the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
+    Proposals come from the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
     where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before
     its budget is spent. With one job, a sweep that was interrupted proposes the same as one that was not.
 
-    Args, beside those of ``sweep --help``:
+    Args, beside the options in ``sweep --help``:
         table: slot -> keys, as ``train`` takes it.
         cpu_minutes: after which no training begins and those at hand end with their epoch.
         pruning: whether a trial ends that is worse than the median of the others at its epoch, after four trials.
         progress, on_trial: told of each trial as "train trial-0001", and each trial that ended.
-        should_stop: read between messages; signals tell it unless given.
+        should_stop: read between messages; default: whether a signal came.
 
-    Raises ConfigError: a bad table, a key that there is not, no Optuna, or a folder with a sweep of other settings. Raises
-    DataError, CheckpointError: of a trial. Raises TrainingError: a process died. A training that diverges is a trial that
-    failed."""
+    Raises ConfigError: a bad table, an unknown key, no Optuna, or a sweep of other settings. Raises DataError, CheckpointError:
+    of a trial. Raises TrainingError: a process died. A training that diverges is a trial that failed."""
     if (trials is None) == (cpu_minutes is None):
         raise ConfigError(
             f"a sweep has one budget: trials or cpu_minutes; given trials={trials} and cpu_minutes={cpu_minutes}; leave one out"
@@ -98,6 +98,8 @@ def sweep(
     for space in spaces:
         for value in space.values:
             read_plan(apply_overrides(whole, overrides_of({space.key: value})), f"--over {space.key}={value}")
+    first = overrides_of({space.key: space.values[0] for space in spaces if space.values})
+    sources_of(read_plan(apply_overrides(whole, first), "the plan"))  # what every trial lacks is told before there is a folder
     budget = _trials(trials) if trials is not None else f"{cpu_minutes:g} CPU minutes"
     said = {"table": whole, "over": list(over), "seed": seed, "pruning": pruning, "budget": budget}
     _check_same(out, said)

@@ -94,8 +94,8 @@ def train(
         on_remark: called with what somebody should read before training begins: settings that change nothing in this model,
             and what the task has to say about the data (``Task.remarks``).
         on_step: called when the model is there, after each step, and once the next epoch begins.
-        should_stop: read after each step: whether to stop with a checkpoint, such as a ``StopRequest``; signals, which are
-            watched here, tell it unless given.
+        should_stop: read after each step: whether to stop with a checkpoint, such as a ``StopRequest``; default: whether a
+            signal came, which is watched here.
         ranks: the processes that train the model together; None for one.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to

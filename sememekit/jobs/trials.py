@@ -47,7 +47,7 @@ def run_trials(
         trials: the first ones begin, and each of the others when one is done.
         jobs: how many at a time; with more than one, torch computes with one thread in each, unless OMP_NUM_THREADS says more.
         say: told each trial with "" when it begins, and with each of its commands, one at a time.
-        asked_to_stop: whether a signal came; the steps at hand are told, and end with checkpoints.
+        asked_to_stop: whether a signal came; the steps at hand receive it, and end with checkpoints.
         engine: runs the commands; None for processes of this machine.
 
     Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.

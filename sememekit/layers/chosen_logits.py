@@ -9,7 +9,7 @@ from torch import Tensor
 from sememekit.layers.shared import differentiable_once
 
 KEPT_BYTES = 1 << 30
-"""Memory for probabilities that the backward pass uses again; those of further contexts are computed a second time."""
+"""Memory for probabilities that the backward pass uses again; for further contexts they are computed a second time."""
 
 _POOL_ROWS = 512
 _BLOCK = 256
@@ -112,7 +112,7 @@ class _Shared:
     def gradients(self, num_calls: int) -> tuple[Tensor, Tensor]:
         """Return gradients of words and bias after the last of ``num_calls`` calls went backward; drops what they stored.
 
-        What stands before these was left by backward passes for the contexts alone, and is no part of it.
+        Gradients before these were left by backward passes for the contexts alone, and do not count.
         """
         grad_words, grad_bias = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
         calls, self.backward = self.backward[-num_calls:], []

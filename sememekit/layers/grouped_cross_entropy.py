@@ -110,8 +110,7 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
     is 2 E times the sum over rows of the size of their group, and V x E numbers of gradient. On the CPU one group after the
     other goes through the cache, with a backward pass written by hand that writes each row of the gradient once; the number of
     rows of each group is read back. Elsewhere blocks of ``BLOCK`` rows go through one padded batched product, whose shapes do
-    not depend on the data, so that nothing is read back; lopsided groups, which would be mostly padding, go one by one there
-    as well.
+    not depend on the data, so that nothing is read back; lopsided groups, mostly padding, go one by one there, too.
 
     Returns (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on."""
     if rows_NE.device.type == "cpu" or groups.lopsided:
@@ -131,8 +130,8 @@ def within_groups(rows: Tensor, items_VE: Tensor, bias_V: Tensor | None, groups:
 class _GroupByGroup(torch.autograd.Function):
     """``grouped_cross_entropy`` a group at a time.
 
-    The gradient of a row is its incoming number times (share - one-hot) times the vectors of its group. That product is taken
-    in the forward pass, while the vectors are in the cache, so the vectors are read once and their gradient is written once.
+    The gradient of a row is its incoming number times (share - one-hot) times the vectors of its group. The product is taken in
+    the forward pass, while the vectors are in the cache, so the vectors are read once and their gradient is written once.
     """
 
     @staticmethod

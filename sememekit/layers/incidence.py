@@ -64,7 +64,7 @@ class Incidence(FixedTables):
 
     With M the (rows x columns) 0/1 matrix, ``incidence(x)`` is M x and ``incidence.back(y)`` is M^T y. Neither builds a sparse
     tensor: both are gather-and-sum over contiguous rows, which runs on CPU and CUDA, is deterministic (no atomic additions) and
-    takes a weight for each edge. What it reads is counted in int32, for which the kernel on CPU is up to 1.5 times as fast.
+    takes a weight for each edge. Its inputs are counted in int32, for which the kernel on CPU is up to 1.5 times as fast.
 
     Args:
         offsets: (rows + 1,) integers, where the members of each row begin and end in ``members``.
@@ -119,8 +119,7 @@ def segment_logsumexp(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:
         x: (S, ...) log-space values.
         segment: (S,) the segment of each row, 0 .. num_segments - 1; each segment has at least one row.
 
-    Returns (num_segments, ...): never -inf and never NaN for finite ``x``, since the largest term of a segment counts as
-    exp(0)."""
+    Returns (num_segments, ...): never -inf or NaN for finite ``x``, since the largest term counts as exp(0)."""
     shape = (num_segments, *x.shape[1:])
     with torch.no_grad():
         rows = segment.view(-1, *[1] * (x.ndim - 1)).expand_as(x)

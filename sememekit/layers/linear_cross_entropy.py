@@ -17,7 +17,7 @@ def linear_cross_entropy(
     """-log softmax(rows words^T + bias)[target], in blocks of n rows.
 
     Memory for logits is bounded whatever N is: a block, and for training the log-probabilities of the first blocks up to
-    ``kept_bytes``. The backward pass computes those of the other blocks again, at the price of one more product. On CPU a block
+    ``kept_bytes``. For the other blocks the backward pass computes them again, at the price of one more product. On CPU a block
     stays in the cache, which pays for much of that.
 
     Args:

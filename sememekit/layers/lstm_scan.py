@@ -141,7 +141,7 @@ def gate_slopes(gates_TBG: Tensor, cell_TBH: Tensor, squashed_TBH: Tensor) -> tu
         cell_TBH: (T + 1, B, H) c before each step, and after the last.
         squashed_TBH: tanh(c) after each step.
 
-    Returns (T, B, G) slopes of the sums, and (T, B, H) those of the cell state."""
+    Returns (T, B, G) slopes of the sums, and (T, B, H) slopes of the cell state."""
     size = squashed_TBH.shape[2]
     u, f, i, o, *_ = gates_TBG.split(size, dim=2)
     slopes_TBG = torch.empty_like(gates_TBG)

@@ -57,15 +57,15 @@ BY_LOG_PROB: Final = (
     "take the loss from the probabilities of all words, whose gradient has derivatives: of a layer of sememekit.nn "
     "-layer.log_prob(hidden).gather(-1, target.unsqueeze(-1)).squeeze(-1), of a decoder the same with log_probs"
 )
-"""What to use in place of the likelihood of an output layer."""
+"""Advice: a replacement for the likelihood of an output layer."""
 
 
 def differentiable_once(what: str, instead: str = NO_WAY) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make ``backward`` of a ``torch.autograd.Function`` refuse to be differentiated again.
 
-    torch's ``once_differentiable`` raises only where an incoming gradient needs one. That of a mean needs none, and a second
-    derivative is then wrong in silence. Gradients are recorded in a backward pass if and only if somebody asks for
-    ``create_graph=True``. What a compiler traces is left alone.
+    torch's ``once_differentiable`` raises only where an incoming gradient needs one. The gradient of a mean needs none, and a
+    second derivative is then wrong in silence. Gradients are recorded in a backward pass if and only if somebody asks for
+    ``create_graph=True``. Code that a compiler traces is left alone.
 
     Raises RuntimeError: when ``backward`` is called with ``create_graph=True``."""
 
@@ -99,7 +99,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 def training_counters(model: nn.Module) -> dict[str, Tensor]:
     """Name -> buffer, of those that the modules of a model name in an attribute ``training_counters``.
 
-    They are part of its state dict, so that a resumed run goes on where it was. Who puts weights of another run, or of an
+    They are part of its state dict, so that a resumed run continues where it was. Who puts weights of another run, or of an
     earlier epoch, into a model that is being trained keeps these as they are.
     """
     return {

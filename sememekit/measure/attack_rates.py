@@ -9,9 +9,8 @@ An example has one of five outcomes, which are never added up into each other:
     error          the victim or the example itself is at fault: neither robust nor fooled; one that was classified before still
                    counts for accuracy, and as untried where it was right
 
-Intervals of rates and of their differences are those of ``sememekit.measure.intervals``; those of means are bootstrap
-intervals. Below: the size of the search space, which is the coverage of an attack, and the share of its successes that people
-accept, which is its validity.
+Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals. Below: the
+size of the search space (coverage), and the share of successes that people accept (validity).
 """
 
 import math
@@ -29,7 +28,7 @@ LEVELS: Final = (100, 500, 2000)
 """Queries at which the success rate is reported."""
 UNDER_ATTACK: Final = "accuracy under attack"
 NOT_TURNED: Final = "right before and not turned to the target"
-"""What ``accuracy_under_attack`` is called where examples have a target: a text that moves the victim to a third label does not
+"""Name of ``accuracy_under_attack`` where examples have a target: a text that moves the victim to a third label does not
 reach the goal, so that the victim may be wrong on it."""
 
 
@@ -55,7 +54,7 @@ class AttackRates(Record):
 
     Attributes:
         attackable: success and failed together, the examples with something to try: the divisor of the success rate.
-        attacked: these and those of no_candidates.
+        attacked: these and no_candidates.
         untried: correctly classified and never tried to the end: no_candidates, those that the constraints or the search left
             out, and those that ended in an error.
         accuracy: correctly classified before the attack, of all that could be classified.
@@ -306,14 +305,14 @@ def validity_of(
 ) -> Validity:
     """The validity of an attack; ``verdicts`` by the place of an example in ``records``, ``ratings`` of all raters.
 
-    An adversarial text is valid where it means what the original says, has its true label, and is fluent. Of S successes among
-    N examples n are rated, a random sample; with p = S / N and v = valid / n the rate of valid successes is p v. Its interval
-    puts the limits of Wilson together by the delta method, as Newcombe does for a difference of rates:
+    An adversarial text is valid where it means what the original says, has its true label, and is fluent. S of N examples are
+    successes, and a random sample of n successes is rated; with p = S / N and v = valid / n the rate of valid successes is p v.
+    Its interval puts the limits of Wilson together by the delta method, as Newcombe does for a difference of rates:
 
         low = p v - sqrt((v (p - low_p))^2 + (p (v - low_v))^2),    high alike.
 
-    Both terms are needed: where everything is rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of
-    a share of N.
+    Both terms count: where all are rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of a share of
+    N.
     """
     queries = np.array([record.queries for record in records])
     tried = np.array([float(record.outcome in ("success", "failed")) for record in records])

@@ -4,8 +4,8 @@ Examples are drawn with replacement; numerator and denominator of an example are
 pair. A draw whose denominator is zero has no ratio and is left out. Where fewer than ``FEWEST_EXAMPLES`` have a denominator
 there is no interval: draws of so few differ by less than samples do, and draws of one do not differ at all.
 
-Percentile intervals of few units are too narrow: the variance of draws is (n - 1) / n of that of samples, and they lack the
-tails of Student's distribution. Of the mean of n normal values they hold the true one in 90.4 % of samples of 10 in place of
+Percentile intervals of few units are too narrow: the variance of draws is (n - 1) / n of the variance of samples, and they lack
+the tails of Student's distribution. For means of n normal values they hold the true one in 90.4 % of samples of 10 in place of
 95, in 92.1 of 15, 92.9 of 20, 93.6 of 30 and 94.2 of 50.
 
 Shares of examples, and differences between two shares, with intervals that hold at 0 and 100 % as well.
@@ -13,8 +13,8 @@ Shares of examples, and differences between two shares, with intervals that hold
 A share has Wilson's interval. A difference of two rates has the interval of Newcombe for paired proportions (Statistics in
 Medicine 17, 1998, p. 2635, method 10): the limits of Wilson, put together with the correlation of the two rates. Over the same
 examples that correlation is the phi of the two by two table, drawn towards zero by Newcombe's continuity correction. Where each
-side divides by examples of its own, it is that of the two ratios by the delta method, to which only the examples of both
-contribute: phi where all are common, and 0 where none is, as in Newcombe's interval for independent rates.
+side divides by examples of its own, it is the correlation of the two ratios by the delta method, to which only the examples of
+both contribute: phi where all are common, and 0 where none is, as in Newcombe's interval for independent rates.
 """
 
 import math

@@ -26,8 +26,7 @@ class Spectrum:
 
     @property
     def round_off(self) -> float:
-        """The expected round-off of a singular value: 1/2 sqrt(N + V + 1) eps times the largest (Press et al. 2007, Sec.
-        2.6)."""
+        """Expected round-off of a singular value: 1/2 sqrt(N + V + 1) eps times the largest (Press et al. 2007)."""
         return float(0.5 * np.sqrt(sum(self.shape) + 1.0) * np.finfo(np.float64).eps * self.values[0])
 
     @property
@@ -53,7 +52,7 @@ class TriangularFactor:
     A block B of b rows is taken in by the QR decomposition of R above B, a panel of columns after the other: Householder
     reflections of the panel, which mix one row of R with the rows of B alone, are applied to the columns to its right. So R
     stays triangular, the work is 2 N V^2 whatever the blocks, and memory holds R and one block. Orthogonal transformations keep
-    the singular values to round-off; those of the Gram matrix A'A would lose all below some 1e-8 of the largest.
+    the singular values to round-off; the Gram matrix A'A would lose all below some 1e-8 of the largest.
     """
 
     def __init__(self, num_columns: int) -> None:

@@ -26,7 +26,7 @@ UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
 """A word of a scored text that matches nothing."""
 
 NEVER_WORD: Final = "zqunknownqz"
-"""What is scored in its place: a word that no reference has."""
+"""A word that no reference has, which is scored in its place."""
 
 
 def spread_of(references: Sequence[Sequence[str]]) -> str:

@@ -46,8 +46,8 @@ _NEARLY: Final = 1.001
 def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> tuple[float, list[list[float] | None]]:
     """The budget of the cheapest side, and the best figures of each side within it.
 
-    The budget is what that side spent to its end, in the mean over its trainings, each of which counts to its own end; those of
-    the others count within the budget (``best_within``). Curves have one point at least.
+    The budget is what that side spent to its end, in the mean over its trainings, each of which counts to its own end;
+    trainings of the others count within the budget (``best_within``). Curves have one point at least.
     """
     spent = [sum(curve[-1][0] for curve in side) / len(side) for side in sides]
     budget = min(spent)
@@ -58,8 +58,7 @@ def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> t
 
 
 def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> list[float] | None:
-    """The best figure of each training of a side within the budget, a thousandth over it included; None where a training had
-    none by then.
+    """The best figure of each training of a side within the budget and a thousandth; None where it had none by then.
 
     Args:
         higher: whether more is better.

@@ -21,7 +21,7 @@ GIVEN: Final = "given"
 """The source of senses that a user gives."""
 
 _DIGITS: Final = 9
-"""Of a number as a name, so that names sort as numbers do; a longer one has a colon before it for each digit more."""
+"""Digits of a number as a name, so that names sort as numbers do; a longer one has a colon in front for each digit more."""
 _LARGEST_COUNT: Final = 2**62
 
 Sememe = int | str

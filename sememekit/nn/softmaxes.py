@@ -270,7 +270,7 @@ class MixtureOfSememeSoftmaxes(_SememeLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> words_TB = layer.predict(hidden_TBH)
 
-    Settings: those of ``SememeSoftmax``, ``num_components`` (3), ``mixture_dropout``, ``bias_start`` (``decoders.mos_sdlm``).
+    Settings: all of ``SememeSoftmax``, ``num_components`` (3), ``mixture_dropout``, ``bias_start`` (``decoders.mos_sdlm``).
     """
 
     decoder_class: ClassVar[type[Decoder]] = MoSSDLM

@@ -22,12 +22,12 @@ from sememekit.reports.attack import rate_rows, report_page, write_sheets
 from sememekit.reports.table import Table, framed
 from sememekit.runs.attacks.adapters import adapted
 from sememekit.runs.attacks.language_model import AttackLanguageModel
-from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_only_errors
+from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_no_result
 from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
 
 _TEXTS: Final = "texts"
-"""What reports call examples that are no file."""
+"""Name in reports of examples that are no file."""
 
 _OPTION: Final = re.compile(r"--(segmenter|lexicon|lm|source|labels) ([^\s;,]+(?:,[^\s;]+)?)")
 _ARGUMENTS: Final = {"lm": "language_model", "source": "sources"}
@@ -129,8 +129,8 @@ def attack_classifier(
         trust_code: read a file of joblib or pickle, which runs what its maker put in.
         settings: tables of a recipe on top, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
         out: a new folder for the results, as the command writes it (default: none is kept). There is no file whose hash
-            could stand for the data: ``data`` of the signature is the hash of texts and labels, other than that of the command
-            on a file with the same ones. ``attack --compare`` pairs both by their texts.
+            could stand for the data: ``data`` of the signature is the hash of texts and labels; the command on a file with the
+            same ones has another. ``attack --compare`` pairs both by their texts.
 
     Raises:
         ConfigError: no names for the columns, or a part that is unknown or does not fit.
@@ -170,15 +170,14 @@ def attack_classifier(
         if out is not None:
             folder.write_report(report, found.html)
             write_sheets(folder, results)
-    refuse_only_errors(report, results, kept=out is not None, typed=False)
+    refuse_no_result(report, results, kept=out is not None, typed=False)
     return found
 
 
 def _named(
     victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str, *, logits: bool, trust_code: bool
 ) -> NamedVictim:
-    """A victim of any kind, with the names of its labels. Raises ConfigError: something that cannot be asked, or whose columns
-    have no names."""
+    """A victim of any kind, with the names of its labels. Raises ConfigError: no victim, or columns without names."""
     given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
     if isinstance(victim, Run | Path | str):
         name = str(victim.path if isinstance(victim, Run) else victim)
@@ -231,15 +230,13 @@ def _fields(texts: Any) -> list[tuple[str, ...]]:
 def _label_names(labels: Sequence[Any], known: Sequence[str]) -> list[str]:
     """The name of each label: all are names, or all are numbers of columns. Raises DataError: a label that is neither, or names
     and numbers together."""
-    if all(str(label) in known for label in labels):
+    index = next((place for place, label in enumerate(labels) if str(label) not in known), None)
+    if index is None:
         return [str(label) for label in labels]
-    numbers = [isinstance(label, int | np.integer) and 0 <= label < len(known) for label in labels]
-    if all(numbers) and not any(name.lstrip("-").isdecimal() for name in known):
+    numeric = any(name.lstrip("-").isdecimal() for name in known)
+    if not numeric and all(isinstance(label, int | np.integer) and 0 <= label < len(known) for label in labels):
         return [known[int(label)] for label in labels]
-    allowed = f"the victim's labels are {', '.join(known)}; give all labels by name, or all as columns 0 to {len(known) - 1}"
-    if all(numbers):  # names are numbers, too
-        stranger = next(label for label in labels if str(label) not in known)
-        raise DataError(f"attack: the label {stranger!r} is no name, and other names are numbers; {allowed} with other names=")
-    strange = [index for index, label in enumerate(labels) if not numbers[index] and str(label) not in known]
-    index = [*strange, *(place for place, label in enumerate(labels) if str(label) not in known)][0]
-    raise DataError(f"attack: text {index} (from 0) has the label {labels[index]!r}; {allowed}")
+    raise DataError(
+        f"attack: text {index} (from 0) has the label {labels[index]!r}; the victim's labels are {', '.join(known)}; give all "
+        f"labels by name, or all as columns 0 to {len(known) - 1}{' with other names=' * numeric}"
+    )

@@ -82,7 +82,7 @@ class Run(OpenRun):
         Args:
             overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
-            segment: cut the lines as the data of the run were; where nothing is said, Chinese without blanks alone.
+            segment: cut the lines as the data of the run were; default: only Chinese without blanks.
         """
         kind = self._kind("score", "words", "texts")
         options = {"overlay": overlay, "carry": carry, "segment": segment}
@@ -127,8 +127,7 @@ class Run(OpenRun):
                 text is words, and the options are of ``lattice.explain_embeddings``.
 
         Raises:
-            ConfigError: an option that the function does not take, or a value of another type or out of its range; others as
-                the function.
+            ConfigError: an unknown option, or a value of another type or out of range; others as the function.
         """
         kind = self._kind("explain", *EXPLAINERS)
         _check_texts("explain", "a string for each text", text, *others)
@@ -167,7 +166,7 @@ class Run(OpenRun):
         """
         from sememekit.analysis.senses.tagging import header_of, tag
 
-        given = self._checked("tag", self._kind("tag", "words", "cloze"), options, tag)
+        given = self._checked("tag", self._kind("tag", "words"), options, tag)
         rows = [*tag(self, _lines("tag", text), **given)]
         cells: list[tuple[Any, ...]] = []
         for row in rows:
@@ -191,14 +190,13 @@ class Run(OpenRun):
         return found[0] if isinstance(text, str) else found
 
     def generate(self, prompt: str = "", **options: Any) -> Generated:
-        """A text that continues the prompt, or the text that is written for it: of models that predict words, and of headlines
-        or dialogue.
+        """A text that continues the prompt, or is written for it: of models of words, headlines or dialogue.
 
         Args:
             prompt: words to begin with, or the source text.
-            options: ``num_tokens``, ``temperature``, ``top_k``, ``seed`` (1), ``unknown``; for headlines and dialogue
-                ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between blanks, which
-                nothing cuts.
+            options: ``num_tokens``, ``temperature``, ``top_k``, ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for
+                headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words
+                between blanks, which nothing cuts.
         """
         from sememekit.runs.generation import generate
 
@@ -254,7 +252,7 @@ class Run(OpenRun):
     def _scored(
         self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
     ) -> Sequence[ScoredToken]:
-        """Rows of ``score`` for a method."""
+        """Return the tokens of a text for a method, with an overlay also their nats with it."""
         lines = _lines(method, text)
         given = {"name": "the text, line", **options, "segment": segment}
         if overlay is None:
@@ -280,7 +278,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
     "score": frozenset({"words", "texts"}),
     "next_words": frozenset({"words"}),
-    "tag": frozenset({"words", "cloze"}),
+    "tag": frozenset({"words"}),
     "explain": frozenset(EXPLAINERS),
     "analyze": frozenset({"labels", "words", "texts"}),
     "segment": frozenset({"lattices"}),
@@ -320,8 +318,7 @@ def _of_lattices(*, embeddings: bool = False) -> None:
 
 
 def _lines(method: str, text: Lines) -> list[str]:
-    """The lines of a text, which LF ends as in files. Raises TypeError: it is none, such as a number, bytes or the path of a
-    file."""
+    """The lines of a text, which LF ends. Raises TypeError: a number, bytes or the path of a file."""
     if isinstance(text, str):
         text = text.removesuffix("\n").split("\n") if text else []
     lines = list(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else [text]

@@ -45,7 +45,7 @@ class Overlap(Record):
 def overlap_with_train(data: PreparedData) -> dict[str, Overlap]:
     """For each split but train, what of it train has; empty without a train.
 
-    Texts are told apart by 64 bits of a hash, so that a wrong match is one of some 10^19 divided by the pairs compared. Words
+    Texts are compared by 64 bits of a hash, so that a wrong match is one of some 10^19 divided by the pairs compared. Words
     outside the vocabulary are all ``<unk>``.
     """
     if "train" not in data.splits:

@@ -176,7 +176,7 @@ def _training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]]
 LONGEST: Final = 1 << 12
 """Characters of a line that are looked at."""
 _FEWEST: Final = 20
-"""Lines below which nothing is said."""
+"""Lines below which nothing is reported."""
 _TAG: Final = re.compile(r"[A-Z][A-Z0-9-]*")
 _TAGGED: Final = re.compile(r"\S+?([_/|])[A-Za-z]{1,6}\d?")
 _LEAF: Final = re.compile(r"\([^()\s]+ [^()]+\)")

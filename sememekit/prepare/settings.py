@@ -31,9 +31,9 @@ class PreprocessSettings(Settings):
             ``none``; of several lexicons all words.
         vocabulary: prepared data or a run folder whose vocabulary is used, so that a model of those data can be evaluated on
             these; other words become ``<unk>``. The text is segmented as theirs was, unless ``segmenter`` is ``none`` for
-            segmented text. Of examples no split is required then, and one file is ``test``.
+            segmented text. Examples need no split then, and one file is ``test``.
         column: of a set of examples, the text that is kept, such as ``target``: running text for language models, each with an
-            end of sentence; of ``plain`` the column of .jsonl and .parquet files, ``text`` unless given.
+            end of sentence; for ``plain`` the column of .jsonl and .parquet files (default: ``text``).
         turns: for ``switchboard``: the number of turns before the answer in its source; None for ten.
         errors: ``strict`` (stop), ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL; the signature counts them.
         workers: processes at a time; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.

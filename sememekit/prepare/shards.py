@@ -149,7 +149,7 @@ def _taken(values: array[int]) -> _Array:
 
 
 class ShardJob(NamedTuple):
-    """What all shards of a run share; ``end`` is the word that ends a sentence, None for none."""
+    """The fields that all shards of a run share; ``end`` is the word that ends a sentence, None for none."""
 
     folder: Path
     corpus: Corpus

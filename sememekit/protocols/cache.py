@@ -30,11 +30,11 @@ class CacheSettings(Settings):
     """Settings of the cache; the defaults are those that the AWD-LSTM code published for Penn Treebank."""
 
     theta: float = Field(default=1.0, ge=0.0)
-    """How sharply the cache prefers similar hidden states; 0 is the unigram distribution of the window."""
+    """Preference of the cache for similar hidden states; 0 is the unigram distribution of the window."""
     weight: float = Field(default=0.1, gt=0.0, lt=1.0)
     """lambda, the share of the cache in the mixture."""
     window: int = Field(default=500, ge=1)
-    """How many of the last positions are kept."""
+    """Number of last positions that are kept."""
     start: Start = "history"
     """The cache begins after one position ("history") or, as in the public code, after more than ``window``."""
 

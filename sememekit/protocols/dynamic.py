@@ -42,9 +42,9 @@ class DynamicSettings(Settings):
     def in_krause_scaling(self, num_tensors: int, num_batches: int) -> DynamicSettings:
         """The same steps in the scaling of the equations, for m parameter tensors and statistics of n batches.
 
-        The first public code, and that of the mixture of softmaxes after it, summed squared gradients over batches, and sizes
-        over parameter tensors, where the equations have means: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D / m.
-        So lambda' D' = (lambda' / m) D and eta' / (MS' + eps') = (eta' / sqrt(n)) / (MS + eps' / sqrt(n)).
+        The first public code, and the code of the mixture of softmaxes after it, summed squared gradients over batches, and
+        sizes over parameter tensors, where the equations have means: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D
+        / m. So lambda' D' = (lambda' / m) D and eta' / (MS' + eps') = (eta' / sqrt(n)) / (MS + eps' / sqrt(n)).
         """
         if self.scaling == "krause":
             return self
@@ -69,8 +69,7 @@ def dynamic_settings(preset: str | None = None, **given: Any) -> DynamicSettings
     """The settings of a preset, replaced by the ``given`` fields.
 
     Without a preset, the published settings of the scaling for Penn Treebank. Rate and decay that are not given grow in
-    proportion to the segment, as in the grid search of the public code. Raises ConfigError: no such preset, or one in another
-    scaling.
+    proportion to the segment, as in the grid search of the public code. Raises ConfigError: no such preset here.
     """
     if preset is not None and preset not in DYNAMIC_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")

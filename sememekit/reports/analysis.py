@@ -108,7 +108,7 @@ def tables(analysis: LabelAnalysis, run: LabelRun) -> list[Table]:
 def confusion(labels: Sequence[str], accuracy: Accuracy) -> Table:
     """Return how many examples of each label were given which label."""
     rows = [(label, *(f"{n:,}" for n in row)) for label, row in zip(labels, accuracy.confusion, strict=True)]
-    title = "What an example is (row), and what it was called (column)"
+    title = "True label (row) and predicted label (column)"
     return Table(("", *labels), rows, title, numbers=range(1, 1 + len(labels)))
 
 

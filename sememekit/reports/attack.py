@@ -1,6 +1,6 @@
 """The report of an attack as a page: rates, and every example with its changes marked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, validity_of
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
+from sememekit.reports.table import Table, Views
 
 MOST_SHOWN = 500
 """Examples of each outcome on the page; ``examples.jsonl`` has them all."""
@@ -119,7 +120,22 @@ def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, s
     return rows
 
 
+def comparison_parts(found: AttackComparison) -> Iterator[str | Table]:
+    """Yield what a terminal shows of a comparison."""
+    title = f"{found.first} against {found.second}: {found.common:,} examples in common"
+    columns = ("", "first", "second", "first minus second (95 %)", "")
+    yield Table(columns, comparison_rows(found), title, numbers=range(1, 5))
+    if found.only_one:
+        told = f"left out: {found.only_one:,} examples that one side lacks or that ended in an error"
+        yield f"{told} (accuracy counts those that both classified)"
+    unlike = [(name, *both) for name, both in found.unlike.items()]
+    yield Table(("setting", "first", "second"), unlike, "What differs") if unlike else "both were made with the same settings"
+
+
 def comparison_page(comparison: AttackComparison) -> str:
     """The page of a comparison."""
     unlike = [(name, *both) for name, both in comparison.unlike.items()]
     return pages.render("attack_comparison", comparison=comparison, rows=comparison_rows(comparison), unlike=unlike)
+
+
+COMPARISON: Final = Views(comparison_page, comparison_parts)

@@ -17,7 +17,7 @@ from sememekit.text.scripts import HAN
 from sememekit.training.metrics import CLUSTER_UPDATE, measured_at
 from sememekit.training.snapshots import step_of
 
-_PIPELINES: Final = {"labels": "text-classification", "lattices": "token-classification", "cloze": "fill-mask"}
+_PIPELINES: Final = {"labels": "text-classification", "lattices": "token-classification"}
 _VERSIONS: Final = ("sememekit", "python", "torch", "numpy", "threads", "cuda")
 _LEFT_OUT: Final = ("claim", "run", "data", "graph", "clusters")
 _OF_CLUSTERS: Final = ("perplexity", "cluster_perplexity", "in_cluster_perplexity")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,6 +104,7 @@ class Curves:
             axes.plot(across[-1:], up[-1:], color=colour, marker="o", markersize=6)
         values = [value for line in self.lines for _, value in line.points]
         if self.scale == "percent":
+            axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
             axes.set_ylim(0.0, 1.05 * max(values) or 1.0)
         else:
@@ -120,6 +121,9 @@ class Curves:
             log = LogLocator(subs=(1.0,) if decades else (1.0, 2.0, 5.0), numticks=12)
             axes.xaxis.set_major_locator(log if self.x_scale == "log" else MaxNLocator(4 if self.narrow else 8, integer=True))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        elif self.x_scale == "log":
+            axes.xaxis.set_major_locator(LogLocator(numticks=6))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}"))
         axes.minorticks_off()
         axes.grid(axis="y")
         axes.set_xlabel(self.x)
@@ -230,19 +234,26 @@ def write_figure(charts: Sequence[Chart], path: Path) -> None:
     check_figure(path)
     if not charts:
         raise ConfigError(f"--figure {path}: there is nothing to draw here; leave it out")
-    kind = path.suffix.lower()[1:]
+    write_output(path, figure_file(lambda: _draw(charts)[0], path.suffix.lower()[1:], f"--figure {path}"), FIGURE)
+
+
+def figure_file(draw: Callable[[], Figure], kind: str, name: str) -> bytes:
+    """A figure as a file for a paper; ``name`` names it in errors. Raises ConfigError: no font here has a character."""
+    import matplotlib
+
     date: dict[str, str | None] = {"CreationDate" if kind == "pdf" else "Date": None}
     creator: dict[str, str | None] = {"Software": "sememekit"} if kind == "png" else {**date, "Creator": "sememekit"}
     with _style(), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph")
-        content = _save(_draw(charts)[0], kind, creator)
+        content = _save(draw(), kind, creator)
     missing = [found[1] for warning in caught if (found := re.search(r"Glyph (\d+)", str(warning.message)))]
     if missing and kind != "svg":
         raise ConfigError(
-            f"--figure {path}: no font here has {chr(int(missing[0]))!r}; install one with Chinese characters (on Debian: apt "
-            "install fonts-noto-cjk), or write an .svg, whose text is drawn where it is shown"
+            f"{name}: no font here has {chr(int(missing[0]))!r}; install one with Chinese characters (on Debian: apt "
+            f"install fonts-noto-cjk) and remove matplotlib's list of fonts ({matplotlib.get_cachedir()}/fontlist-*.json), or "
+            "write an .svg, whose text is drawn where it is shown"
         )
-    write_output(path, content, FIGURE)
+    return content
 
 
 def spread(heights: Sequence[float], distance: float) -> list[float]:

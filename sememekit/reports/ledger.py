@@ -9,6 +9,7 @@ from sememekit.claims.verdict import VERDICTS, ClaimResult
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.figures import percent_interval
+from sememekit.files import Kind
 from sememekit.reports import pages
 
 Row = tuple[str, ...]
@@ -20,6 +21,7 @@ DETAILS: Final = (
     *("at equal CPU time", "time of an update", "CPU minutes"),
 )
 """Columns of how it is known."""
+MARKDOWN: Final = Kind("a ledger of claims", lambda head: head.startswith(b"# Claims\n"))
 OWN: Final = "Claims of none of the five papers"
 """Heading of controls and of questions of our own."""
 _LARGE: Final = 9.0

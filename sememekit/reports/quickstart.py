@@ -78,7 +78,7 @@ class LatticeFound(Record):
     Attributes:
         characters: in its training text.
         sentences: lattices of some short texts; the first is drawn.
-        rows: its words and those of ways without a model against the words of held-out sentences; empty without such words.
+        rows: its words and the words of ways without a model against the words of held-out sentences; empty without such words.
     """
 
     run: str
@@ -97,7 +97,7 @@ class QuickstartReport(Record):
         already_done: whether it was finished before, and nothing was done.
         models: the softmax model first.
         explanations: of the sememe model; ``softmax_guesses`` has the other model on the same contexts.
-        scores: how often the sememes that an explanation lists are those of the next word; None where no word has any.
+        scores: how often the sememes that an explanation lists belong to the next word; None where no word has any.
         lattice: the model of characters; None without one, and ``no_lattice`` says why.
         seconds: wall time of the call that finished it.
         cpu_seconds: user and system time of the same call by step: ``text and graph``, each model by its name, ``results``.

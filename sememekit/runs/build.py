@@ -30,7 +30,7 @@ from sememekit.training import RunSettings
 from sememekit.word_classes.file import read_clusters
 
 ENCODER = "encoder.json"
-"""What ``Encoder.keep`` gave, in the folder of a run."""
+"""File in the folder of a run with the return value of ``Encoder.keep``."""
 
 
 class ModelParts(NamedTuple):
@@ -195,6 +195,12 @@ def parts_of(plan: Plan, data: PreparedData, graph: SememeGraph | None) -> Model
     """Read the parts of a fresh run: its data with the graph and the files that a plan names."""
     clusters = clusters_of(plan, data.vocabulary)
     return ModelParts(data.vocabulary, graph, clusters, labels_of(data.signature), data.chunks(), kept_of(plan, data))
+
+
+def sources_of(plan: Plan) -> tuple[PreparedData, ModelParts]:
+    """Read the data and the parts of a fresh run. Raises ConfigError, DataError: one that the plan needs is not there."""
+    graph, data = graph_of(plan), data_of(plan)
+    return data, parts_of(plan, data, graph)
 
 
 def data_of(plan: Plan) -> PreparedData:

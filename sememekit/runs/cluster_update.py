@@ -33,17 +33,17 @@ class ClusterUpdateReport(OfRun):
 
     Attributes:
         written: the run folder that has the new clusters, and ``new_checkpoint``, its best snapshot at the end.
-        statistics: "exact" for the mean of Eq. (8), "running" for that of Eq. (9), Shen et al. 2017.
+        statistics: "exact" for the mean of Eq. (8), "running" for the mean of Eq. (9), Shen et al. 2017.
         tokens_read: predicted tokens of the training text, each time it was read.
         objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
-            The probability is that of the model, which gives none to a cluster without words, so this is -log2 of the cluster
+            The probability comes from the model, which gives none to a cluster without words, so this is -log2 of the cluster
             perplexity of the training text.
         objective_fell: whether the new clusters are worse by Eq. (7) than the old ones.
         before, after: on ``split``, with the old clusters and with the new ones, the weights being the same.
         trained: of the best snapshot after the M-step, where ``epochs`` were asked for.
-        best_epoch: the epoch of the best snapshot; that before the M-step where none of its epochs was better.
+        best_epoch: the epoch of the best snapshot; the one before the M-step where none of its epochs was better.
         finished: why the M-step ended.
-        stopped: whether a signal ended it; ``train --resume`` goes on with it.
+        stopped: whether a signal ended it; ``train --resume`` continues it.
         moved_words, moved_frequency: share of the words that changed their cluster, and of the text that they are.
         orphaned_words: words that found no open cluster and went to the least loaded one.
     """
@@ -178,8 +178,8 @@ def training_state(
 ) -> tuple[dict[str, Any], int, int]:
     """The state of training beside the new model, the epoch that the M-step ends with, and its steps.
 
-    What the snapshot was worth is no longer true: its value on validation is that of the new clusters. In a folder of its own,
-    ``alone``, it is the best one, whatever the run has that it is from: no snapshot of that comes along.
+    The validation metric of the snapshot no longer holds: it is replaced by the one with the new clusters. In a folder of its
+    own, ``alone``, it is the best one, whatever the old run has: no snapshot comes along.
     """
     pointer = loaded.folder.pointer()
     which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"

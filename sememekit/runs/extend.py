@@ -38,8 +38,8 @@ class ExtendReport(OfRun):
     """Report of ``extend``: the words that were added to a run, and how.
 
     Attributes:
-        vocabulary: the fingerprint of its words, and ``of_vocabulary`` that of ``run``.
-        unannotated: those of them without sememes, whose numbers come from their characters.
+        vocabulary, of_vocabulary: fingerprints of the words of the new run and of ``run``.
+        unannotated: new words without sememes, whose numbers come from their characters.
         refused: cause -> words of the file that were not added.
         dropped_sememes: sememes that the graph does not know, of words that have others.
         shares: of the probability of ``<unk>``, what each word has in the mean; ``unknown_share`` is what ``<unk>`` keeps.
@@ -87,8 +87,8 @@ def extend(
 
     Args:
         words: a file of ``read_new_words``.
-        sources: lexicons of the words that the file gives no sememes; for a run without graph also those of its words, the open
-            lexicon unless given.
+        sources: lexicons of the words that the file gives no sememes; for a run without graph also of its own words (default:
+            the open lexicon).
         side: of a two-sided lexicon.
         prior: share of the probability of ``<unk>`` that new words have together where the file has no counts, each as much.
         data: the prepared data of its training, where they lie elsewhere.

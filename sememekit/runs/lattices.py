@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise, tee
+from itertools import chain, islice, pairwise, tee
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, NamedTuple, get_args
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sememekit.errors import ConfigError
 from sememekit.measure import Tally
 from sememekit.runs.run import Run
+from sememekit.runs.uncut import refuse_unknown
 from sememekit.tasks.base import require
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.lattice.scoring import Segment
@@ -69,7 +70,7 @@ class Reading:
     def chunks(self, decoding: Decoding) -> list[tuple[int, int]]:
         """First token and the one behind the last of every word.
 
-        ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens by itself and cuts where
+        ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens on its own and cuts where
         a chunk ends with a probability of one half or more: of all segmentations this has the most places right in expectation.
         It need not be a path, so its words can be longer than the chunks. A blank in the text ends a word in either case: the
         model reads the text without blanks, and cuts are added where they stand, also inside a chunk of the path. Raises
@@ -209,8 +210,12 @@ def segment_raw(
     """Segment a stream as ``commands.segment.segment_stream`` does, with a lattice model.
 
     An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends where one does.
+    Raises DataError: the model knows no token of the first lines.
     """
-    pieces, kept = tee(read_named(file, name, faults))
+    pieces = read_named(file, name, faults)
+    first = list(islice(pieces, LINES_AT_ONCE))
+    refuse_unknown(reader.run, (token.read for piece in first for token in reader.tokens(piece.text)), name)
+    pieces, kept = tee(chain(first, pieces))
     for piece, words in zip(kept, segment_lines(reader, (piece.text for piece in pieces), decoding), strict=True):
         yield " ".join(words) + ("\n" if piece.ends_line else " ")
 

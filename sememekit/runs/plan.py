@@ -28,7 +28,7 @@ class DataSettings(Settings):
     augment: str = ""
     """Further training examples: adversarial examples that ``sememekit attack`` wrote; empty for none."""
     augment_share: float = Field(default=0.1, gt=0.0)
-    """How many of them at most, as a share of the training examples."""
+    """Most added texts, as a share of the training examples."""
 
 
 class GraphSettings(Settings):
@@ -194,7 +194,7 @@ def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str])
 def remarks_on(plan: Plan) -> tuple[str, ...]:
     """A sentence for each setting, and for a graph, that a plan was given and that nothing in its model reads.
 
-    They are no errors: arms of an experiment share their flags, and the run keeps its graph for grouping words by it.
+    They are no errors: the models of an experiment share their flags, and the run keeps its graph for grouping words by it.
     """
     sentences: list[str] = []
     for slot, chosen in _chosen(plan):

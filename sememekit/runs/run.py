@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +16,15 @@ from sememekit.config import Record, check_code, check_table, read_settings, tru
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.decoders.contract import check_own_decoders
+from sememekit.decoders.even_senses import EvenSenses
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import read_text, typed
 from sememekit.runs.build import ENCODER, ModelParts, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, plan_of_run
-from sememekit.sememes import SememeGraph
+from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.overlay import ChangedSense
-from sememekit.tasks.base import Kind, Task
+from sememekit.tasks.base import Kind, Task, WordPredictor, require
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
 from sememekit.text.segmenters import Segmenter
@@ -39,14 +40,13 @@ SIGNATURE = "data.json"
 TRAIN_COUNTS = "train-counts.txt"
 
 Which = Literal["best", "last"]
-"""Which weights of a run: the best by validation, or the last."""
+"""Weights of a run: the best by validation, or the last."""
 
 KIND_NAMES: Final[Mapping[Kind, str]] = {
     "labels": "a classifier",
     "texts": "a model of headlines or dialogue",
     "lattices": "a lattice model",
     "words": "a model that predicts words",
-    "cloze": "a cloze model",
 }
 """Kinds of runs that commands and methods tell apart, in the order in which they are asked for."""
 
@@ -87,11 +87,14 @@ class Run:
         settings: RunSettings,
         trust_code: bool,
         overlay: Path | None = None,
+        sources: Sequence[str] = (),
     ) -> None:
         self.folder, self.plan, self.vocabulary, self.settings = folder, plan, vocabulary, settings
         self.signature = folder.data_signature()
         self._which: Which = which
-        self._trust_code, self._overlay = trust_code, overlay
+        self._trust_code, self._overlay, self._sources = trust_code, overlay, (*sources,)
+        if sources and (overlay is not None or plan.decoder is None):
+            raise ConfigError(f"{self}: lexicons (--source) show senses of predicted words, without --overlay; leave them out")
 
     @classmethod
     def open(
@@ -103,6 +106,7 @@ class Run:
         dtype: str | None = None,
         trust_code: bool = False,
         overlay: Path | str | None = None,
+        sources: Sequence[str] | None = None,
     ) -> Self:
         """Open the folder of a run.
 
@@ -113,6 +117,8 @@ class Run:
             dtype: of matrix products; default: as in training, or as the open run has it.
             trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
             overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
+            sources: lexicons (``FORMAT:PATH``) through which the model is seen: ``graph`` is of them, and the senses of a word
+                share its probability evenly (``decoders.even_senses``), whatever the output layer.
 
         Raises CheckpointError: the folder is no run, is torn, or its files are not of one run. Raises ConfigError: it names
         code, which is not trusted or cannot be imported, or ``which``, ``device`` or ``dtype`` is none."""
@@ -123,6 +129,7 @@ class Run:
             folder, plan, vocabulary = path.folder, path.plan, path.vocabulary
             trust_code |= path._trust_code
             overlay = path._overlay if overlay is None else overlay
+            sources = path._sources if sources is None else sources
         else:
             folder = RunFolder.open(Path(path))
             with trusting_code(trust_code):
@@ -133,9 +140,11 @@ class Run:
         given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
         changes = None if overlay is None else Path(overlay)
-        if isinstance(path, cls) and (settings, which, changes) == (path.settings, path._which, path._overlay):
+        seen = (*(sources or ()),)
+        own = (path.settings, path._which, path._overlay, path._sources) if isinstance(path, Run) else None
+        if isinstance(path, cls) and own == (settings, which, changes, seen):
             return path
-        return cls(folder, plan, vocabulary, which, settings, trust_code, changes)
+        return cls(folder, plan, vocabulary, which, settings, trust_code, changes, seen)
 
     def with_overlay(self, overlay: Path | str) -> Run:
         """The same run with the changes of a file of ``sememes.overlay``, as in ``open``."""
@@ -165,7 +174,9 @@ class Run:
 
     @cached_property
     def graph(self) -> SememeGraph | None:
-        """The sememe graph that it keeps, or None; with the changes of the overlay, where there is one."""
+        """The sememe graph that it keeps, or None; with the changes of the overlay, or of the lexicons, if given."""
+        if self._sources:
+            return build_graph(self.vocabulary, [open_lexicon(source) for source in self._sources])
         return self.stored_graph if self._overlay is None else self._overlaid[0]
 
     @cached_property
@@ -227,12 +238,12 @@ class Run:
     @property
     def parts(self) -> ModelParts:
         """The parts of its model beside the plan."""
-        return ModelParts(self.vocabulary, self.graph, self.clusters, self.labels, self.chunks, self.kept)
+        graph = self.stored_graph if self._sources else self.graph
+        return ModelParts(self.vocabulary, graph, self.clusters, self.labels, self.chunks, self.kept)
 
     @cached_property
     def device(self) -> torch.device:
-        """The device that it computes on. Sets threads and precision of this process as the run asks; ConfigError where there
-        is no CUDA."""
+        """The device that it computes on. Sets threads and precision of this process; ConfigError: no CUDA."""
         return prepare_torch(self.settings)
 
     @cached_property
@@ -250,7 +261,14 @@ class Run:
                 "(--set optimizer.learning_rate=R)"
             )
         check_own_decoders(task)
+        self._see(task)
         return task.to(self.device).eval(), snapshot.name, snapshot.sha256
+
+    def _see(self, task: Task) -> None:
+        """Put the lexicons between the output layer and who asks for senses, where there are some."""
+        if self._sources:
+            assert self.graph is not None
+            task.decoder = EvenSenses(require(task, WordPredictor, "--source").decoder, self.graph)
 
     def load(self) -> Run:
         """Read the weights now; ``task`` and ``snapshot`` do so when they are first asked for. Raises CheckpointError: the
@@ -310,6 +328,10 @@ class Run:
     def form(self) -> TextForm:
         """The form of its text (lower case, half width, a word for numbers, ...), into which other text has to be brought."""
         return TextForm.recorded(self.signature.options, self.signature.normalisation)
+
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` computes from the run and its weights; a served run, which never changes, keeps it by name."""
+        return make()
 
     def check_code(self, **names: object) -> None:
         """Refuse code that its signature names, unless it is trusted: see ``config.check_code``."""

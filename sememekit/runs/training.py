@@ -85,7 +85,7 @@ def open_training(
         out: the run folder: absent or empty, or a run to go on with.
         on_remark: called with what somebody should read before training begins; see ``jobs.train.train``.
 
-    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
+    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or nothing to
     resume."""
     with ExitStack() as held:
         folder = _open_folder(out, ranks, held) if resume else None
@@ -94,8 +94,7 @@ def open_training(
         if folder is not None:
             data, parts = resumed_sources(folder, plan, table)
         else:
-            graph, data = build.graph_of(plan), build.data_of(plan)
-            parts = build.parts_of(plan, data, graph)
+            data, parts = build.sources_of(plan)
         extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
         if plan.data.augment:
             data = augmented(data, extra, plan.data.augment_share, plan.run.seed, on_remark)

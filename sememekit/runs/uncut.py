@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sememekit.attack import long_run
+from sememekit.data.segmenters import MODELS
 from sememekit.errors import DataError
 from sememekit.files import RunWarning
 from sememekit.runs.run import Run
+from sememekit.sememes.building import BLANK
 from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
@@ -15,7 +17,7 @@ from sememekit.text.vocabulary import UNKNOWN
 UNCUT_SHARE: Final = 0.2
 """Share of texts with Chinese too long for one word from which a command cuts or stops: it would answer about other texts."""
 CUT_FIRST: Final = "cut it first: sememekit segment"
-"""What to do where nothing here cuts."""
+"""Advice where nothing here cuts."""
 _SENTENCE: Final = 4
 """Characters from which an unknown word that is all of a text is hardly one word."""
 
@@ -40,8 +42,11 @@ def uncut(run: Run, words: Sequence[str]) -> str:
 
 
 def segmenter_of_raw(run: Run, texts: Sequence[Sequence[str]], where: str, *, may_cut: bool = True) -> Segmenter | None:
-    """The segmenter of a run for texts, by their words, that are largely raw Chinese; None for others. Raises DataError: blanks
-    cut the data of the run, or not ``may_cut``."""
+    """The segmenter of a run for texts, by their words, that are largely raw Chinese, and where words are pieces for all texts
+    that are not cut into pieces; None for others. Raises DataError: blanks cut the data of the run, or not ``may_cut``."""
+    in_pieces = run.signature.options.get("segmenter") in MODELS
+    if may_cut and in_pieces and not any(word in run.vocabulary and BLANK in word for words in texts for word in words):
+        return run.segmenter()
     found = [uncut(run, words) for words in texts]
     if not (may_cut and cuts(run)):
         refuse_uncut(found, where, CUT_FIRST)

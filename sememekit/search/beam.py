@@ -15,13 +15,13 @@ StepFunction = Callable[[Tensor, State, State, int], tuple[Tensor, Tensor, State
 """(words (B, K), state, memory, C) -> log-probabilities (B K, C) of the C most probable next words, their ids (B K, C), the new
 state, and (B K,) the position with the largest attention weight.
 
-Every tensor of the state has B K rows, those of an example together; every tensor of the memory has B. Of a vocabulary with
-fewer than C words all are returned. Log-probabilities and ids are overwritten.
+Every tensor of the state has B K rows, grouped by example; every tensor of the memory has B. A vocabulary with fewer than C
+words is returned whole. Log-probabilities and ids are overwritten.
 """
 
 
 SEARCH: Final = 2
-"""Of the rule by which a search ends, for signatures: 1 was to end once K hypotheses are finished, whatever is open."""
+"""Version of the rule by which a search ends, for signatures: 1 was to end once K hypotheses are finished, whatever is open."""
 
 
 class BeamSettings(config.Settings):
@@ -30,7 +30,7 @@ class BeamSettings(config.Settings):
     beam_size: int = Field(default=5, ge=1, le=1000)
     """K, hypotheses that are kept for each text; 1 is greedy search."""
     num_best: int = Field(default=1, ge=1, le=1000)
-    """How many of them are returned, the best first."""
+    """Number of hypotheses that are returned, the best first."""
     length_penalty: float = Field(default=1.0, ge=0.0, le=100.0)
     """a: hypotheses compete by log-probability / length^a, the end counted where it was predicted; 0 lets short ones win."""
     min_length: int = Field(default=1, ge=0)
@@ -57,7 +57,7 @@ class Hypothesis:
 
     Attributes:
         words: ids, without begin and end.
-        nats: summed negative log-probability, that of the end included where it was predicted.
+        nats: summed negative log-probability, with the end where it was predicted.
         score: hypotheses are ranked by it; higher is better.
         attended: for each word, the position of the source with the largest attention weight.
         ended: whether the end was predicted; otherwise the text was cut.
@@ -161,8 +161,7 @@ def _open_rows(
 
 
 def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """The words that would make ``size`` words in a row occur twice: rows and words, for ``texts`` (N, T); none for ``size``
-    0."""
+    """Words that would repeat ``size`` words in a row: rows and words, for ``texts`` (N, T); none for ``size`` 0."""
     if not size or texts.shape[1] < size:
         empty = texts.new_zeros(0)
         return empty, empty

@@ -59,8 +59,7 @@ class DefinitionNode:
 
 
 def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
-    """The trees of a DEF, in order. Raises DataError with the position (characters from 1), what stands there and what was
-    expected."""
+    """The trees of a DEF, in order. Raises DataError with the position (from 1), the found and the expected sign."""
     return _Parser(text).definition()
 
 
@@ -177,7 +176,7 @@ class _Parser:
 
 
 EdgeKind = Literal["depth", "role"]
-"""How edges between senses and sememes are divided into classes."""
+"""Classes of edges between senses and sememes."""
 
 ROOT: Final = "root"
 PLAIN: Final = "plain"
@@ -275,7 +274,7 @@ def classes_of(kind: EdgeKind, places: Iterable[Place | None], known: Sequence[s
     numbers = {name: number for number, name in enumerate(names)}
     unknown = [name for name in own if name not in numbers]
     if unknown:
-        raise GraphError(f"classes of edges by {kind}: {', '.join(unknown)} are not among those of the model's graph")
+        raise GraphError(f"classes of edges by {kind}: {', '.join(unknown)} are not in the model's graph")
     return EdgeClasses(names, np.array([numbers[name] for name in found], dtype=np.int64))
 
 

@@ -75,7 +75,7 @@ class SememeGraph:
     ) -> None:
         """Number the senses, sets and sememes of ``entries``, one for each word in the order of the vocabulary.
 
-        With ``numbering``, ``sememes`` and ``senses_per_sememe`` are those of that graph, which has all sememes of ``entries``.
+        With ``numbering``, ``sememes`` and ``senses_per_sememe`` come from that graph, which has all sememes of ``entries``.
         Raises GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
         """
         self._entries = tuple(entries)

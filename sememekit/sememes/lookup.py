@@ -50,9 +50,9 @@ class LookupSense(Record):
     sememes: tuple[str, ...]
     definition: str
     tree: tuple[DefinitionTree, ...]
-    """Of the definition; empty where the lexicon has none."""
+    """Trees of the definition; empty where the lexicon has none."""
     definition_fault: str
-    """Why the definition is no tree, or empty."""
+    """Reason why the definition is no tree, or empty."""
 
 
 class LookupReport(Record):
@@ -176,14 +176,13 @@ class ChangeReport(ChangedSense):
 
     overlay: str
     changes: int
-    """How many the file has now."""
+    """Number of changes that the file has now."""
     checked_with: str
     """A graph, or lexicons."""
 
 
 def annotation(word: str, graph: Path, overlay: Path | None = None) -> AnnotationReport:
-    """Return the senses of a word as a graph (a file, or a run's) numbers them, and their sememes, also after an overlay's
-    changes.
+    """Return the senses of a word as a graph (a file, or a run's) numbers them, their sememes, and changes of an overlay.
 
     Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
     word, found = word.strip(), graph_at(graph)

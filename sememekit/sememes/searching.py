@@ -1,5 +1,4 @@
-"""Asking lexicons by sememes: words of a sememe, words with similar sememes, what differs between two lexicons, and one file of
-several."""
+"""Lexicons by sememes: words of a sememe, words with similar sememes, differences of two lexicons, one file of several."""
 
 import math
 from collections import Counter, defaultdict
@@ -112,7 +111,7 @@ def words_with(
             near = near_spellings(asked, known)
             hint = f" (near: {' '.join(near)})" if near else ""
             raise ConfigError(
-                f"no sememe {asked!r} in {', '.join(sources)}{hint}; 'sememekit lookup WORD' shows those of a word"
+                f"no sememe {asked!r} in {', '.join(sources)}{hint}; 'sememekit lookup WORD' shows the sememes of a word"
             )
         wanted.append(names)
     found = [(source, sense) for source, sense in senses if all(names & {*sense.sememes} for names in wanted)]

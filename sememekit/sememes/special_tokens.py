@@ -15,8 +15,8 @@ from sememekit.text.vocabulary import END, UNKNOWN
 __all__ = ["END", "MARKS", "PRIVATE", "PUNCTUATION", "RULES", "UNKNOWN", "SpecialTokens", "chinese_side", "is_punctuation"]
 
 PRIVATE = (UNKNOWN, END, "<s>", "</s>", "<bos>", "<pad>")
-"""Tokens with one sememe of their own name. Words without annotation share that of ``<unk>``, as in the released headline code.
-The last four are not in the released table."""
+"""Tokens with one sememe of their own name. Words without annotation share the sememe of ``<unk>``, as in the released headline
+code. The last four are not in the released table."""
 
 
 RuleSememe = tuple[str, ...]
@@ -57,7 +57,7 @@ class SpecialTokens:
     """The rules in terms of the lexicons in use.
 
     A rule's sememe becomes, in this order: the lexicons' sememe with that Chinese name; theirs with one of its other names; a
-    new one, written as the first lexicon writes its own. Of several with one name (``year|年``, ``age|年``) the one with most
+    new one, written as the first lexicon writes its own. From several with one name (``year|年``, ``age|年``) the one with most
     senses in the first lexicon that has any is taken, then the first by spelling.
     """
 

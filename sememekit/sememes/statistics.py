@@ -32,7 +32,7 @@ class GraphStatistics(Record):
     edges: int
     """Pairs of a sense and a sememe."""
     edges_with_structure: int
-    """Those whose depth and role in the definition of the sense are known; 0 where no lexicon has definitions."""
+    """Edges whose depth and role in the definition of the sense are known; 0 where no lexicon has definitions."""
     edges_by_depth: dict[str, int]
     """Edges by the depth of the sememe in the definition; empty without structure."""
     edges_by_role: dict[str, int]
@@ -85,7 +85,7 @@ class GraphReport(Record):
 
 
 _COMPARED: Final = 200
-"""Sememes of a source that are compared with those of others."""
+"""Sememes of a source that are compared with other sources."""
 
 
 def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_hand: Sequence[bool]) -> list[str]:

@@ -155,6 +155,16 @@ class Suggester:
         best = np.argsort(-cosines, kind="stable")[:_NEIGHBOURS]
         return [(self.vectors.words[self._rows[place]], float(cosines[place])) for place in best if cosines[place] > 0.0]
 
+    def best(self, word: str, top: int) -> tuple[Suggestion, ...]:
+        """The best suggestions of a word, ``top`` at most."""
+        scores = self.scores(word)
+        places = [int(place) for place in np.argsort(-scores, kind="stable")[:top] if scores[place] > 0.0]
+        shares = [float(scores[place] / scores[places[0]]) for place in places]
+        return tuple(
+            Suggestion(sememe=self.names[place], score=share, evidence=tuple(self.evidence(word, place)))
+            for place, share in zip(places, shares, strict=True)
+        )
+
     def scores(self, word: str) -> Scores:
         """The ensemble: a weighted sum of the methods, each as shares of its best score."""
         every = [(1.0, self.by_parts(word)), (NEIGHBOURS_WEIGHT, self.by_neighbours(word))]
@@ -232,25 +242,15 @@ def suggest(
     if not asked:
         raise ConfigError("give words to suggest sememes for: sememekit lookup --suggest WORD...")
     suggester = Suggester(sememes_by_word(sources, side), asked, vectors)
-    found = []
-    for word in asked:
-        scores = suggester.scores(word)
-        best = [int(place) for place in np.argsort(-scores, kind="stable")[:top] if scores[place] > 0.0]
-        found.append(
-            WordSuggestions(
-                word=word,
-                count=None if counts is None else counts.get(word, 0),
-                context=(contexts or {}).get(word, ""),
-                sememes=tuple(
-                    Suggestion(
-                        sememe=suggester.names[place],
-                        score=float(scores[place] / scores[best[0]]),
-                        evidence=tuple(suggester.evidence(word, place)),
-                    )
-                    for place in best
-                ),
-            )
+    found = (
+        WordSuggestions(
+            word=word,
+            count=None if counts is None else counts.get(word, 0),
+            context=(contexts or {}).get(word, ""),
+            sememes=suggester.best(word, top),
         )
+        for word in asked
+    )
     methods = ("parts", "neighbours") if vectors is not None else ("parts",)
     return SuggestReport(sources=tuple(sources), methods=methods, words=tuple(found))
 

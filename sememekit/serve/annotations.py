@@ -14,7 +14,7 @@ from sememekit.sememes.lookup import GraphSense
 from sememekit.sememes.overlay import ChangedSense, near
 from sememekit.sememes.searching import DUMP_HEADER
 from sememekit.sememes.statistics import sememe_counts
-from sememekit.sememes.suggesting import Suggester, Suggestion, WordSuggestions
+from sememekit.sememes.suggesting import Suggester, WordSuggestions
 from sememekit.serve.questions import SaveQuestion, SememeQuestion, UnannotatedQuestion, WordQuestion
 from sememekit.serve.runs import Bench, ServedRun
 
@@ -134,18 +134,10 @@ def unannotated(bench: Bench, question: UnannotatedQuestion) -> UnannotatedAnswe
     words = {graph.words[index]: int(counts[index]) for index in chosen.tolist()}
     suggester = Suggester({one.word: one.sememes() for one in graph.entries() if one.is_from_lexicon}, list(words))
     found = (
-        WordSuggestions(word=name, count=count, context="", sememes=tuple(_suggested(suggester, name)))
+        WordSuggestions(word=name, count=count, context="", sememes=suggester.best(name, _SUGGESTED))
         for name, count in words.items()
     )
     return UnannotatedAnswer(total=len(open_ids), words=tuple(found))
-
-
-def _suggested(suggester: Suggester, name: str) -> Iterable[Suggestion]:
-    scores = suggester.scores(name)
-    best = [int(place) for place in np.argsort(-scores, kind="stable")[:_SUGGESTED] if scores[place] > 0]
-    for place in best:
-        evidence = tuple(suggester.evidence(name, place))
-        yield Suggestion(sememe=suggester.names[place], score=float(scores[place] / scores[best[0]]), evidence=evidence)
 
 
 def save(bench: Bench, question: SaveQuestion) -> SaveAnswer:

@@ -1,7 +1,9 @@
 """Answers to requests: the reports of the commands, so the numbers agree."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from sememekit.analysis.explanations.label import LabelExplanation
 from sememekit.analysis.explanations.lattice import LatticeExplanation
@@ -9,18 +11,24 @@ from sememekit.analysis.explanations.sememes import PredictedWord
 from sememekit.analysis.explanations.words import Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import WritingExplanation
 from sememekit.analysis.predict import LabelPrediction, PredictionReport
-from sememekit.analysis.score import OverlaidToken, ScoredToken, score, score_overlay
+from sememekit.analysis.score import OverlaidToken, ScoredToken
 from sememekit.analysis.senses.tagging import TaggedToken, header_of, tag
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
+from sememekit.reports.charts import figure_file
 from sememekit.runs.generation import GenerateReport, stream_words
 from sememekit.runs.lattices import open_reader, segment_lines
 from sememekit.runs.overlay import check_reads_graph
 from sememekit.runs.run import OfRun
-from sememekit.runs.writing import WrittenText
+from sememekit.runs.writing import WrittenText, search_of
 from sememekit.serve import questions
 from sememekit.serve.runs import Bench, ServedRun
+from sememekit.tasks.base import require
+from sememekit.tasks.writing import TextWriter
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STARTS: Final = ("去年 美国", "the company said")
 
@@ -32,7 +40,7 @@ class RunInfo(Record):
         kinds: of questions, as in docs/architecture.md.
         decoder: the name of its output layer, None for a classifier.
         words: how many it knows.
-        sememes: names of those of its graph; none without one.
+        sememes: names of the sememes of its graph; none without one.
         labels, texts: of a classifier: its labels, and what the texts of an example are called.
         overlays: whether its annotation can be changed.
         unannotated: words that no lexicon knows.
@@ -118,15 +126,12 @@ class ScoreAnswer(OfRun):
 
 def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:
     """The surprisal of each word of a text, as ``sememekit score`` gives it."""
-    run, lines = bench.run(question.run), question.text.split("\n")
-    overlay = bench.overlay(run, question.changes)
-    options: dict[str, Any] = {"carry": question.carry, "name": "the text, line"}
-    tokens: tuple[Any, ...]
-    tokens = tuple(score(run, lines, **options) if overlay is None else score_overlay(run, lines, overlay, **options))
+    run = bench.run(question.run)
+    tokens = run._scored("score", question.text, overlay=bench.overlay(run, question.changes), carry=question.carry)
     before, after = (_perplexity(getattr(row, name, None) for row in tokens) for name in ("nats", "nats_overlay"))
     if before is None:
         raise DataError("score: the text has no word that could be predicted; give two words at least")
-    return ScoreAnswer(run=run.name, checkpoint=run.snapshot, tokens=tokens, perplexity=before, perplexity_overlay=after)
+    return ScoreAnswer(run=run.name, checkpoint=run.snapshot, tokens=tuple(tokens), perplexity=before, perplexity_overlay=after)
 
 
 def _perplexity(nats: Iterable[float | None]) -> float | None:
@@ -195,9 +200,32 @@ class GeneratedPart(Record):
 
 def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[GeneratedPart]:
     """A text that a model writes, word by word; models of headlines and dialogue give theirs at once."""
-    run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt"})
+    run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt", "num_best"})
     if "texts" in run.kinds:
-        yield GeneratedPart(report=run.generate(question.prompt).report)
+        most = min(question.num_best, search_of(require(run.task, TextWriter, "generate")).beam_size)
+        overrides = [f"task.search.num_best={most}"] if most > 1 else []
+        yield GeneratedPart(report=run.generate(question.prompt, overrides=overrides).report)
         return
     for item in stream_words(run, question.prompt, **given):
         yield GeneratedPart(word=item) if isinstance(item, str) else GeneratedPart(report=item)
+
+
+def pdf(bench: Bench, question: questions.PdfQuestion) -> str:
+    """A drawing of the page as PDF, in base64; its text stays text."""
+    return b64encode(figure_file(partial(_drawn, question), "pdf", "PDF")).decode()
+
+
+def _drawn(question: questions.PdfQuestion) -> "Figure":
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Polygon
+
+    width, height = question.width, question.height
+    figure = Figure(figsize=(width / 72, height / 72), dpi=72)
+    for one in question.shapes:
+        points = [(x / width, 1 - y / height) for x, y in zip(one.points[::2], one.points[1::2], strict=False)]
+        if one.text:
+            figure.text(*points[0], one.text, color=one.colour, size=one.size or 14, ha=one.anchor, parse_math=False)
+            continue
+        pen = {"color": one.colour, "linewidth": one.size, "alpha": one.opacity, "transform": figure.transFigure}
+        figure.add_artist(Polygon(points, fill=not one.size, closed=not one.size, **pen))
+    return figure

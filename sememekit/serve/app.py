@@ -35,8 +35,11 @@ ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
     "unannotated": annotations.unannotated,
     "save": annotations.save,
     "rate": attacks.rate,
+    "pdf": answers.pdf,
 }
 """Path below /v1 -> the function that answers it."""
+WRITES: Final = ("save", "rate")
+NDJSON: Final = "application/x-ndjson"
 STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"generate": answers.generated, "attack": attacks.attack}
 """Path below /v1 -> the function whose items are sent as lines of JSON while they are computed."""
 
@@ -59,10 +62,8 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
         openapi_url="/v1/openapi.json",
     )
     _add_errors(app)
-    for path, function in ANSWERS.items():
-        _add_answer(app, path, function, bench, worker)
-    for path, stream in STREAMS.items():
-        _add_stream(app, path, stream, bench, worker)
+    for path, function in {**ANSWERS, **STREAMS}.items():
+        _add(app, path, function, bench, worker)
 
     @app.get("/v1/runs", response_model=Answered[answers.RunList])
     async def runs() -> Response:
@@ -73,41 +74,36 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
     return Gate(app, host, token)
 
 
-def _reply(result: Record, remarks: list[str]) -> Response:
-    body = Answered[Any].model_construct(result=result, remarks=tuple(remarks)).model_dump_json(serialize_as_any=True)
+def _reply(result: Any, remarks: list[str]) -> Response:
+    body = Answered.model_construct(result=result, remarks=tuple(remarks)).model_dump_json(serialize_as_any=True)
     return Response(body, media_type="application/json")
 
 
-def _add_answer(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: Bench, worker: Worker) -> None:
+def _add(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: Bench, worker: Worker) -> None:
     hints = get_type_hints(function)
 
     async def answer(question: Any) -> Response:
-        return _reply(*await worker.ask(partial(function, bench, question)))
+        if path in STREAMS:
+            return StreamingResponse(_lines(await worker.stream(function(bench, question))), media_type=NDJSON)
+        key = "" if path in WRITES else path + question.model_dump_json(exclude_unset=True)
+        return _reply(*await worker.ask(partial(function, bench, question), key))
 
     answer.__annotations__["question"] = hints["question"]
-    model = Answered.__class_getitem__(hints["return"])
-    app.post(f"/v1/{path}", response_model=model, name=path, description=function.__doc__)(answer)
+    model, responses = hints["return"], dict[int | str, Any]()
+    if path in STREAMS:
+        [model] = get_args(model)
+        responses[200] = {"content": {NDJSON: {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}}
+    else:
+        model = Answered.__class_getitem__(model)
+    app.post(f"/v1/{path}", response_model=model, name=path, description=function.__doc__, responses=responses)(answer)
 
 
-def _add_stream(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: Bench, worker: Worker) -> None:
-    hints = get_type_hints(function)
-
-    async def answer(question: Any) -> Response:
-        first, rest = await worker.begin(partial(function, bench, question))
-
-        async def lines() -> AsyncIterator[str]:
-            try:
-                async for item in worker.stream(first, rest):
-                    yield item.model_dump_json(exclude_none=True) + "\n"
-            except (SememekitError, BusyError, LateError) as error:
-                yield _error_json(str(error) or _SAID[type(error)][1]) + "\n"
-
-        return StreamingResponse(lines(), media_type="application/x-ndjson")
-
-    answer.__annotations__["question"] = hints["question"]
-    item = get_args(hints["return"])[0]
-    told = {"content": {"application/x-ndjson": {"schema": {"$ref": f"#/components/schemas/{item.__name__}"}}}}
-    app.post(f"/v1/{path}", response_model=item, name=path, description=function.__doc__, responses={200: told})(answer)
+async def _lines(items: AsyncIterator[Record]) -> AsyncIterator[str]:
+    try:
+        async for item in items:
+            yield item.model_dump_json(exclude_none=True) + "\n"
+    except (SememekitError, BusyError, LateError) as error:
+        yield _error_json(str(error) or _SAID[type(error)][1]) + "\n"
 
 
 _SAID: Final[dict[type[Exception], tuple[int, str]]] = {
@@ -125,32 +121,31 @@ def _error(message: str, status: int, **headers: str) -> Response:
 
 
 def _add_errors(app: FastAPI) -> None:
-    async def told(request: Request, error: Exception) -> Response:
-        return _error(str(error), 404 if isinstance(error, UnknownRunError) else 422)
-
-    async def waits(request: Request, error: Exception) -> Response:
-        status, message = _SAID[type(error)]
-        return _error(message, status, **{"retry-after": "1"})
-
-    async def wrong(request: Request, error: Any) -> Response:
-        """Name the field and what it must be, and never what was given: it may not even be text."""
-        found = error.errors()[:5]
-        faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found]
-        if any(one["type"] in ("missing", "extra_forbidden") for one in found):
-            question = get_type_hints({**ANSWERS, **STREAMS}[request.url.path.removeprefix("/v1/")])["question"]
-            faults.append(f"fields of this request: {', '.join(question.model_fields)}")
-        return _error("; ".join(faults), 413 if any(one["type"] == "string_too_long" for one in found) else 422)
-
-    async def http(request: Request, error: Any) -> Response:
-        return _error(str(error.detail), error.status_code)
-
-    async def bug(request: Request, error: Exception) -> Response:
+    async def refused(request: Request, error: Any) -> Response:
+        match error:
+            case BusyError() | LateError():
+                status, message = _SAID[type(error)]
+                return _error(message, status, **{"retry-after": "1"})
+            case RequestValidationError():
+                return _wrong(request.url.path, error)
+            case HTTPException():
+                return _error(str(error.detail), error.status_code)
+            case SememekitError() | UnknownRunError():
+                return _error(str(error), 404 if isinstance(error, UnknownRunError) else 422)
         return _error("a fault of the server, which its terminal tells", 500)
 
-    handlers: list[tuple[type[Exception], Any]] = [(SememekitError, told), (UnknownRunError, told), (BusyError, waits)]
-    handlers += [(LateError, waits), (RequestValidationError, wrong), (HTTPException, http), (Exception, bug)]
-    for kind, handler in handlers:
-        app.add_exception_handler(kind, handler)
+    for kind in (SememekitError, UnknownRunError, BusyError, LateError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, refused)
+
+
+def _wrong(path: str, error: RequestValidationError) -> Response:
+    """Name the field and what it must be, and never what was given: it may not even be text."""
+    found = error.errors()[:5]
+    faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found]
+    if any(one["type"] in ("missing", "extra_forbidden") for one in found):
+        question = get_type_hints({**ANSWERS, **STREAMS}[path.removeprefix("/v1/")])["question"]
+        faults.append(f"fields of this request: {', '.join(question.model_fields)}")
+    return _error("; ".join(faults), 413 if any(one["type"] == "string_too_long" for one in found) else 422)
 
 
 def _add_page(app: FastAPI) -> None:

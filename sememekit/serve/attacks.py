@@ -29,14 +29,8 @@ class Piece(Record):
 
 
 class Step(Record):
-    """A step of a search: the best text so far.
-
-    Attributes:
-        queries: texts that were asked so far.
-        tried: texts that this step asked.
-        fields: the texts of the example, each in pieces.
-        probability: of the true label.
-    """
+    """A step of a search: the ``fields`` of the best text so far, in pieces, and the ``probability`` of the true label, after
+    so many ``queries``; ``tried`` of them were asked by this step."""
 
     queries: int
     tried: int
@@ -70,13 +64,13 @@ def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
     example, digest = Example(0, fields, label), sha256(json.dumps([fields, label]).encode()).hexdigest()
     parts = attack_parts(plan, named, None, AttackedData("the text", digest, tuple(texts)), [example], [example], silent)
     asking, place, queries, best = parts.engine.attack_one(example), victim.labels.index(label), 0, (2.0, fields)
-    answers: list[Any] | None = None
+    answers: Any = None
     while True:
         try:
-            wanted = next(asking) if answers is None else asking.send(answers)
+            wanted = asking.send(answers)
         except StopIteration as end:
-            result: ExampleResult = parts.engine.confirmed(end.value)
-            break
+            yield AttackEvent(result=parts.engine.confirmed(end.value))
+            return
         [answers] = victim.ask([wanted])
         queries += len(wanted)
         shares = [2.0 if isinstance(one, str) else float(one[place]) for one in answers]
@@ -85,7 +79,6 @@ def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
             best = shares[lowest], wanted[lowest]
         pieces = tuple(_pieces(*pair) for pair in zip(fields, best[1], strict=True))
         yield AttackEvent(step=Step(queries=queries, tried=len(wanted), fields=pieces, probability=best[0]))
-    yield AttackEvent(result=result)
 
 
 def _pieces(old: str, new: str) -> tuple[Piece, ...]:

@@ -94,7 +94,7 @@ class ExplainQuestion(WithChanges):
     top: Top = 10
     top_sememes: Top = 12
     word: Name | None = None
-    """A word after the context, whose senses are told as well."""
+    """A word after the context, whose senses are shown as well."""
     right: Context = ""
     """The words after that word."""
     label: Name | None = None
@@ -125,6 +125,28 @@ class GenerateQuestion(OfRun):
     stop: list[Name] = Field(default=[], max_length=100)
     unknown: bool = False
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
+    num_best: int = Field(default=1, ge=1, le=20)
+    """Texts of the search that are wanted, of headlines and dialogue; at most the beam size."""
+
+
+class Shape(Question):
+    """A text at a point; without text an outline, filled where ``size`` is 0, and else a line of this width (a text: 14).
+    Its points are x and y of each, from the left and the top."""
+
+    points: list[Annotated[float, Field(ge=0.0, le=10_000.0)]] = Field(min_length=2, max_length=100)
+    text: Context = ""
+    size: float = Field(default=0.0, ge=0.0, le=100.0)
+    anchor: Literal["left", "center", "right"] = "left"
+    colour: Annotated[str, StringConstraints(pattern="^#[0-9a-f]{6}$")]
+    opacity: float = Field(default=1.0, ge=0.0, le=1.0)
+
+
+class PdfQuestion(Question):
+    """A drawing of the page, to be kept as PDF; lengths are in points."""
+
+    width: float = Field(ge=1.0, le=10_000.0)
+    height: float = Field(ge=1.0, le=10_000.0)
+    shapes: list[Shape] = Field(min_length=1, max_length=3_000)
 
 
 class SememeQuestion(WithChanges):

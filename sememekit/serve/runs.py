@@ -1,11 +1,10 @@
 """The runs that are served: opened once, asked many times, also with changed annotations."""
 
-from collections import OrderedDict
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sememekit.errors import ConfigError
 from sememekit.notebook.run import Run
@@ -25,7 +24,8 @@ class UnknownRunError(Exception):
 
 
 class ServedRun(Run):
-    """A run that keeps what each question would make anew: its segmenter, and its models with changed annotations.
+    """A run that keeps what each question would make anew: its segmenter, the means of its sememes, and its models with
+    changed annotations.
 
     Attributes:
         name: what clients call it; it stands in reports in the place of the folder.
@@ -37,28 +37,27 @@ class ServedRun(Run):
         return self.name
 
     @cached_property
-    def _segmenter(self) -> Segmenter:
-        return super().segmenter()
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
 
-    @cached_property
-    def _overlaid_runs(self) -> OrderedDict[Path, "ServedRun"]:
-        return OrderedDict()
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` computed when the name was first asked for."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
 
     def segmenter(self) -> Segmenter:
         """The segmenter of its data, made once."""
-        return self._segmenter
+        return self.once("segmenter", super().segmenter)
 
     def with_overlay(self, overlay: Path | str) -> "ServedRun":
         """The run with the changes of an overlay; the last three are kept with their models."""
-        path, kept = Path(overlay), self._overlaid_runs
-        if path not in kept:
-            made = type(self)(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, path)
-            made.name, made._segmenter = self.name, self._segmenter
-            kept[path] = made
-            while len(kept) > _MOST_OVERLAID:
-                kept.popitem(last=False)
-        kept.move_to_end(path)
-        return kept[path]
+        return self.once("overlays", lambda: lru_cache(_MOST_OVERLAID)(self._changed))(Path(overlay))
+
+    def _changed(self, overlay: Path) -> "ServedRun":
+        made = type(self)(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, overlay)
+        made.name, made._made["segmenter"] = self.name, self.segmenter()
+        return made
 
     @cached_property
     def victim(self) -> NamedVictim:
@@ -70,7 +69,7 @@ class Bench:
     """The served runs by name, the lexicons of substitutes, and the folder of what is saved.
 
     Args:
-        folders: of runs; two of one name are told apart by numbers.
+        folders: of runs; runs of the same name get numbers.
         overlays: a folder of this process, for the changes that are asked for.
         sources: ``FORMAT:PATH`` of lexicons that substitutes of attacks come from.
         save: folder of what is saved; None where nothing may be.
@@ -135,11 +134,6 @@ class Bench:
             raise ConfigError("nothing is saved here; start the server with: sememekit serve --save FOLDER")
         self.save.mkdir(parents=True, exist_ok=True)
         return self.save
-
-    def warm_up(self) -> None:
-        """Read all weights, so that the first request need not wait. Errors as ``Run.load``."""
-        for run in self.runs.values():
-            run.load()
 
 
 def quickstart_runs(folder: Path = Path("quickstart")) -> list[Path]:

@@ -1,17 +1,18 @@
 """One thread that asks the models, and a bounded queue before it.
 
 Models are asked one request after the other and not in batches: the kernels of matrix products change with the number of
-rows, and with them the last digits, and an answer must be that of the command. ``benchmarks/serve_load.py`` measures both. One
-thread for all runs suffices, since a request takes all cores that torch may use; RunWarnings, which belong to the process, can
-so be told apart by request.
+rows, and with them the last digits, and endpoint and command must agree. Equal requests that wait at once are computed
+once, which moves no digit. ``benchmarks/serve_load.py`` measures both. One thread for all runs suffices, since a request takes
+all cores that torch may use; RunWarnings, which belong to the process, can so be told apart by request.
 """
 
 import asyncio
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore
-from typing import Final, TypeVar
+from time import monotonic
+from typing import Any, Final, TypeVar
 
 from sememekit.files import RunWarning
 
@@ -38,54 +39,56 @@ class Worker:
     def __init__(self, most: int = MOST_WAITING, seconds: float = LONGEST_WAIT) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sememekit-serve")
         self._room, self._streams, self._seconds = BoundedSemaphore(most), BoundedSemaphore(MOST_STREAMS), seconds
+        self._shared: dict[str, Future[Any]] = {}
 
-    async def ask(self, function: Callable[[], T]) -> tuple[T, list[str]]:
-        """What a function returns, and the remarks that it made. Raises BusyError: the queue is full. Raises LateError: it took
-        too long; a function that waits is given up, and one that runs is finished for nobody."""
-        if not self._room.acquire(blocking=False):
-            raise BusyError
-        future: Future[tuple[T, list[str]]] = self._pool.submit(_with_remarks, function)
-        future.add_done_callback(lambda _: self._room.release())
+    async def ask(self, function: Callable[[], T], key: str = "") -> tuple[T, list[str]]:
+        """Return the result of a function, and its remarks; functions of one ``key`` that wait at once are asked once.
+        Raises BusyError: the queue is full. Raises LateError: it took too long; a function that waits is given up, and one that
+        runs is finished for nobody."""
+        future: Future[tuple[T, list[str]]] | None = self._shared.get(key)
+        if future is None:
+            if not self._room.acquire(blocking=False):
+                raise BusyError
+            future = self._pool.submit(_with_remarks, function, monotonic() + self._seconds)
+            future.add_done_callback(lambda _: self._room.release())
+            if key:
+                self._shared[key] = future
+                future.add_done_callback(lambda _: self._shared.pop(key, None))
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), self._seconds)
         except TimeoutError:
             raise LateError from None
 
-    async def stream(self, first: T, rest: Iterator[T]) -> AsyncIterator[T]:
-        """The items of an iterator, each computed once the one before is sent: other requests go between, and a client that
-        reads slowly or leaves costs nothing."""
-        try:
-            item: T | None = first
-            while item is not None:
-                yield item
-                item, _ = await self.ask(lambda: next(rest, None))
-        finally:
-            self._streams.release()
-            if close := getattr(rest, "close", None):
-                self._pool.submit(close)  # behind a step that still runs
-
-    async def begin(self, make: Callable[[], Iterator[T]]) -> tuple[T, Iterator[T]]:
-        """The first item of an iterator, so that what cannot be answered is refused before a stream begins; and the rest.
-        Raises BusyError: too many streams."""
+    async def stream(self, items: Generator[T]) -> AsyncIterator[T]:
+        """The items of a generator, each computed once the one before is sent: other requests go between, and a client that
+        reads slowly or leaves costs nothing. The first is computed now, so that what cannot be answered is refused before a
+        stream begins. Raises BusyError: too many streams."""
         if not self._streams.acquire(blocking=False):
             raise BusyError
-
-        def started() -> tuple[T, Iterator[T]]:
-            iterator = make()
-            return next(iterator), iterator
-
         try:
-            return (await self.ask(started))[0]
+            first, _ = await self.ask(lambda: next(items))
         except BaseException:
             self._streams.release()
             raise
+        return self._rest(first, items)
+
+    async def _rest(self, item: T | None, items: Generator[T]) -> AsyncIterator[T]:
+        try:
+            while item is not None:
+                yield item
+                item, _ = await self.ask(lambda: next(items, None))
+        finally:
+            self._streams.release()
+            self._pool.submit(items.close)  # behind a step that still runs
 
     def close(self) -> None:
         """Finish what runs; what waits is given up."""
         self._pool.shutdown(cancel_futures=True)
 
 
-def _with_remarks(function: Callable[[], T]) -> tuple[T, list[str]]:
+def _with_remarks(function: Callable[[], T], until: float) -> tuple[T, list[str]]:
+    if monotonic() > until:
+        raise LateError
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RunWarning)
         result = function()

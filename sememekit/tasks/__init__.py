@@ -2,7 +2,6 @@
 
 TASKS = {
     "classification": "sememekit.tasks.classifier:SingleTextClassifier",
-    "cloze": "sememekit.tasks.cloze:Cloze",
     "dialogue": "sememekit.tasks.seq2seq:DialogueWriter",
     "headline": "sememekit.tasks.headline:HeadlineWriter",
     "language_model": "sememekit.tasks.language_model:LanguageModel",

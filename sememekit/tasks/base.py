@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sememekit.config import Settings
+from sememekit.config import Settings, name_of
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder, rate_was_cut
@@ -24,6 +24,7 @@ from sememekit.measure.classes import Accuracy
 from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.ranks import ALONE, Ranks
+from sememekit.tasks import TASKS
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import Scoring, label_scoring, stream_scoring
 from sememekit.tasks.vectors import VectorCoverage
@@ -32,11 +33,11 @@ from sememekit.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices", "cloze"]
-"""What commands can ask of a model: see ``Task.kinds``."""
+Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices"]
+"""Questions that commands can ask of a model: see ``Task.kinds``."""
 
 Carry = tuple[Tensor, ...]
-"""What one batch hands to the next: tensors, so that a checkpoint can hold them."""
+"""State that one batch hands to the next: tensors, so that a checkpoint can hold them."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Task(nn.Module, ABC):
 
     Settings: type[Settings]
     kinds: ClassVar[frozenset[Kind]] = frozenset()
-    """What commands can ask of it; each is declared by the class that has its methods, and inherited."""
+    """Questions that commands can ask of it; each is declared by the class that has its methods, and inherited."""
     kind: ClassVar[Kind]
     """The kind that this class itself promises, where it promises one."""
     summary: ClassVar[str]
@@ -116,7 +117,7 @@ class Task(nn.Module, ABC):
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
-    """The output layer, where it has one: it is told of steps, of cuts of the rate, and of what it has to predict."""
+    """The output layer, where it has one: it is notified of steps, of cuts of the rate, and of what it has to predict."""
 
     @classmethod
     @abstractmethod
@@ -145,11 +146,11 @@ class Task(nn.Module, ABC):
     def take_part(self, ranks: Ranks) -> None:
         """Called before training: from now on ``batches`` and ``start`` give the part of this rank, and a batch of which
         it has nothing is None. Raises ConfigError: it cannot be divided among so many."""
-        name, size = type(self).__name__, ranks.size
+        name, size = name_of(type(self), TASKS), ranks.size
         if size > 1 and not self.divides:
             raise ConfigError(
                 f"task {name} does not divide its batches, and {size} processes were started; train it in one process, or set "
-                f"{name}.divides = True and give each rank its part (docs/scale.md)"
+                f"divides = True in the class and give each rank its part (docs/scale.md)"
             )
         batch: int = getattr(getattr(self, "settings", None), "batch_size", size)
         if batch < size:
@@ -226,7 +227,7 @@ class Task(nn.Module, ABC):
         """Return the scoring of a split unit by unit; None if the metrics of the task are no sums over units.
 
         Args:
-            batch_size: columns of a running text, None for those of evaluation; other texts have none.
+            batch_size: columns of a running text, None for the columns of evaluation; other texts have none.
         """
         return None
 
@@ -367,7 +368,6 @@ _OTHER_COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
     "lattices": ("segment --model RUN", "explain RUN TEXT"),
     "labels": ("predict RUN", "compare RUN RUN2", "analyze RUN RUN2"),
     "texts": ("generate RUN",),
-    "cloze": ("tag RUN",),
 }
 
 
@@ -383,12 +383,11 @@ def require(task: Task, kind: type[P], command: str) -> P:
 
 
 def check_declares(task: type[Task], kind: type[Task], command: str) -> None:
-    """Refuse a class of tasks that does not declare what ``kind`` promises; ConfigError for ``command`` says what there is for
-    it."""
+    """Refuse a class of tasks that does not declare what ``kind`` promises; ConfigError for ``command`` names others."""
     if kind.kind not in task.kinds:
         known = [f"'sememekit {usage}'" for own, commands in _OTHER_COMMANDS.items() if own in task.kinds for usage in commands]
         others = f"{', '.join(known)} and " if known else ""
         raise ConfigError(
-            f"{command} needs {kind.summary}, and this run is a {task.__name__}; train one with "
+            f"{command} needs {kind.summary}, and this run has the task {name_of(task, TASKS)}; train one with "
             f"'sememekit train --task {kind.trained_by}', or see {others}'sememekit eval RUN' for this one"
         )

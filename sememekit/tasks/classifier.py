@@ -29,7 +29,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 _LONG: Final = 1000
 _TIMES_USUAL: Final = 20
-"""Words of a text, and its length over that of the median one, from which on ``train`` remarks on it."""
+"""Words of a text, and its length over the median length, from which on ``train`` remarks on it."""
 
 
 class TextBatch(NamedTuple):
@@ -82,7 +82,7 @@ class TextClassifier(LabelPredictor):
         classifier_size: int = Field(default=512, ge=1)
         """Size of the layers between features and labels."""
         classifier_layers: int = Field(default=2, ge=0)
-        """How many of them, each with tanh."""
+        """Number of layers before the labels, each with tanh."""
         classifier_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the features and on what comes out of each layer."""
         max_length: int = Field(default=0, ge=0)
@@ -312,7 +312,7 @@ class SingleTextClassifier(TextClassifier):
 
     class Settings(TextClassifier.Settings):
         classifier_layers: int = Field(default=1, ge=0)
-        """How many layers with tanh stand between the vector of the text and the labels."""
+        """Number of layers with tanh between the vector of the text and the labels."""
 
     @classmethod
     def num_features(cls, size: int) -> int:

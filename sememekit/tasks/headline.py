@@ -60,8 +60,8 @@ class HeadlineWriter(SequenceToSequence):
 def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:
     """Names and settings of the ROUGE that these data are usually scored by, the main one first.
 
-    Other data are scored by characters where most words of the targets are Chinese, otherwise by words: those of
-    rouge-score, or between blanks where its tokenizer drops most letters. So are texts that the usual ROUGE cannot see.
+    Other data are scored by characters where most words of the targets are Chinese, otherwise by words: as rouge-score has
+    them, or between blanks where its tokenizer drops most letters. So are texts that the usual ROUGE cannot see.
     """
     names = PRESETS_OF_DATASETS.get(data.signature.dataset, ())
     visible = sees(RougeSettings(), data.vocabulary.tokens)

@@ -1,4 +1,4 @@
-"""Language modelling: predict each word of a stream from the words before it; and what all models of a running text share."""
+"""Language modelling: predict each word of a stream from the words before it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,25 +20,31 @@ from sememekit.layers import at_least_single, evaluating, shared_dropout, unifor
 from sememekit.measure import unigram_tally
 from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
-from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, Task, WordPredictor
+from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.vectors import StartSettings
 from sememekit.text.vocabulary import Vocabulary
 
 
-class RunningText(Task):
-    """Embedding -> dropout -> encoder -> dropout -> output layer over the words of a stream that is cut into B columns.
+@final
+class LanguageModel(WordPredictor):
+    """Embedding -> dropout -> encoder -> dropout -> output layer, trained by truncated back-propagation through time.
 
-    Of the regularisation of Merity et al. 2018 this has what needs words or losses, for any encoder: dropout of word types,
-    masks that are locked over time, segments of random length, and two penalties on the activations of the last layer, which
-    are for the gradient only and in no reported loss.
+    >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
+    >>> loss = model.loss(target_TB, model.encoder.start(2))
+    >>> perplexity = tallies(model.score(ids_N))[0].perplexity
+
+    The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from segment to
+    segment. The loss is the mean over the tokens of a segment; docs/perplexity.md says what is divided by what.
+
+    This has the parts of the regularisation of Merity et al. 2018 that need words or losses, for any encoder: dropout of word
+    types, masks that are locked over time, segments of random length, and two penalties on the activations of the last layer,
+    which are for the gradient only and in no reported loss.
     """
 
+    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
     divides: ClassVar[bool] = True
-    vocabulary: Vocabulary
-    encoder: Encoder
-    decoder: Decoder
 
     class Settings(StartSettings):
         unit_lengths: ClassVar[dict[str, float]] = {"adam": 0.33}
@@ -65,8 +71,7 @@ class RunningText(Task):
         chunk_length: int = Field(default=35, ge=1)
         """T, tokens through which gradients flow back."""
         random_lengths: bool = False
-        """Segments of random length about ``chunk_length``; the rate of a step is scaled by the length of its segment over
-        that."""
+        """Segments of random length about ``chunk_length``; the rate of a step is scaled by its length over that."""
         length_halving: float = Field(default=0.05, ge=0.0, le=1.0)
         """Probability that a segment is drawn about half the length."""
         length_spread: float = Field(default=5.0, ge=0.0)
@@ -176,21 +181,6 @@ class RunningText(Task):
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
-
-
-@final
-class LanguageModel(RunningText, WordPredictor):
-    """A model that predicts each word from those before it, trained by truncated back-propagation through time.
-
-    >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
-    >>> loss = model.loss(target_TB, model.encoder.start(2))
-    >>> perplexity = tallies(model.score(ids_N))[0].perplexity
-
-    The state is zero at the start of an epoch or evaluation and is carried from segment to segment. The loss is the mean over
-    the tokens of a segment; docs/perplexity.md says what is divided by what.
-    """
-
-    metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
     @property
     def evaluation_batch_size(self) -> int:

@@ -84,7 +84,7 @@ class SequenceToSequence(TextWriter):
         hidden_size: int = Field(default=512, ge=1)
         """H, the size of each layer that writes."""
         num_layers: int = Field(default=1, ge=1)
-        """How many of them."""
+        """Number of layers."""
         cell: Cell = "lstm"
         """Cell of the layers that write: "lstm" or "gru"."""
         feeding: Feeding = "none"
@@ -109,7 +109,7 @@ class SequenceToSequence(TextWriter):
         evaluation_batch_size: int = Field(default=64, ge=1)
         """Pairs read at once in evaluation: memory and speed only."""
         search: BeamSettings = BeamSettings()
-        """How texts are searched for."""
+        """Search for texts."""
 
     def __init__(
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
@@ -303,6 +303,6 @@ class DialogueWriter(SequenceToSequence):
 
     class Settings(SequenceToSequence.Settings):
         search: BeamSettings = BeamSettings(beam_size=10, num_best=5)
-        """How responses are searched for."""
+        """Search for responses."""
         checkpoint_by: Literal["nll"] = "nll"
         """Metric on validation that chooses the best weights: "nll", the likelihood of the references."""

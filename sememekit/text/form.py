@@ -22,9 +22,9 @@ CLASSES: Final = frozenset({NUMBER, YEAR, DATE, TIME})
 """The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""
 
 HALF_WIDTH_RULE: Final = "full-width letters, digits, % . / to half width"
-"""What ``to_half_width`` does."""
+"""The rule of ``to_half_width``."""
 CLASSES_RULE: Final = "whole words that are numbers to <N>, years to <year>, days to <date>, hours to <time>; months stay words"
-"""What ``classify`` does."""
+"""The rule of ``classify``."""
 RULE: Final = f"{HALF_WIDTH_RULE}; surname and given name joined; {CLASSES_RULE}"
 
 _HALF_WIDTH: Final = {
@@ -75,8 +75,8 @@ def stands_alone(word: str) -> bool:
 def parse_tagged(line: str) -> list[tuple[str, str]]:
     """The ``word/TAG`` items of a line of the People's Daily corpus. Raises DataError for an item without a tag.
 
-    A compound ``[word/n word/n]nt`` gives its parts; the number that opens a line in some releases (``19980101-01-001-001/m``)
-    is left out.
+    A compound ``[word/n word/n]nt`` gives its parts; the first number of a line in some releases (``19980101-01-001-001/m``) is
+    left out.
     """
     items = []
     for item in line.split():
@@ -125,7 +125,7 @@ _STRETCHES: Final = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-"""What ``classify`` takes for a number, year, day or hour where no blanks say where it ends; a numeral alone is left out."""
+"""Numbers, years, days and hours that ``classify`` finds without blanks at their ends; a numeral alone is left out."""
 
 
 def around_numbers(text: str) -> list[str]:

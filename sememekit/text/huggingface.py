@@ -192,7 +192,7 @@ class HuggingFacePieces:
         """The ids of the pieces of each word, as it stands in running text, whatever the words beside it.
 
         ``<eos>`` and ``</s>`` are the piece that ends a text, else a line end; ``<unk>`` is the piece for what is unknown,
-        where that is another one, else it is spelled. A word is cut behind another word or mark, by itself where that changes
+        where that is another one, else it is spelled. A word is cut behind another word or mark, or alone where that changes
         how the other one is cut. Raises ConfigError: a word of which no piece is left.
         """
         found: list[tuple[int, ...]] = []

@@ -15,7 +15,7 @@ def split_marks(text: str) -> list[tuple[str, bool]]:
     """The stretches of a text without its white space, and whether each is a mark.
 
     A mark is a run of digits with their signs, a run of Latin or Greek letters, or a punctuation mark, a repeated one such as
-    ``——`` together; the classes of characters are those of Sun and Deng 2018 (``codes/tokenization.py`` of its release), with
+    ``——`` together; the classes of characters follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), with
     the narrow ``%`` beside the wide one.
 
     >>> split_marks("１９９８年，ＷＴＯ——")

@@ -69,8 +69,8 @@ class MaximumMatcher:
     def numbering(self, ids: Mapping[str, int]) -> Numbering:
         """A function from lines to the ``ids`` of the words that ``segment`` gives; ids has one for every word.
 
-        One pass over many lines: the id of a pattern is looked up once. Lines with Latin words, and those with a character of
-        no pattern, are cut once more, each by itself; matches do not cross the ends of lines.
+        One pass over many lines: the id of a pattern is looked up once. Lines with Latin words, or with a character of no
+        pattern, are cut once more, each alone; matches do not cross the ends of lines.
         """
         id_of_pattern = np.full(len(self._patterns), -1, dtype=np.int64)
 

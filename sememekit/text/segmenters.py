@@ -90,8 +90,8 @@ def knows_words(description: str) -> bool:
 class JiebaSegmenter:
     """jieba in accurate mode; ``hmm`` adds its hidden Markov model for words outside the dictionary.
 
-    ``words`` replace its dictionary, as in the SDLM paper (those of HowNet; Gu et al. 2018, appendix B): a word that jieba's
-    own dictionary has keeps its frequency there, any other gets the frequency 1.
+    ``words`` replace its dictionary, as in the SDLM paper (the words of HowNet; Gu et al. 2018, appendix B): a word that
+    jieba's own dictionary has keeps its frequency there, any other gets the frequency 1.
     """
 
     def __init__(self, hmm: bool = False, words: Iterable[str] | None = None) -> None:
@@ -129,8 +129,7 @@ def open_segmenter(
 
     ``words``, of a lexicon, are for ``fmm`` and ``jieba``; ``hmm`` lets jieba guess other words; ``model`` is the file for
     ``sentencepiece`` or ``hf``, and ``hf:PATH`` reads the tokenizer of a Hugging Face model; ``cut_latin`` lets ``fmm`` cut
-    Latin words and numbers that are no words of the lexicon. Raises ConfigError for another name, or when what it needs is not
-    given.
+    Latin words and numbers that are no words of the lexicon. Raises ConfigError: another name, or a missing part.
     """
     from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 

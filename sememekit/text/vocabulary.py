@@ -35,7 +35,7 @@ class Vocabulary:
 
     Attributes:
         tokens: the V words in the order of their ids.
-        counts: (V,) int64, read-only: counts in the splits that the signature of the data names. Of pairs only what a model
+        counts: (V,) int64, read-only: counts in the splits that the signature of the data names. From pairs only what a model
             predicts is counted: the words of the targets, and ``</s>`` once for each.
         unknown_id: the id of ``<unk>``; None in a closed vocabulary.
         end_id: the id of ``<eos>``, else of ``</s>``, else None.
@@ -50,8 +50,7 @@ class Vocabulary:
     _ids: dict[str, int]
 
     def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
-        """Take words that are in order already, with counts that are not negative; see :meth:`from_counts`; ``where`` opens
-        each message.
+        """Take words that are in order already, with counts; see :meth:`from_counts`; ``where`` opens each message.
 
         Raises DataError for no words, a word twice, a word that holds a tab or a line end, a wrong order.
         """

@@ -12,7 +12,7 @@ from sememekit.training.settings import OptimizerSettings
 from sememekit.training.state import TrainingState
 
 SURELY: Final = 1.5
-"""A perplexity above this multiple of that of the uniform distribution is divergence even where the loss fell: an untrained
+"""A perplexity above this multiple of the uniform distribution's is divergence even where the loss fell: an untrained
 model lies near the uniform one."""
 
 ROSE: Final = 0.05
@@ -49,7 +49,7 @@ def how_to_go_on(progress: TrainingState, optimizer: OptimizerSettings, pointer:
         lower = max(lower, progress.rate)
     if "best" in pointer:
         best = f"epoch {progress.best_epoch}" if progress.best_epoch else "the weights that the run began with"
-        left = f"checkpoints written so far are whole, and the best is that of {best}, {pointer['best']}"
+        left = f"checkpoints written so far are whole, and the best is from {best}, {pointer['best']}"
     else:
         left = "checkpoints written so far are whole" if pointer else "no checkpoint was written"
     return (

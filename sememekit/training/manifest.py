@@ -19,7 +19,7 @@ KEPT: Final = (
     *("vocabulary.tsv", "train-counts.txt", "graph.json", "clusters.json", "chunks.tsv"),
     *("sentencepiece.model", "pieces.json", "encoder.json", "lexicon.txt", "augment.jsonl", "data.json", EXTENDED),
 )
-"""What a run may keep of its data and its model beside plan, versions, snapshots and metrics: the one list of these files."""
+"""All files of its data and its model that a run may keep beside plan, versions, snapshots and metrics."""
 _ABSENT: Final = "absent"
 """In place of a SHA-256 while a file is being added."""
 FIXED: Final = (*KEPT, "plan.json", "versions.json")
@@ -72,8 +72,7 @@ def check_manifest(folder: Path) -> None:
 
 
 def replace_listed(folder: Path, name: str, content: bytes) -> None:
-    """Replace or add a fixed file and its line of the manifest; a kill at any moment leaves the folder as before or as
-    after."""
+    """Replace or add a fixed file and its line of the manifest; a kill leaves the folder as before or as after."""
     listed = read_manifest(folder)
     new = hashlib.sha256(content).hexdigest()
     write_manifest(folder, {**listed, name: " ".join(dict.fromkeys([*listed.get(name, _ABSENT).split(), new]))})

@@ -82,7 +82,7 @@ class Schedule(NamedTuple):
         return (
             f"the rate was cut from {began:g} to nothing ({progress.rate * self.schedule.decay:.1g}) in {progress.epoch} "
             f"epochs, and the best validation {self.metric.name} is {best}, where a model that knows word frequencies only has "
-            f"{self.baseline:.4g}; the best checkpoint is that of epoch {progress.best_epoch}; start again, and hold the rate "
+            f"{self.baseline:.4g}; the best checkpoint is from epoch {progress.best_epoch}; start again, and hold the rate "
             f"at first (--set schedule.grace={progress.epoch}) or cut it less (--set schedule.factor=0.5)"
         )
 

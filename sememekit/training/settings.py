@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from sememekit.config import OnlyWith, Seed, Settings
 
 USUAL_RATES: Final = {"sgd": 20.0, "adam": 0.001, "adagrad": 0.01}
-"""Learning rate by optimiser where none is given: that of the papers' SGD, and torch's own for the others."""
+"""Learning rate by optimiser where none is given: the rate of the papers' SGD, and torch's own for the others."""
 
 MOST_THREADS: Final = 1024
 """torch ends without a message where the system cannot start so many."""

@@ -26,14 +26,14 @@ class TrainingState:
     Attributes:
         epoch, batch: the current epoch, from 1 (the last one once the run is over), and finished batches of it.
         best, best_epoch: best primary metric on validation so far, and its epoch.
-        since_best: epochs since the last improvement, those of ``schedule.grace`` not counted.
+        since_best: epochs since the last improvement, without the epochs of ``schedule.grace``.
         stalled: epochs from the start in which validation stayed near unigram frequencies.
         nats, count, seconds, cpu_seconds: training loss, and wall and CPU time of training, of the epoch so far.
         finished: why the run is over; None while it is not.
         averaging: whether steps go into the mean of the weights.
         history: the primary metric on validation after each epoch.
         first_nats: mean training loss of the first epoch, in nats a prediction.
-        start_nats: that of the first batch of the run.
+        start_nats: mean training loss of the first batch of the run.
     """
 
     epoch: int = 1
@@ -72,7 +72,7 @@ def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:
         Ending.EPOCHS: "1 epoch done" if progress.epoch == 1 else f"{progress.epoch} epochs done",
         Ending.PATIENCE: f"no better validation for {progress.since_best} epochs",
         Ending.RATE: f"the rate fell below {schedule.minimum_rate:g}",
-        Ending.NO_RATE: f"the rate was cut to nothing ({progress.rate:.1g}); the best weights are those of epoch {best}",
+        Ending.NO_RATE: f"the rate was cut to nothing ({progress.rate:.1g}); the best weights are from epoch {best}",
         Ending.NON_MONOTONE: (
             f"validation is worse than the best of all but the last {schedule.stop_non_monotone} epochs before"
         ),

@@ -24,7 +24,7 @@ _TYPES: Final = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
-"""Names of the types, in the order in which the library writes tensors: those of many bytes first."""
+"""Names of the types, in the order in which the library writes tensors: types of many bytes first."""
 
 
 def tensor_pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
@@ -40,7 +40,7 @@ def tensor_pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name.
 
-    Each is copied by itself, so that the file is in memory once. Nothing in it is executed. Raises OSError, SafetensorError,
+    Each is copied alone, so that the file is in memory once. Nothing in it is executed. Raises OSError, SafetensorError,
     or what the library raises where a file is not of this format.
     """
     found = {}

@@ -52,7 +52,7 @@ def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: i
 def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) -> torch.Generator | None:
     """Give each rank its part of the batches and random numbers of its own; returns the generator that all ranks share.
 
-    The shared one goes on where torch's generator is, as one process would; that of each rank begins elsewhere (``reseed``).
+    The shared one continues torch's generator, as one process would; each rank's own begins elsewhere (``reseed``).
     None for one process, in which nothing changes.
     """
     task.take_part(ranks)

@@ -103,7 +103,7 @@ def mlflow(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
 
 
 TRACKERS: Final = {"tensorboard": (tensorboard, "track"), "wandb": (wandb, "wandb"), "mlflow": (mlflow, "mlflow")}
-"""Name of ``--track``, which is that of the package -> a function of the folder of a run, its plan, and the number that it had
+"""Name of ``--track`` and of the package -> a function of the folder of a run, its plan, and the number that it had
 there before; and the extra that installs the package."""
 
 

@@ -96,6 +96,8 @@ def test_a_table_for_a_paper_has_names_a_caption_and_all_groupings(softmax: Path
     assert latex.startswith(f"% sememekit evaluate-ppl {softmax} {sdlm} --split test --by senses\n")
     for part in (r"\caption{50 \% more}", r"LSTM \& co & SDLM & SDLM - LSTM \& co", r"\midrule", "several senses & "):
         assert part in latex
+    numbers = (sum(one.numel() for one in run.task.parameters()) for run in runs_of(softmax, sdlm))
+    assert "parameters &  &  & {:,} & {:,} & ".format(*numbers) in latex
     rows = (tmp_path / "words.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0].startswith("words,tokens,share,LSTM & co,SDLM,SDLM - LSTM & co,in %,from,to")
     found = compare_ppl(runs_of(softmax, sdlm), by=["senses"]).rows[0]

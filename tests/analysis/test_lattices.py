@@ -221,7 +221,7 @@ def test_what_cannot_be_judged_is_refused(run: Path, softmax: Path, tmp_path: Pa
         evaluate_segmentation(run, empty)
     with pytest.raises(DataError, match="cannot be read"):
         evaluate_segmentation(run, tmp_path / "absent.txt")
-    with pytest.raises(ConfigError, match="needs a lattice model, and this run is a LanguageModel"):
+    with pytest.raises(ConfigError, match="needs a lattice model, and this run has the task language_model"):
         open_reader(softmax, "segment --model")
     assert "lattices" in Run.open(run).kinds
     assert "lattices" not in Run.open(softmax).kinds

@@ -152,7 +152,7 @@ def test_a_test_set_alone_has_the_labels_of_its_model(tmp_path: Path) -> None:
     one = PreparedData.open(tmp_path / "one")
     assert (one.signature.examples.labels, one.examples("test").labels.tolist()) == (("a", "b", "c c"), [1])
     (tmp_path / "other.tsv").write_text("text\tlabel\nthree two\tzzz\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"other\.tsv:2: unknown label 'zzz'; allowed \(those of .*data\): a, b, c c"):
+    with pytest.raises(DataError, match=r"other\.tsv:2: unknown label 'zzz'; allowed \(labels of .*data\): a, b, c c"):
         preprocess("classification", None, tmp_path / "two", chosen, files={"test": [tmp_path / "other.tsv"]})
     new = {split: [tmp_path / "other.tsv"] for split in ("train", "valid", "test")}
     preprocess("classification", None, tmp_path / "new", chosen, files=new)
@@ -195,7 +195,7 @@ def test_lines_that_are_no_examples(pairs: tuple[Path, ExamplePlace], lines: str
 def test_eval_prints_the_whole_table(pairs: tuple[Path, ExamplePlace]) -> None:
     result = runner.invoke(app, ["eval", str(pairs[0]), "--device", "cpu"])
     assert result.exit_code == 0, result.output
-    for part in ("Wilson 95 %", "precision", "contradiction", "what it was called"):
+    for part in ("Wilson 95 %", "precision", "contradiction", "predicted label"):
         assert part in result.stdout
     report = json.loads(runner.invoke(app, ["eval", str(pairs[0]), "--json"]).stdout)
     assert {"accuracy", "accuracy_low", "interval", "confusion", "classes", "macro_f1", "nats"} <= set(report)

@@ -198,7 +198,7 @@ def test_nats_are_those_of_score(place: Place) -> None:
 
     run = Run.open(place.folder / "ends")
     line = LineReader(run).read(["我", "吃", "梨"])
-    words = next(iter(SenseTagger(run, inventory_of(run), ("usual",)).tag([line.ids], [[]], nats=True)))
+    words = next(iter(SenseTagger(run, inventory_of(run), ("usual",)).tag([line.ids], [[]], [range(len(line.ids))])))
     expected = [row.nats for row in score(run, ["我 吃 梨"])][:3]
     assert [word.nats for word in words] == pytest.approx(expected, abs=1e-5)
 

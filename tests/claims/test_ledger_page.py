@@ -111,25 +111,26 @@ def test_a_folder_of_results_that_is_not_there_and_results_of_no_claim(tmp_path:
     done = runner.invoke(app, ["reproduce", "report", "--from", str(tmp_path)])
     assert done.exit_code == 0, done.stderr
     assert done.stderr == (
-        f"1 result in {tmp_path} is of other settings than the claims have now and is not counted: softmax-small-1-00000000\n"
+        f"1 not counted in {tmp_path}, of other settings than the claims have now: softmax-small-1-00000000\n"
     )
     (tmp_path / "softmax-small-2-00000000.json").write_text("{}")
     (tmp_path / "softmax-small-3-00000000.json").write_text('{"arm": "soft')
     done = runner.invoke(app, ["reproduce", "report", "--from", str(tmp_path)])
     assert done.stderr == (
-        f"2 results in {tmp_path} are of other settings than the claims have now and are not counted: "
+        f"2 not counted in {tmp_path}, of other settings than the claims have now: "
         "softmax-small-1-00000000, softmax-small-2-00000000\n"
-        f"1 file is no JSON object and is not counted, in {tmp_path}: softmax-small-3-00000000\n"
+        f"1 not counted in {tmp_path}, no JSON object: softmax-small-3-00000000\n"
     )
 
 
-def test_an_out_that_is_not_there_is_an_error_and_an_empty_one_is_remarked_on(tmp_path: Path) -> None:
+def test_an_out_that_is_not_there_and_an_empty_one_are_errors(tmp_path: Path) -> None:
     runner = CliRunner()
     done = runner.invoke(app, ["reproduce", "report", "--out", str(tmp_path / "none")])
     assert (done.exit_code, done.stdout) == (1, "")
     assert f"--out {tmp_path / 'none'}: no such folder; 'sememekit reproduce run --out DIR'" in done.stderr
     done = runner.invoke(app, ["reproduce", "report", "--out", str(tmp_path)])
-    assert (done.exit_code, done.stderr) == (0, f"there are no results in {tmp_path / 'results'}\n")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"no results in {tmp_path / 'results'}; 'sememekit reproduce run --out DIR'" in done.stderr
 
 
 def test_tiny_results_that_are_not_counted_are_told(tmp_path: Path) -> None:
@@ -139,10 +140,11 @@ def test_tiny_results_that_are_not_counted_are_told(tmp_path: Path) -> None:
     stored = next((DOCS / "claims").glob(result_names(file, claim, seeds=1)[0]))
     (tmp_path / one).write_bytes(stored.read_bytes())
     done = runner.invoke(app, ["reproduce", "report", "--from", str(tmp_path)])
-    assert done.stderr == "1 tiny result is not counted; see it with --tiny\n"
+    assert done.stderr == f"1 not counted in {tmp_path}, tiny, as --tiny shows them: {one.removesuffix('.json')}\n"
     (tmp_path / two).write_bytes(stored.read_bytes())
     done = runner.invoke(app, ["reproduce", "report", "--from", str(tmp_path)])
-    assert done.stderr == "2 tiny results are not counted; see them with --tiny\n"
+    names = ", ".join(sorted(name.removesuffix(".json") for name in (one, two)))
+    assert done.stderr == f"2 not counted in {tmp_path}, tiny, as --tiny shows them: {names}\n"
     done = runner.invoke(app, ["reproduce", "report", "--from", str(tmp_path), "--tiny"])
     assert (done.exit_code, done.stderr) == (0, "")
 
@@ -151,6 +153,4 @@ def test_a_page_that_is_not_there_is_told_with_the_lines_that_it_needs(tmp_path:
     page = tmp_path / "page.md"
     done = CliRunner().invoke(app, ["reproduce", "report", "--out", str(tmp_path), "--into", str(page)])
     assert (done.exit_code, page.exists()) == (1, False)
-    assert done.stderr.endswith(
-        f"--into {page}: no such file; make it with these two lines, between which the ledger goes: {BEGIN} and {END}\n"
-    )
+    assert done.stderr.endswith(f"{page} has no place for the ledger; put these two lines into it: {BEGIN} and {END}\n")

@@ -17,9 +17,10 @@ from markupsafe import escape
 from typer.testing import CliRunner
 
 from sememekit.attack.folder import AttackFolder
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.commands._program import app
-from sememekit.errors import CheckpointError, ConfigError, DataError
-from sememekit.jobs.attack import attack, compare
+from sememekit.errors import CheckpointError, DataError
+from sememekit.jobs.attack import attack
 from sememekit.reports.attack import _TITLES, charts, comparison_page, comparison_rows, rate_rows, shown_rate
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import VICTIM, run, table_of
@@ -100,16 +101,15 @@ def test_rows_of_the_page_can_be_sorted_and_filtered(files: dict[str, Path]) -> 
 def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> None:
     run(files, tmp_path / "a")
     run(files, tmp_path / "b", table=table_of(files) | {"search": {"name": "greedy"}})
-    found = compare(tmp_path / "a", tmp_path / "b", html=tmp_path / "c.html")
+    found = compare(tmp_path / "a", tmp_path / "b")
     assert found.common == len(TEXTS) + 1
     assert found.only_one == 1
     assert found.unlike["plan.search.name"] == ("genetic", "greedy")
     assert [row.difference.value for row in found.rows if row.name == "accuracy"] == [0.0]
-    assert (tmp_path / "c.html").read_text() == comparison_page(found)
-    both = CliRunner().invoke(
-        app, ["attack", "--compare", *map(str, (tmp_path / "a", tmp_path / "b")), "--figure", str(tmp_path / "c.svg")]
-    )
+    outputs = ["--figure", str(tmp_path / "c.svg"), "--html", str(tmp_path / "c.html")]
+    both = CliRunner().invoke(app, ["attack", "--compare", *map(str, (tmp_path / "a", tmp_path / "b")), *outputs])
     assert both.exit_code == 0, both.stderr
+    assert (tmp_path / "c.html").read_text() == comparison_page(found)
     drawn = (tmp_path / "c.svg").read_text(encoding="utf-8")
     rate = next(row for row in found.rows if row.name == "success rate")
     assert all(f">{name} {100 * value:.1f} %<" in drawn for name, value in (("a", rate.first.value), ("b", rate.second.value)))
@@ -127,8 +127,10 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
         compare(tmp_path / "a", tmp_path / "d")
     with pytest.raises(CheckpointError, match=r"has no attack\.json"):
         compare(tmp_path / "a", tmp_path)
-    with pytest.raises(ConfigError, match=r"x\.tsv is there already and is not a page"):  # before the folders are read
-        compare(tmp_path / "a", tmp_path, html=tmp_path / "x.tsv")
+    told = CliRunner().invoke(
+        app, ["attack", "--compare", str(tmp_path / "a"), str(tmp_path), "--html", str(tmp_path / "x.tsv")]
+    )
+    assert "x.tsv is there already and is not a page" in told.stderr, "before the folders are read"
 
 
 SLOW = """

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from sememekit.attack.folder import AttackFolder
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sealed
-from sememekit.jobs.attack import attack, compare
+from sememekit.jobs.attack import attack
 from tests.commands.attacks import VICTIM, run, table_of
 
 

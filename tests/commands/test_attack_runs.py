@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sealed
-from sememekit.jobs.attack import attack, compare
+from sememekit.jobs.attack import attack
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
@@ -205,9 +206,9 @@ def test_a_run_that_cuts_chinese_is_attacked_on_raw_lines_by_its_own_segmenter(t
     (tmp_path / "raw.tsv").write_text("".join(rows), encoding="utf-8")
     table = {"search": {"name": "greedy"}, "candidates": {"name": "table", "path": str(tmp_path / "t.json")}}
     if segmenter == "characters":
-        alone = attack(str(tmp_path / "run"), tmp_path / "raw.tsv", tmp_path / "alone", table=table, device="cpu")
-        assert alone.coverage.words > 25
-        assert alone.rates.attackable == 0, "no candidate is a single character"
+        with pytest.raises(DataError, match="no word has a substitute"):  # no candidate is a single character
+            attack(str(tmp_path / "run"), tmp_path / "raw.tsv", tmp_path / "alone", table=table, device="cpu")
+        assert json.loads((tmp_path / "alone" / "report.json").read_bytes())["coverage"]["words"] > 25
         table["attack"] = {"segmenter": "jieba"}
     report = attack(str(tmp_path / "run"), tmp_path / "raw.tsv", tmp_path / "out", table=table, device="cpu")
     if segmenter == "characters":

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
-from sememekit.jobs.attack import attack, compare
+from sememekit.jobs.attack import attack
 from tests.attack.toys import LABELS, TEXTS, predict
 from tests.commands.attacks import VICTIM, run, table_of
 
@@ -33,7 +34,9 @@ def test_victims_that_cannot_be_used(files: dict[str, Path]) -> None:
 
 
 def test_a_run_that_is_no_classifier_is_told_before_a_lexicon_is_asked_for(files: dict[str, Path], sdlm: Path) -> None:
-    with pytest.raises(ConfigError, match="attack needs a model that predicts labels, and this run is a LanguageModel"):
+    with pytest.raises(
+        ConfigError, match="attack needs a model that predicts labels, and this run has the task language_model"
+    ):
         attack(str(sdlm), files["data"], files["out"])  # the usual candidates need a lexicon
     with pytest.raises(ConfigError, match="name a lexicon with --source"):
         attack(VICTIM, files["data"], files["out"], labels=LABELS)

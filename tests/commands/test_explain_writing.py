@@ -108,7 +108,7 @@ def test_explain_with_an_overlay_reads_the_text_as_trained_with_both(
 
 def test_an_output_layer_without_senses_says_so(pairs: PairPlace, tmp_path: Path) -> None:
     train(pairs.table(schedule__epochs=1), tmp_path / "run")
-    explanation = explain_writing(tmp_path / "run", "火星 <b>梨</b>")
+    explanation = explain_writing(tmp_path / "run", "火星 吃 <b>梨</b>")
     assert explanation.no_senses == "the output layer 'softmax' knows of no senses or sememes"
     assert explanation.unknown == ("火星", "<b>梨</b>")
     check_page(text_page(explanation))

@@ -137,7 +137,7 @@ def test_defaults_that_are_told_are_those_of_the_settings() -> None:
         ("sememekit preprocess", key): str(getattr(usual, key))
         for key in ("pieces", "piece_model", "errors", "workers", "engine", "seed")
     }
-    expected[("sememekit preprocess", "segmenter")] = "that of the data set"
+    expected[("sememekit preprocess", "segmenter")] = "the data set's"
     attack = read_attack_plan({}, "the plan").table()
     expected |= {("sememekit attack", slot): attack[slot]["name"] for slot in ("goal", "search", "candidates")}
     expected[("sememekit attack", "seed")] = str(attack["attack"]["seed"])

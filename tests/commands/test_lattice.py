@@ -232,7 +232,7 @@ def test_an_output_layer_that_only_estimates_is_refused(place: Place, tmp_path: 
 
 def test_an_output_layer_that_would_never_learn_its_clusters_is_refused(place: Place, tmp_path: Path) -> None:
     small = {"name": "self_organized", "gamma": 3.0, "frequency_budget": 0.5}
-    pattern = "'SelfOrganized' learns its clusters from .* take --decoder class_hsm.* or .*--set decoder.update_every=0"
+    pattern = "'self_organized' learns its clusters from .* take --decoder class_hsm.* or .*--set decoder.update_every=0"
     with pytest.raises(ConfigError, match=pattern):
         train({**table(place), "decoder": {**small, "update_every": 5}}, tmp_path / "run")
     assert not (tmp_path / "run").exists()

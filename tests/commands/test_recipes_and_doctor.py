@@ -35,6 +35,9 @@ def test_recipes_and_claims_are_listed_by_a_word() -> None:
     shown = runner.invoke(app, ["recipes", "list", "small/sdlm"]).stdout
     assert "small/sdlm" in shown
     assert "ours/pd-softmax" not in shown
+    rows = json.loads(runner.invoke(app, ["recipes", "list", "gu, table 4", "--json"]).stdout)["recipes"]
+    assert [recipe["name"] for recipe in rows] == ["sdlm/lcsts-sdlm", "sdlm/lcsts-softmax"], "not Buckman's language models"
+    assert "15 epochs: 180 h CPU, 6.3 h GPU" in runner.invoke(app, ["recipes", "list", "gu, table 4"]).stdout
     claims = json.loads(runner.invoke(app, ["reproduce", "list", "headlines", "--json"]).stdout)["claims"]
     assert {"sdlm-headlines", "self-organized-headlines"} <= {claim["name"] for claim in claims}
     assert len(claims) < 20

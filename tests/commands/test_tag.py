@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from sememekit import load_run
@@ -151,33 +150,20 @@ def test_english_with_names_of_two_languages(tmp_path: Path) -> None:
     assert (report.targets, report.left_out) == (2, ())
 
 
-def test_a_cloze_model_reads_the_words_on_both_sides(tmp_path: Path) -> None:
-    place = Place(tmp_path, end_of_sentence=True)
-    table = place.table("sdlm", task__name="cloze")
-    train(table, tmp_path / "cloze")
-    run = Run.open(tmp_path / "cloze")
-    text = ["我 吃 苹果 。", "我 买 苹果 。", "我 吃 苹果 电脑"]
-    lines = [LineReader(run).read(line.split()).ids for line in text]
-    tagger = SenseTagger(run, inventory_of(run), ("share", "substitution"))
-    words = [word for [word] in tagger.tag(lines, [[2]] * 3)]
-    end = run.vocabulary.end_id
-    hidden = run.task.both_sides(torch.tensor([[end, *lines[0], end]]).T)[3]  # type: ignore[operator]
-    logs = run.task.decoder.sense_probabilities(hidden).log_senses_NS[0]  # type: ignore[operator, union-attr]
-    own = logs[slice(*run.graph.sense_offsets[lines[0][2] : lines[0][2] + 2])].detach().double()  # type: ignore[union-attr]
-    assert words[0].parts["share"] == pytest.approx((own - own.logsumexp(0)).numpy(), abs=1e-5)
-    for other in words[1:]:
-        for part in ("share", "substitution"):
-            assert abs(words[0].parts[part] - other.parts[part]).max() > 1e-4, "a word before it, and one after it"
-    found = load_run(tmp_path / "cloze").tag(text[0])
-    nats = -run.task.decoder.log_probs(hidden)[0, lines[0][2]].item()  # type: ignore[union-attr, operator]
-    assert found.column("nats")[2] == pytest.approx(nats, abs=1e-5)
-    assert None not in found.column("nats")
-    done = CliRunner().invoke(app, ["explain", str(tmp_path / "cloze"), "我"])
-    assert done.stderr.startswith("sememekit: error: explain needs a classifier or "), "no name of a function of Python"
-    card = CliRunner().invoke(app, ["push", str(tmp_path / "cloze"), "--card", "-"]).stdout
-    assert ("fill-mask" in card, "run.tag('...')" in card, "evaluate-ppl" in card, "perplexity('" in card) == (
-        True,
-        True,
-        False,
-        False,
-    )
+def test_without_surprisal_the_senses_stay(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sememekit.analysis.senses.tagging import tag
+    from sememekit.decoders.sdlm import SDLM
+
+    lines = ["我 吃 苹果 。", "我 买 苹果 。"]
+    whole = [*tag(run, lines, method="share")]
+    asked: list[int] = []
+    usual = SDLM.nll
+    monkeypatch.setattr(SDLM, "nll", lambda self, hidden, target: asked.append(target.numel()) or usual(self, hidden, target))
+    assert [*tag(run, lines, method="share", surprisal=False)] == [one.model_copy(update={"nats": None}) for one in whole]
+    assert asked == []
+    some = [*tag(run, lines, method="share", words=["苹果"])]
+    assert asked == [2]
+    expected = [one for one in whole if one.token == "苹果"]
+    assert [one.nats for one in some] == pytest.approx([one.nats for one in expected], abs=1e-6)
+    assert [one.senses for one in some] == [one.senses for one in expected]
+    assert "\t\t1\t" in tagged(run, "--no-surprisal", "--words", "苹果")

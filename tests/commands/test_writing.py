@@ -83,11 +83,11 @@ def test_generate_writes_a_line_for_a_line(headlines: Path, tmp_path: Path) -> N
     assert runner.invoke(app, ["generate", str(headlines), LINES[0]]).stdout == f"{WRITTEN[0]}\n"
     as_text = runner.invoke(app, ["generate", str(headlines), str(tmp_path / "lines.txt")])
     told = f"lines.txt is a file, and its name was read as the text; its lines: --input {tmp_path / 'lines.txt'}"
-    assert (as_text.exit_code, told in as_text.stderr) == (0, True)
+    assert (as_text.exit_code, told in as_text.stderr) == (1, True), "and none of its words is known"
     told = "lines.txt is a file, and its name was read as the text; explain takes one text"
     assert told in runner.invoke(app, ["explain", str(headlines), str(tmp_path / "lines.txt")]).stderr
     assert told not in runner.invoke(app, ["explain", str(headlines), str(tmp_path / "lines.txt"), "--quiet"]).stderr
-    assert runner.invoke(app, ["generate", str(headlines), "words " * 100]).exit_code == 0, "no name of a file is so long"
+    assert runner.invoke(app, ["generate", str(headlines), "我 words " * 100]).exit_code == 0, "no name of a file is so long"
     options = ["--json", "--set", "task.search.num_best=3"]
     rows = [
         json.loads(line)
@@ -105,10 +105,11 @@ def test_lines_come_from_stdin_where_a_dash_is_typed_and_none_is_told(headlines:
     dash = runner.invoke(app, ["generate", str(headlines), "--input", "-"], input="\n".join(LINES))
     assert (dash.exit_code, dash.stdout.splitlines()) == (0, WRITTEN)
     empty = runner.invoke(app, ["generate", str(headlines), "--input", "-"], input="")
-    assert (empty.exit_code, empty.stdout, empty.stderr) == (0, "", "no line in stdin, so nothing is written\n")
+    assert (empty.exit_code, empty.stdout) == (1, "")
+    assert "no line in stdin, so nothing is written; give a text a line" in empty.stderr
     (tmp_path / "none.txt").touch()
     done = runner.invoke(app, ["generate", str(headlines), "--input", str(tmp_path / "none.txt")])
-    assert done.stderr == f"no line in {tmp_path / 'none.txt'}, so nothing is written\n"
+    assert f"no line in {tmp_path / 'none.txt'}, so nothing is written" in done.stderr
     blank = runner.invoke(app, ["generate", str(headlines), "--input", "-"], input=" \n")
     assert "stdin, line 1: the source is empty" in blank.stderr
 
@@ -185,11 +186,11 @@ def test_unknown_words_give_way_to_the_source(pairs: PairPlace, tmp_path: Path) 
     writer = load_writer(tmp_path / "run")
     writer.task.decoder.get_parameter("bias").data[writer.run.vocabulary.unknown_id] = 90.0
     kept, replaced = (
-        next(iter(write_texts(writer, ["火星 飞船"], BeamSettings(unknown=unknown, max_length=2))))
+        next(iter(write_texts(writer, ["火星 飞船 吃"], BeamSettings(unknown=unknown, max_length=2))))
         for unknown in ("keep", "replace")
     )
     assert kept.best.words == ("<unk>", "<unk>")
-    assert set(replaced.best.words) <= {"火星", "飞船"}
+    assert set(replaced.best.words) <= {"火星", "飞船", "吃"}
     assert replaced.unknown == ("火星", "飞船")
 
 
@@ -229,12 +230,14 @@ def test_chinese_that_nothing_cut_is_told(headlines: Path, pairs: PairPlace, tmp
     for command in (["generate"], ["explain"]):
         cut = runner.invoke(app, [*command, str(tmp_path / "run"), text])
         assert (cut.exit_code, "remark" in cut.stderr) == (0, False)
-        apart = runner.invoke(app, [*command, str(tmp_path / "run"), text, "--apart"])
+        apart = runner.invoke(app, [*command, str(tmp_path / "run"), f"人 {text}", "--apart"])
         assert f"{told}leave out --apart" in " ".join(apart.stderr.split())
         for options in ([], ["--apart"]):
-            blanks = runner.invoke(app, [*command, str(headlines), text, *options])
+            blanks = runner.invoke(app, [*command, str(headlines), f"人 {text}", *options])
             assert f"{told}cut it first: sememekit segment" in " ".join(blanks.stderr.split())
-    several = runner.invoke(app, ["generate", str(tmp_path / "run"), "--apart"], input=f"{text}\n{text}\n")
+        alone = runner.invoke(app, [*command, str(tmp_path / "run"), text, "--apart"])
+        assert (alone.exit_code, "would be read as one <unk>; leave out --apart" in alone.stderr) == (1, True)
+    several = runner.invoke(app, ["generate", str(tmp_path / "run"), "--apart"], input=f"人 {text}\n{text}\n")
     assert several.stderr.count("remark") == 1
 
 
@@ -247,6 +250,8 @@ def test_kinds_of_runs_are_told_apart(headlines: Path, words: Path) -> None:
     assert "--apart" in failure("explain", words, "我", "--apart")
     assert "--texts: " in failure("eval", words, "--texts", "x.jsonl")
     assert "change the search with --set task.search" in failure("generate", headlines, "我", "--temperature", "0")
+    told = failure("generate", headlines, "我", "--num-samples", "2")
+    assert "--num-samples: generate takes it with a model that predicts words" in told
     assert "reads pairs" in failure("evaluate-ppl", headlines, "--batch-size", "1")
     assert "--carry: " in failure("score", headlines, "--carry")
     assert "predicts labels" in failure("predict", headlines)

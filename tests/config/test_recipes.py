@@ -385,3 +385,16 @@ def test_every_shipped_recipe_is_found_and_reads() -> None:
     assert names, "no recipe is shipped"
     assert [info.name for info in list_recipes()] == names
     assert all(info.summary for info in list_recipes()), "the first comment line of a recipe says what it is"
+
+
+def test_a_cost_belongs_to_one_recipe_and_reaches_no_training(tmp_path: Path) -> None:
+    costs = "cost = { epochs = 1, cpu_hours = 1200.0, gpu_hours = 0.01 }\n"
+    write(tmp_path, "paper/base", f"# Base.\n{costs}[encoder]\nhidden_size = 8\n# A row.\n[row.other]\nrun.seed = 2\n")
+    base, row = list_recipes(tmp_path)
+    assert str(base.cost) == "1 epoch: 1,200 h CPU, 1 min GPU"
+    assert row.cost is None, "a row has other sizes"
+    assert load_recipe("paper/other", tmp_path) == {"encoder": {"hidden_size": 8}, "run": {"seed": 2}}
+    for wrong in ("cpu_hours = 0.0", "hours = 2.0", "epochs = 2"):
+        write(tmp_path, "paper/base", f"# Base.\ncost = {{ {wrong} }}\n")
+        with pytest.raises(ConfigError, match="cost"):
+            load_recipe("paper/base", tmp_path)

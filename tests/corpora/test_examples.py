@@ -210,9 +210,7 @@ def test_labels_of_a_free_set_are_those_of_train(tmp_path: Path) -> None:
     preprocess("classification", tmp_path, tmp_path / "out")
     assert texts(PreparedData.open(tmp_path / "out"), "train") == [("fine", "good"), ("so so", "middling")]
     (tmp_path / "valid.tsv").write_text("fine\tsuperb\n")
-    with pytest.raises(
-        DataError, match=r"valid\.tsv:1: unknown label 'superb'; allowed \(those of the training split\): good, mid"
-    ):
+    with pytest.raises(DataError, match=r"valid\.tsv:1: unknown label 'superb'; allowed \(in the training split\): good, mid"):
         preprocess("classification", tmp_path, tmp_path / "again")
 
 

@@ -1,12 +1,13 @@
 """A linter of our prose: habits that made readers read a sentence twice, in guides, docstrings and helps.
 
-A guide may have none of them but those that ``EXCUSED`` counts, and no long sentence. First paragraphs of docstrings have none.
+A guide may have none of them but those that ``EXCUSED`` counts, and no long sentence. Docstrings have none.
 Pages of results have short sentences with few figures; their appendices are records.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,31 +89,34 @@ def test_sentences_of_guides_are_short() -> None:
     assert not long, "\n".join(long)
 
 
-def test_docstrings_begin_with_the_thing_itself() -> None:
-    """Of the function ``command`` all paragraphs count: they are the help of a subcommand."""
-    found = []
-    for path in (ROOT / "sememekit").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and (text := ast.get_docstring(node)):
-                read = text if getattr(node, "name", "") == "command" else text.partition("\n\n")[0]
-                found += [f"{path.name}: {name}: {one}" for one in sentences(read) for name in found_in(one)]
-                found += [f"{path.name}: {text}"] if INDIRECT.match(text) else []
-    assert not found, "\n".join(found)
+def texts_of(node: ast.AST) -> Iterator[str]:
+    """The docstring of a module, class or function, and the docstrings below its fields."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+        for one in node.body:
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+                yield inspect.cleandoc(one.value.value)
 
 
-def test_meanings_of_settings_can_be_read_once() -> None:
-    """The docstrings below fields of classes, which ``sememekit settings`` prints."""
-    found = []
-    for path in (ROOT / "sememekit").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and any("Settings" in ast.unparse(base) for base in node.bases):
-                texts = [
-                    one.value.value
-                    for one in node.body[1:]
-                    if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
-                ]
-                read = [one for text in texts if isinstance(text, str) for one in sentences(text)]
-                found += [f"{path.name}: {name}: {one}" for one in read for name in found_in(one)]
+DOCSTRINGS = [
+    (path.name, text)
+    for path in sorted((ROOT / "sememekit").rglob("*.py"))
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    for text in texts_of(node)
+]
+
+
+def items(docstring: str) -> list[str]:
+    """The paragraphs of a docstring and the members of its lists, without the names that these begin with."""
+    parts = re.split(r"\n\s*\n|\n(?= *[-*] )|(?:^|\n) *(?:\w+(?:, \w+)*|``[^`\n]+``): +", docstring)
+    return [part for part in parts if part and not part.lstrip().startswith((">>>", "..."))]
+
+
+def test_docstrings_can_be_read_once() -> None:
+    """All paragraphs: of modules, classes, functions, constants and settings, which commands and the site print."""
+    assert len(DOCSTRINGS) > 3800
+    found = [f"{name}: {text}" for name, text in DOCSTRINGS if INDIRECT.match(text)]
+    read = [(name, one) for name, text in DOCSTRINGS for item in items(text) for one in sentences(item)]
+    found += [f"{name}: {cause}: {one}" for name, one in read for cause in found_in(one)]
     assert not found, "\n".join(found)
 
 
@@ -125,6 +129,27 @@ def test_helps_of_options_can_be_read_once() -> None:
                 texts += node.args[1:2] if isinstance(node.func, ast.Name) and node.func.id == "option" else []
                 words = [one.value for one in texts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
                 found += [f"{path.name}: {name}: {one}" for text in words for one in sentences(text) for name in found_in(one)]
+    assert not found, "\n".join(found)
+
+
+def written(node: ast.AST) -> str:
+    """The text of a string or an f-string, values as X; empty for any other node."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    texts = (part.value if isinstance(part, ast.Constant) else "X" if node is not part else "" for part in parts)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def test_messages_can_be_read_once() -> None:
+    """All strings of the package with three words or more, docstrings aside."""
+    found, number = [], 0
+    for path in (ROOT / "sememekit").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        aside = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        aside |= {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        texts = [text for node in ast.walk(tree) if node not in aside and len((text := written(node)).split()) >= 3]
+        number += len(texts)
+        found += [f"{path.name}: {cause}: {one}" for text in texts for one in sentences(text) for cause in found_in(one)]
+    assert number > 2000
     assert not found, "\n".join(found)
 
 

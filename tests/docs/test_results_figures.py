@@ -206,3 +206,10 @@ def test_every_name_on_the_page_of_tables_is_one() -> None:
             assert any(fnmatch(recipe, name) for recipe in recipes), name
         for name in re.findall(r"`([a-z][\w-]+)`", row.split("|")[3]):
             assert name in claims or name.startswith("evaluate-explanations"), name
+
+
+def test_costs_in_the_guide_are_those_of_the_recipes() -> None:
+    page = (RESULTS.parent / "reproducing.md").read_text(encoding="utf-8")
+    costs, shown = {info.name: str(info.cost) for info in list_recipes()}, re.findall(r"\| `(\w+/[\w-]+)` \| (.*) \|", page)
+    assert len(shown) > 10
+    assert shown == [(name, costs[name]) for name, _ in shown]

@@ -63,8 +63,8 @@ def test_the_counts_are_those_of_the_json() -> None:
 
 def test_the_table_of_the_cloze_model() -> None:
     values = []
-    for name in ("1-list", "2-list", "1-own", "2-own"):
-        run = json.loads((RESULTS / "senses" / f"cloze-{name}.json").read_text(encoding="utf-8"))
+    for name in ("cloze-1-list", "cloze-2-list", "cloze-1-own", "cloze-2-own", "sense-vectors-1-list"):
+        run = json.loads((RESULTS / "senses" / f"{name}.json").read_text(encoding="utf-8"))
         values.append({row["name"]: f"{100 * row['micro']['value']:.1f}" for row in run["rows"]})
     found = table("method of the cloze model")
     assert found == {name: [value[name] for value in values] for name in ("combined", "substitution", "share", "lift")}

@@ -287,7 +287,7 @@ def test_what_cannot_be_an_encoder(model: Path, place: Place, pieces: PreparedDa
     fails("cannot open nobody as a causal language model", folder=strange)
     other = copy("other")
     (other / "tokenizer_config.json").write_text("{}")
-    fails(f"cut by another tokenizer than that of {other}", data=pieces, folder=other)
+    fails(f"cut by another tokenizer than in {other}", data=pieces, folder=other)
 
 
 def test_code_beside_a_model_is_never_trusted(model: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

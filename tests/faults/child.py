@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import mmap
+import multiprocessing
 import os
 import pkgutil
 import resource
@@ -170,8 +171,10 @@ def _import_everything() -> None:
     for module in pkgutil.walk_packages(sememekit.__path__, "sememekit."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
+    from sememekit.engines import local
     from sememekit.reports import attack, run
 
+    local._SPAWN = multiprocessing.get_context("fork")  # type: ignore[assignment]  # all is imported; groups.py has real ones
     for page in (attack, run):
         page.chart = empty_frames  # drawing would take longer than all else that a command does here
     for name in ("torch._dynamo", "torch.optim", "sentencepiece", "lzma", "gzip"):

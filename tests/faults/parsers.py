@@ -23,11 +23,11 @@ from sememekit.attack.constraints.pairs import read_pairs
 from sememekit.attack.constraints.words import StopWords
 from sememekit.attack.examples import read_examples
 from sememekit.attack.folder import AttackFolder, whole_results
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.attack.plan import is_attack, read_attack_plan
 from sememekit.attack.resources import AttackResources
 from sememekit.config.recipes import load_recipe
 from sememekit.data.prepared import PreparedData
-from sememekit.jobs.attack import compare
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.reports.run import report

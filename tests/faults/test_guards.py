@@ -244,7 +244,8 @@ def test_no_code_that_a_model_brings_is_run(commands: Commands, stage: Stage, tm
     victim = write_classifier(tmp_path / "victim", ["no", "yes"])
     bring_code(victim, "AutoConfig", "AutoModelForSequenceClassification")
     (tmp_path / "x.tsv").write_text("a man\tno\n", encoding="utf-8")
-    commands.do("attack", f"hf:{victim}", "--data", tmp_path / "x.tsv", "--source", "open", "--out", tmp_path / "a", "-q")
+    attack = ["attack", f"hf:{victim}", "--data", tmp_path / "x.tsv", "--source", "open", "--out", tmp_path / "a", "-q"]
+    assert "had nothing to try" in commands(*attack).err, "the model was opened and asked"
     assert not commands.executed()
     encoder = write_gpt2(tmp_path / "encoder")
     bring_code(encoder, "AutoConfig", "AutoModel", "AutoModelForCausalLM")

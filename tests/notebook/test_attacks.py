@@ -11,9 +11,9 @@ import pytest
 
 from sememekit import attack_classifier
 from sememekit.attack import Example, choose_examples
+from sememekit.attack.folder import compare_attacks as compare
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.attack import attack as attack_command
-from sememekit.jobs.attack import compare
 from tests.attack.toys import LABELS, TEXTS, predict
 
 WORDS = [text for text, _ in TEXTS]
@@ -127,7 +127,7 @@ def test_limit_and_sample_choose_the_texts(table: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("labels", "told"),
     [
-        ([0, 1, 2, 3, 1, 2, 3, 0], "label 0 is no name, and other names are numbers; the victim's labels are 1, 2, 3, 4"),
+        ([0, 1, 2, 3, 1, 2, 3, 0], r"text 0 .* the label 0; the victim's labels are 1, 2, 3, 4; .* 0 to 3 with other names="),
         (["1", 2, "x", 3, 1, 2, 3, 4], r"text 2 \(from 0\) has the label 'x'"),
     ],
 )

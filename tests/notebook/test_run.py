@@ -96,15 +96,16 @@ def test_chinese_that_is_read_as_unknown_is_told_as_the_commands_tell_it(run: Ru
     for asked, advice in (
         (lambda: run.generate(f"我 {raw}", num_tokens=2), "cut it first: sememekit segment"),
         (lambda: run.score("\n".join([*["我 。"] * 9, f"我 {raw}"]), segment=False), "cut the lines with: sememekit segment"),
-        (lambda: writer.generate(raw), "cut it first: sememekit segment"),
-        (lambda: writer.explain(raw), "cut it first: sememekit segment"),
+        (lambda: writer.generate(f"我 {raw}"), "cut it first: sememekit segment"),
+        (lambda: writer.explain(f"我 {raw}"), "cut it first: sememekit segment"),
     ):
         with pytest.warns(RunWarning, match=f"{told}{advice}"):
             asked()
     for pair in (f"{raw}\t我", f"我\t{raw}"):
         with pytest.raises(DataError, match="the text: Chinese without blanks, such as"):
             writer.score(pair, segment=False, carry=False)
-    for ask in (lambda: run.score(raw, segment=False), lambda: run.explain(f"我 {raw}")):
+    asks = (lambda: run.score(raw, segment=False), lambda: run.explain(f"我 {raw}"))
+    for ask in (*asks, lambda: writer.generate(raw), lambda: writer.explain(raw)):
         with pytest.raises(DataError, match="cut it first: sememekit segment"):
             ask()
     with pytest.warns(

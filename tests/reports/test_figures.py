@@ -1,4 +1,4 @@
-"""Every figure of every page is the field of the record that its label names.
+"""Every figure of every page, and of every table of a notebook, is the field of the record that its label names.
 
 The records of ``samples`` have no number twice, so a figure tells which field it shows. ``figures.tsv`` has, for each page and
 each label, the field that each figure must be; "computed" stands for a figure that no field has as it is. After a change of a
@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pytest
 from pydantic import BaseModel
 
+from tests.reports.notebook_samples import shown
 from tests.reports.samples import drawn
 
 EXPECTED = Path(__file__).with_name("figures.tsv")
@@ -120,9 +121,15 @@ def shown_by(text: str, per_cent: bool, names: list[str], values: npt.NDArray[np
 
 
 @cache
+def samples() -> dict[str, tuple[Any, str]]:
+    """Pages, and what notebooks show."""
+    return {**drawn(), **shown()}
+
+
+@cache
 def possible_fields(page: str) -> dict[str, list[set[str]]]:
     """Each label of a page -> the fields that each of its figures can be, of which every occurrence of the label agrees."""
-    records, html = drawn()[page]
+    records, html = samples()[page]
     names, values = zip(*numbers_of(records), strict=True)
     parser = Texts()
     parser.feed(html)
@@ -151,7 +158,7 @@ def expected() -> dict[str, dict[str, list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("page", list(drawn()))
+@pytest.mark.parametrize("page", list(samples()))
 def test_each_figure_is_the_field_that_its_label_names(page: str) -> None:
     stated, possible = expected()[page], possible_fields(page)
     assert stated.keys() == possible.keys(), "labels changed: python -m tests.reports.test_figures, then read the difference"
@@ -177,7 +184,7 @@ def _guess(label: str, found: set[str]) -> str:
 def _write() -> None:
     stated = expected() if EXPECTED.exists() else {}
     lines = []
-    for page in drawn():
+    for page in samples():
         for label, possible in possible_fields(page).items():
             old = stated.get(page, {}).get(label, [""] * len(possible))
             both = zip(old, possible, strict=True)

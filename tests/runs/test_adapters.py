@@ -311,7 +311,7 @@ def test_words_behind_the_length_of_the_model_are_no_part_of_an_attack(folder: P
     ends = named.reads(("a man", "a film " * 20))
     assert ends[0] == 5
     assert ends[1] < len("a film " * 20)
-    texts = [long, f"an {long}", "a man"]
+    texts = [long, f"an {long}", "a film"]
     predicted = [named.victim.labels[int(named.victim.alone((text,)).argmax())] for text in texts]  # type: ignore[union-attr]
     found = attack_classifier(victim, texts, predicted, settings=plan)
     ends = tuple(named.reads((text,))[0] for text in texts)
@@ -323,6 +323,34 @@ def test_words_behind_the_length_of_the_model_are_no_part_of_an_attack(folder: P
     assert found.report.signature.endswith(f"unread:2/{unread}")
     plain = attack_classifier(victim, texts[2:], predicted[2:], settings=plan)
     assert (plain.report.texts_cut, "unread" in plain.report.signature) == (0, False)
+
+
+def test_a_tokenizer_without_offsets_tells_what_it_cuts_too(tmp_path: Path, plan: dict[str, Any]) -> None:
+    """One in Python had no count: its victim read 12 bytes of each text, and the words behind them were attacked."""
+    from transformers import BertConfig, BertForSequenceClassification, ByT5Tokenizer
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    sizes |= {"vocab_size": 384, "initializer_range": 0.5}
+    config = BertConfig(max_position_embeddings=12, id2label={0: "no", 1: "yes"}, pad_token_id=0, **sizes)
+    save_quietly(BertForSequenceClassification(config), tmp_path)
+    ByT5Tokenizer().save_pretrained(tmp_path)
+    named = open_victim(f"hf:{tmp_path}")
+    assert named.reads is not None
+    assert named.reads(("a man",)) == (5,)
+    assert named.reads(("a film or a film",)) == (11,), "eleven bytes and the end mark"
+    assert named.reads(("电影好看",)) == (3,), "three bytes each, and none of half a character"
+    assert named.reads(("a man", "a long film here")) == (5, 5), "two end marks, the longer side is cut first"
+    text = "a film or a film"
+    for end, same in ((11, True), (10, False)):
+        answers = [named.victim.alone((read,)) for read in (text, text[:end])]
+        assert np.allclose(*answers, atol=1e-6) == same  # type: ignore[arg-type]
+    label = named.victim.labels[int(named.victim.alone((text,)).argmax())]  # type: ignore[union-attr]
+    found = attack_classifier(f"hf:{tmp_path}", [text], [label], settings=plan)
+    assert (found.report.texts_cut, found.report.words_cut) == (1, 1)
+    table = json.loads((tmp_path / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({**table, "truncation_side": "left"}), encoding="utf-8")
+    with pytest.raises(ConfigError, match="cuts long texts on the left; set its truncation_side to right"):
+        attack_classifier(f"hf:{tmp_path}", [text], [label], settings=plan)
 
 
 def test_padding_on_the_left_changes_no_answer(folder: Path, tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bench(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    runs = [folders / "sdlm", folders / "softmax", folders / "characters" / "lattice", folders / "films-run"]
+def bench(folders: Path, headlines: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    runs = [folders / "sdlm", folders / "softmax", folders / "characters" / "lattice", folders / "films-run", headlines]
     return Bench(runs, tmp_path_factory.mktemp("overlays"), save=tmp_path_factory.mktemp("saved") / "workbench", device="cpu")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 from pathlib import Path
@@ -18,6 +19,7 @@ from sememekit.sememes.overlay import HEADER
 from sememekit.serve.app import ANSWERS, STREAMS
 from sememekit.serve.questions import GivenChange
 from sememekit.serve.runs import Bench, quickstart_runs
+from tests.small_pairs import LINES
 
 CHANGE = {"sense": "苹果#2", "add": ["机器"], "remove": ["品牌"]}
 TEXT = "我 吃 苹果 。\n人 买 电脑 。"
@@ -45,8 +47,8 @@ def without_run(report: Any) -> Any:
 
 def test_runs_are_listed_by_name(client: TestClient, folders: Path) -> None:
     listed = client.get("/v1/runs").json()["result"]
-    assert [run["name"] for run in listed["runs"]] == ["sdlm", "softmax", "lattice", "films-run"]
-    assert [run["overlays"] for run in listed["runs"]] == [True, False, False, False]
+    assert [run["name"] for run in listed["runs"]] == ["sdlm", "softmax", "lattice", "films-run", "run"]
+    assert [run["overlays"] for run in listed["runs"]] == [True, False, False, False, False]
     assert listed["runs"][0]["start"] == "我 买 吃"
     assert listed["runs"][3]["labels"] == ["cinema", "other"]
     assert str(folders) not in json.dumps(listed)
@@ -87,6 +89,7 @@ def test_scores_are_those_of_the_command(client: TestClient, folders: Path, tmp_
         ("softmax", "我 吃", {"top": 3}, ["--top", "3"]),
         ("lattice", "我吃苹果。", {}, []),
         ("films-run", "今天 工人 喜欢 电影 。", {}, []),
+        ("run", LINES[0], {}, []),
     ],
 )
 def test_explanations_are_those_of_the_command(
@@ -119,8 +122,23 @@ def test_models_with_changes_are_kept_and_not_without_end(bench: Bench) -> None:
     for path in paths[1:]:
         run.with_overlay(str(path))
     assert run.with_overlay(str(paths[0])) is not first
-    assert len(run._overlaid_runs) == 3
+    assert run._made["overlays"].cache_info().currsize == 3
     assert bench.overlay(run, [GivenChange(sense="苹果#1", add=["人"])]) == paths[0], "the same changes are the same file"
+
+
+def test_what_no_context_moves_is_computed_once(client: TestClient, folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The means of sememes and the shares of senses without a context."""
+    expected = {
+        text: printed("explain", str(folders / "sdlm"), text, "--json", "--top", "4") for text in ("我 吃", "人 买 电脑")
+    }
+    asked(client, "explain", run="sdlm", text="我 吃", top=2)
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("sememekit.analysis.explanations.sememes.mean_mass", never)
+    for text in expected:  # with words that were asked before, and with others
+        assert without_run(asked(client, "explain", run="sdlm", text=text, top=4)) == without_run(expected[text])
 
 
 def test_tags_are_those_of_the_command(client: TestClient, folders: Path) -> None:
@@ -150,6 +168,26 @@ def test_a_generated_text_comes_word_by_word_and_is_that_of_the_command(client: 
     typed = ("--top-p", "0.3", "--stop", expected["tokens"][0], "--stop", "苹果", "--seed", "4", "--json")
     report = printed("generate", str(folders / "sdlm"), "我 吃", *typed)
     assert json.loads(client.post("/v1/generate", json=narrow).text.splitlines()[-1])["report"] == report
+
+
+def test_a_written_text_is_that_of_the_command_also_with_alternatives(client: TestClient, headlines: Path) -> None:
+    for most, options in ((1, ()), (3, ("--set", "task.search.num_best=3"))):
+        expected = printed("generate", str(headlines), LINES[0], "--json", *options)
+        answer = client.post("/v1/generate", json={"run": "run", "prompt": LINES[0], "num_best": most})
+        assert json.loads(answer.text)["report"] == expected
+        assert len(expected["others"]) == most - 1
+    many = client.post("/v1/generate", json={"run": "run", "prompt": LINES[0], "num_best": 20})
+    assert len(json.loads(many.text)["report"]["others"]) == 4, "as many as the beam"
+
+
+def test_a_drawing_becomes_a_pdf(client: TestClient) -> None:
+    outline = {"points": [0, 0, 90.5, 0, 90, 20, 0, 20], "colour": "#ffffff", "opacity": 0.5}
+    label = {"points": [10, 12], "text": "p = $0.5 <b>", "size": 14, "anchor": "center", "colour": "#1c2024"}
+    line = {"points": [0, 0, 9, 9], "colour": "#0b62c4", "size": 2}
+    content = base64.b64decode(asked(client, "pdf", width=200, height=100, shapes=[outline, label, line]))
+    assert content.startswith(b"%PDF-")
+    assert b"/MediaBox [ 0 0 200 100 ]" in content
+    assert content != base64.b64decode(asked(client, "pdf", width=200, height=100, shapes=[outline, label]))
 
 
 def test_an_attack_is_told_step_by_step(client: TestClient) -> None:

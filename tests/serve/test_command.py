@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -45,7 +46,13 @@ def test_it_says_what_is_wrong_before_it_listens(folders: Path, tmp_path: Path, 
 def test_off_loopback_the_link_has_a_token(folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     asked: list[str | None] = []
-    monkeypatch.setattr("sememekit.commands.serve.run_server", lambda gate, listening: asked.append(gate._token))
+
+    def note(gate: Any, listening: socket.socket) -> None:
+        asked.append(gate._token)
+        delay = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0
+        assert not delay, "a body of an answer would wait for the acknowledgement of its head, 40 ms"
+
+    monkeypatch.setattr("sememekit.commands.serve.run_server", note)
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     for options in ([], ["--token", "mine"], ["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--token", ""]):

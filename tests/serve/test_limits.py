@@ -62,6 +62,13 @@ HOSTILE: dict[str, tuple[str, Any]] = {
     "an unknown label": ("attack", {"run": "films-run", "texts": ["电影"], "label": "<img src=x onerror=alert(1)>"}),
     "too few texts": ("attack", {"run": "films-run", "texts": ["电影", "影片"]}),
     "a search that is none": ("attack", {"run": "films-run", "texts": ["电影"], "search": "os:system"}),
+    "a colour of markup": ("pdf", {"width": 9, "height": 9, "shapes": [{"points": [1, 1], "colour": "#<svg/>"}]}),
+    "a drawing without size": ("pdf", {"width": 0, "height": 9, "shapes": [{"points": [1, 1], "colour": "#000000"}]}),
+    "half a point": ("pdf", {"width": 9, "height": 9, "shapes": [{"points": [1], "text": "x", "colour": "#000000"}]}),
+    "more shapes than a drawing has": (
+        "pdf",
+        {"width": 9, "height": 9, "shapes": [{"points": [1, 1], "colour": "#000000"}] * 3_001},
+    ),
     "a file name to save": ("save", {"run": "sdlm", "changes": [{"sense": "人", "add": ["水果"]}], "name": "../x"}),
 }
 
@@ -166,6 +173,36 @@ def test_too_many_requests_and_late_answers_are_refused(bench: Bench, monkeypatc
         first.join()
         assert statuses == [200]
         assert busy.get("/v1/runs").status_code == 200
+
+
+def test_equal_requests_that_wait_at_once_are_computed_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, free, asked = threading.Event(), threading.Event(), list[str]()
+
+    def slow(bench: Bench, question: Any) -> Any:
+        asked.append(question.context)
+        begun.set()
+        free.wait(20)
+        return app_module.answers.next_words(bench, question)
+
+    slow.__annotations__ = app_module.answers.next_words.__annotations__
+    monkeypatch.setitem(app_module.ANSWERS, "next-words", slow)
+    questions = [GOOD, {**GOOD, "top": 10}, {**GOOD, "context": "人 买"}, GOOD, GOOD]  # the second says what the first means
+    with TestClient(make_app(bench, Worker()), base_url="http://localhost") as client:
+        found: dict[int, Any] = {}
+
+        def ask(number: int) -> None:
+            found[number] = client.post("/v1/next-words", json=questions[number]).json()["result"]
+
+        threads = [threading.Thread(target=ask, args=[number]) for number in range(len(questions))]
+        for thread in threads:
+            thread.start()
+            begun.wait(20)
+        time.sleep(0.5)
+        free.set()
+        for thread in threads:
+            thread.join()
+    assert sorted(asked) == sorted(["我 吃", "我 吃", "人 买"])
+    assert found[0] == found[1] == found[3] == found[4] != found[2]
 
 
 def test_a_fault_of_ours_is_told_without_its_inside(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

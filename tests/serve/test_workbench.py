@@ -11,11 +11,13 @@ from urllib.parse import urlencode
 
 import pytest
 
+from sememekit.reports.charts import _FONTS
 from sememekit.serve.answers import scores
 from sememekit.serve.questions import GivenChange, ScoreQuestion
 from sememekit.serve.runs import Bench
 from tests.browser import BROWSER, MISSING
 from tests.serve.conftest import serving
+from tests.small_pairs import LINES, WRITTEN
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 if BROWSER is None:
@@ -29,6 +31,7 @@ VIEWS = {
     "annotation": {"word": "苹果", "context": "我 吃", "text": "我 吃 苹果 。"},
     "lattice": {"raw": "我吃苹果。"},
     "classifier": {"example": "今天 工人 喜欢 电影 。"},
+    "writing": {"source": LINES[0]},
 }
 
 
@@ -136,6 +139,7 @@ def test_a_sememe_is_switched_and_a_sense_written(window: Window, bench: Bench) 
     assert "→" in page.get_by_role("row").last.inner_text()
     page.get_by_label("Word", exact=True).fill("无名")
     page.get_by_role("button", name="Show").click()
+    assert page.get_by_text("A further sense of a word needs training.").is_visible()
     sense = page.get_by_role("group", name="无名#1")
     sense.get_by_label("Add a sememe").fill("机器")
     sense.get_by_role("button", name="Add", exact=True).click()
@@ -188,6 +192,22 @@ def test_a_label_is_explained_attacked_and_its_substitutes_rated(window: Window,
     assert (row["old"], row["same meaning"], row["fluent"]) == ("电影", "yes", "no")
 
 
+def test_a_text_is_written_for_a_source_with_its_alternatives(window: Window) -> None:
+    page = window.open("writing")
+    words = page.locator(".heat button.token")
+    words.first.wait_for()
+    assert words.all_inner_texts() == WRITTEN[0].split()
+    rows = page.get_by_role("table").first.get_by_role("row")
+    assert rows.count() == 6
+    assert rows.nth(1).inner_text().startswith(WRITTEN[0])
+    words.first.click()
+    page.get_by_role("heading", name="Where the attention lay").wait_for()
+    assert page.locator("span.token").all_inner_texts() == LINES[0].split()
+    assert page.get_by_role("heading", name="More probable sememes").is_visible()
+    page.get_by_label("Source text").fill(LINES[1])
+    page.wait_for_function("text => document.querySelector('.heat').innerText.includes(text)", arg=WRITTEN[1].split()[1])
+
+
 def test_two_runs_stand_side_by_side_and_the_link_has_everything(window: Window, browser: Any, address: str) -> None:
     page = window.open("context")
     page.get_by_label("Beside it").select_option("softmax")
@@ -208,9 +228,15 @@ def test_two_runs_stand_side_by_side_and_the_link_has_everything(window: Window,
 @pytest.mark.parametrize("view", VIEWS)
 def test_tables_and_pictures_are_downloaded(window: Window, view: str, tmp_path: Path) -> None:
     page = window.open(view, **({"changes": '[{"sense":"苹果#2","add":["机器"],"remove":[]}]'} if view == "annotation" else {}))
-    for kind, begins in (("SVG", b"<?xml"), ("PNG", b"\x89PNG"), ("CSV", b"\xef\xbb\xbf")):
+    from matplotlib.font_manager import fontManager
+
+    for kind, begins in (("SVG", b"<?xml"), ("PDF", b"%PDF-"), ("PNG", b"\x89PNG"), ("CSV", b"\xef\xbb\xbf")):
         button = page.get_by_role("button", name=f"{kind}: ").first
         button.wait_for()
+        if kind == "PDF" and view != "classifier" and set(_FONTS).isdisjoint(fontManager.get_font_names()):
+            button.click()
+            page.get_by_role("alert").filter(has_text="no font here has").wait_for()
+            continue
         with page.expect_download() as waiting:
             button.click()
         file = tmp_path / waiting.value.suggested_filename
@@ -224,13 +250,13 @@ def test_tables_and_pictures_are_downloaded(window: Window, view: str, tmp_path:
 def test_the_tabs_are_worked_by_keys(window: Window) -> None:
     page = window.open("context")
     page.get_by_role("tab", name="Next words").focus()
-    for name in ("Surprisal", "Annotation", "Characters", "Classifier", "Next words"):
+    for name in ("Surprisal", "Annotation", "Characters", "Classifier", "Writing", "Next words"):
         page.keyboard.press("ArrowRight")
         tab = page.get_by_role("tab", name=name)
         assert tab.get_attribute("aria-selected") == "true"
         assert page.evaluate("document.activeElement.id") == tab.get_attribute("id")
     page.keyboard.press("End")
-    assert "view=classifier" in page.url
+    assert "view=writing" in page.url
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -258,6 +284,8 @@ def test_axe_finds_nothing(browser: Any, address: str, view: str, scheme: str) -
         page.get_by_role("complementary").wait_for()
     elif view == "lattice":
         page.locator(".cut").first.click()
+    elif view == "writing":
+        page.locator("button.token").first.click()
     elif view == "classifier":
         page.get_by_role("button", name="Attack this text").click()
         page.get_by_role("main").get_by_text("The label changed.").wait_for()

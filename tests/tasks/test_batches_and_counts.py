@@ -94,8 +94,9 @@ def test_what_a_task_cannot_do_is_said_with_what_it_can() -> None:
     assert predictor(task, "score") is task
     with pytest.raises(
         ConfigError,
-        match=r"^score needs a model that predicts words, and this run is a Declared; train one with 'sememekit train --task "
-        r"language_model', or see 'sememekit predict RUN', 'sememekit compare RUN RUN2', 'sememekit analyze RUN RUN2', "
+        match=r"^score needs a model that predicts words, and this run has the task "
+        rf"{__name__}:Declared; train one with 'sememekit train --task language_model', or see "
+        r"'sememekit predict RUN', 'sememekit compare RUN RUN2', 'sememekit analyze RUN RUN2', "
         r"'sememekit generate RUN' and 'sememekit eval RUN' for this one$",
     ):
         require(task, WordPredictor, "score")

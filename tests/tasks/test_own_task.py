@@ -25,7 +25,6 @@ from sememekit.runs.run import Run
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import BatchLoss, Carry, LabelPredictor, PrimaryMetric, SentencePredictor, Task, WordPredictor
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.cloze import Cloze
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.writing import TextWriter
@@ -111,7 +110,7 @@ def test_an_own_task_is_trained_loaded_and_judged(place: Place, tmp_path: Path) 
     assert loaded.task.settings.window == 3
     with trusting_code():
         judged = evaluate(tmp_path / "run", split="valid", device="cpu").model_dump()
-        with pytest.raises(ConfigError, match=r"needs a model that predicts words, and this run is a WordAfterNext"):
+        with pytest.raises(ConfigError, match=rf"needs a model that predicts words, and this run has the task {HERE}:Word"):
             evaluate_ppl(tmp_path / "run", split="valid", device="cpu")
     assert judged["perplexity"] == pytest.approx(report.best_valid, rel=1e-6)
     assert judged["perplexity"] < len(place.data.vocabulary)
@@ -153,14 +152,13 @@ def test_kinds_are_declared_by_the_classes_that_promise_them() -> None:
         "texts": TextWriter,
         "influence": TextClassifier,
         "lattices": Lattice,
-        "cloze": Cloze,
     }
     for name in TASKS:
         kind = variant("task", name)
         assert kind.kinds == {key for key, promise in promises.items() if issubclass(kind, promise)}, name
         assert kind.kinds, name
         assert kind.takes_decoder == (not issubclass(kind, LabelPredictor))
-        assert kind.left_to_right == issubclass(kind, WordPredictor | SentencePredictor | Cloze)
+        assert kind.left_to_right == issubclass(kind, WordPredictor | SentencePredictor)
     assert read_plan({"task": {"name": f"{HERE}:WordAfterNext"}}, "test").kinds == frozenset()
     assert read_plan({}, "test").kinds == {"words"}
 

@@ -50,13 +50,13 @@ def test_no_rate_is_proposed_below_that_of_the_schedule(rate: float, proposed: s
 
 def test_the_checkpoint_that_is_left_is_named() -> None:
     optimizer, pointer = OptimizerSettings(), {"last": "step-00000090", "best": "step-00000060"}
-    assert how_to_go_on(state(9.0, 7.0, best=80.0), optimizer, pointer).endswith("the best is that of epoch 2, step-00000060")
+    assert how_to_go_on(state(9.0, 7.0, best=80.0), optimizer, pointer).endswith("the best is from epoch 2, step-00000060")
     assert how_to_go_on(state(9.0, 7.0), optimizer, {}).endswith("no checkpoint was written")
 
 
 def test_what_a_run_says_that_ended_for_its_rate() -> None:
     ended = state(5.0, 7.0, best=80.0, rate=3e-9)
     ended.finished = Ending.NO_RATE
-    said = "the rate was cut to nothing (3e-09); the best weights are those of epoch 2"
+    said = "the rate was cut to nothing (3e-09); the best weights are from epoch 2"
     assert ending_text(ended, ScheduleSettings()) == said
     assert TrainingState.from_stored(ended.stored()) == ended

@@ -19,7 +19,7 @@ ENDINGS = {
     Ending.EPOCHS: "6 epochs done",
     Ending.PATIENCE: "no better validation for 3 epochs",
     Ending.RATE: "the rate fell below 0.1",
-    Ending.NO_RATE: "the rate was cut to nothing (0); the best weights are those of epoch 2",
+    Ending.NO_RATE: "the rate was cut to nothing (0); the best weights are from epoch 2",
     Ending.NON_MONOTONE: "validation is worse than the best of all but the last 5 epochs before",
     Ending.OVER_FITS: "the model over-fits: since epoch 2 validation got worse while the training loss fell; for a "
     "better model take more text, more dropout or a smaller size",

@@ -193,7 +193,7 @@ def test_a_gradient_is_clipped_to_its_norm(tmp_path: Path) -> None:
     ("before", "after", "left"),
     [
         ((), (float("nan"),), "no checkpoint was written$"),
-        ((50.0,), (float("nan"),), r"the best is that of epoch 1, step-\d+$"),
+        ((50.0,), (float("nan"),), r"the best is from epoch 1, step-\d+$"),
     ],
 )
 def test_a_figure_that_is_no_number_says_what_is_left(tmp_path: Path, before: Any, after: Any, left: str) -> None:

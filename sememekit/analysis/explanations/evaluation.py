@@ -76,15 +76,14 @@ def evaluate_explanations(
     """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the next word.
 
     At each position the model has read the words before (as ``evaluate-ppl`` reads them) and ranks the K sememes of its graph
-    that a word from a lexicon has: those of special tokens alone can never be gold.
+    that a word from a lexicon has: sememes of special tokens alone can never be gold.
     Gold are the sememes of the next word, all its senses taken together: which sense was meant is not annotated. Positions
     whose word is a special token or a mark with sememes by rule, or has no annotation, are counted and left out. For each k:
 
     - ``any``: share of positions with a gold sememe among the k;
     - ``recall``: mean of (gold sememes among the k) / min(k, number of gold sememes);
-    - ``information``: a sememe weighs -log(its tokens / all tokens), counted as the vocabulary is; weight of the
-      gold sememes among the k over that of all gold sememes, summed over positions. A list of what is always frequent gets
-      little;
+    - ``information``: a sememe weighs -log(its tokens / all tokens), counted as the vocabulary is; weight of the gold sememes
+      among the k over the weight of all gold sememes, summed over positions. A list of what is always frequent gets little;
     - ``overlap``: share of the k that two contexts half the text apart have in common: 1 for a list that never changes.
 
     Rankings come from ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random (expected
@@ -108,8 +107,9 @@ def evaluate_explanations(
         empty = torch.zeros_like(next(contexts_of(task, text, split))[1][:1])
         if graph is None or not isinstance(task.decoder, Sensed):
             raise ConfigError(
-                f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; train "
-                "one that does: sememekit train --decoder sdlm --data DIR --graph FILE --out DIR"
+                f"eval --explanations: the output layer {name!r} of {run} gives senses and sememes no probabilities; look "
+                "at it through a lexicon (--source open), or train one that does: sememekit train --decoder sdlm --data DIR "
+                "--graph FILE --out DIR"
             )
         at_rest = task.decoder.sense_probabilities(empty)
         units, unit = units_of(task, text, split)

@@ -73,7 +73,7 @@ class LabelExplanation(OfRun):
     Attributes:
         labels: label -> probability, by falling probability.
         label: the one that effects are of: the most probable, unless another was asked for.
-        sememes: those of the largest effects; empty for models that read none.
+        sememes: the ones with the largest effects; empty for models that read none.
         no_sememes: why there are none, or None.
     """
 

@@ -12,6 +12,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import LatticeReader, Reading, open_reader
 from sememekit.runs.run import OfRun, Run
+from sememekit.runs.uncut import refuse_unknown
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
@@ -59,7 +60,7 @@ class LatticeSentence(Record):
     """A sentence.
 
     Attributes:
-        edges: those with a posterior of 0.005 or more and those of the most probable path, by beginning, end and copy. An edge
+        edges: all with a posterior of 0.005 or more and all on the most probable path, by beginning, end and copy. An edge
             that takes the end mark along is shown without it.
         viterbi, posterior: its words, by the most probable path and by the most probable answer at each place.
         nats: negative logarithm of its probability, end mark included.
@@ -93,7 +94,7 @@ class EmbeddingContext(Record):
 
     Attributes:
         before, after: what stands beside it, as the model reads it.
-        probability: posterior of this embedding among those of the word.
+        probability: posterior of this embedding among the embeddings of the word.
     """
 
     before: str
@@ -148,6 +149,7 @@ def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
     run is no lattice model. Raises DataError: an empty text."""
     reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
+    refuse_unknown(reader.run, (token.read for token in reader.tokens(text)), "explain")
     if not readings:
         raise DataError('explain: the text is empty; give a sentence, as in "去年美国贸易逆差"')
     return LatticeExplanation(

@@ -30,7 +30,7 @@ class RankingScore(Record):
         recall: mean over positions of (gold sememes among the k) / min(k, number of gold sememes).
         information: nats of the gold sememes among the k over nats of all gold sememes, with -log(count / text) nats a sememe.
         overlap: share of the k that two contexts half the text apart have in common; None where only positions of a kind count.
-        above_frequency: ``information`` minus that of the ranking by training frequency, paired.
+        above_frequency: ``information`` minus its value for the ranking by training frequency, paired.
     """
 
     ranking: str

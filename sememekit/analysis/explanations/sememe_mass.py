@@ -107,7 +107,7 @@ def mean_mass(
         task: its model, whose output layer has senses.
         empty_1H: (1, H) zeros.
         over: ``counts``, which needs nothing but the run, or the name of a split.
-        data: that have the split; None for those of the training.
+        data: that have the split; None for the prepared data of the training.
 
     Returns (K,) means, 0 of a sememe that no sense has, and over the counts of one that only words of count 0 have; and what
     they were taken over, in words. Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.

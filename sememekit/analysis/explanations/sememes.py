@@ -46,10 +46,11 @@ class ContextSememe(Record):
 _SPELLED_OUT: Final = (
     "N noun, V verb, ADJ adjective, ADV adverb, PRON pronoun, NUM number, CLAS classifier, PREP preposition, CONJ "
     "conjunction, COOR conjunction, STRU particle, AUX auxiliary, ECHO imitated sound, EXPR expression, PREFIX "
-    "prefix, SUFFIX suffix, PUNC mark, n noun, v verb, a adjective, s adjective, r adverb"
+    "prefix, SUFFIX suffix, PUNC mark, n noun, v verb, a adjective, s adjective, r adverb or pronoun, d adverb, m numeral, "
+    "q classifier, p preposition, c conjunction, u particle, f localiser, t time, w mark, k affix, e exclamation, i idiom"
 )
 PARTS_OF_SPEECH: Final = {short: name for short, _, name in (pair.partition(" ") for pair in _SPELLED_OUT.split(", "))}
-"""Parts of speech of HowNet and WordNet, spelled out."""
+"""Parts of speech of HowNet, WordNet and the open lexicon, spelled out."""
 
 
 class SenseShare(Record):
@@ -101,7 +102,7 @@ class SememeReader:
     Args:
         empty_H: (H,) zeros, the empty context.
         over: what the mean masses are taken over: ``counts`` or a split.
-        data: the folder that has the split; None for that of the training.
+        data: the folder that has the split; None for the prepared data of the training.
         progress: called while a split is read.
 
     ``mean`` says over what the means are taken.
@@ -115,7 +116,8 @@ class SememeReader:
     ) -> None:
         assert run.graph is not None
         assert isinstance(task.decoder, Sensed)
-        self.graph, self._decoder = run.graph, task.decoder
+        self.graph, self._decoder, self._empty_H = run.graph, task.decoder, empty_H
+        self._priors: dict[int, tuple[tuple[int, float], ...]] = {}
         self._counts = sememe_counts(self.graph, run.vocabulary.counts).tolist()
         first = torch.zeros(1, dtype=torch.long, device=empty_H.device)
         with torch.no_grad():
@@ -124,6 +126,14 @@ class SememeReader:
             prepared = None if data is None else run.data(data)
             mean_K, self.mean = mean_mass(run, task, self._masses, empty_H[None], over, prepared, progress)
         self._mean_K = mean_K.double()
+
+    @torch.no_grad()
+    def priors(self, words: Sequence[int]) -> dict[int, float]:
+        """The share of each sense of some words in the empty context; what was asked before is not computed again."""
+        if new := [word for word in words if word not in self._priors]:
+            number = torch.tensor(new, device=self._empty_H.device)
+            self._priors.update(zip(new, self._decoder.sense_attribution(self._empty_H, number).word_senses, strict=True))
+        return dict(pair for word in words for pair in self._priors[word])
 
     @torch.no_grad()
     def read(self, hidden: Tensor, attribution: SenseAttribution) -> list[ContextSememe]:

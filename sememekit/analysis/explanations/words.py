@@ -1,6 +1,6 @@
 """``sememekit explain``: why a trained model expects the words that it expects."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -163,8 +163,7 @@ def explain(
 
     The state is zero before the first word. Words stand between blanks; Chinese without blanks is segmented as the data of
     the run were, and refused where blanks cut these. For the tagged month of People's Daily, words are normalised and those
-    outside the lexicon cut as in the training text; for data in lower case, or with one word in the place of numbers, words
-    are read so.
+    outside the lexicon cut as in the training text; data in lower case, or with one word for numbers, are read so.
 
     With ``word`` its senses are also told by the context before it and the words ``right`` after it (``AskedWord``).
 
@@ -229,10 +228,11 @@ def _reading(
         predicted = [PredictedWord(word=loaded.vocabulary.token(word), probability=value) for word, value in probabilities]
     else:
         with torch.no_grad():
-            attribution, prior = (task.decoder.sense_attribution(one, number) for one in (hidden, torch.zeros_like(hidden)))
-        reader = SememeReader(loaded, task, torch.zeros_like(hidden), mean, data, progress)
+            attribution = task.decoder.sense_attribution(hidden, number)
+        empty = torch.zeros_like(hidden)
+        reader = loaded.once(("sememes", mean, data), lambda: SememeReader(loaded, task, empty, mean, data, progress))
         sememes, over = reader.read(hidden, attribution), reader.mean
-        predicted = _with_senses(loaded.graph, probabilities, attribution, prior, sememes)
+        predicted = _with_senses(loaded.graph, probabilities, attribution, reader.priors(shown), sememes)
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
     return _Reading(
         loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
@@ -243,7 +243,10 @@ def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) 
     loaded, found, reason = reading.run, SememeViews(), None
     decoder = loaded.plan.decoder.name if loaded.plan.decoder else ""
     if reading.sememes is None:
-        reason = f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes"
+        reason = (
+            f"the output layer {decoder!r} gives words a probability at once; it knows of no senses or sememes; a lexicon "
+            "shows them: --source open"
+        )
     else:
         found = views(reading.sememes, top_sememes)
     return Explanation(
@@ -285,10 +288,9 @@ def _with_senses(
     graph: SememeGraph,
     probabilities: Iterable[tuple[int, float]],
     attribution: SenseAttribution,
-    prior: SenseAttribution,
+    priors: Mapping[int, float],
     sememes: Sequence[ContextSememe],
 ) -> list[PredictedWord]:
-    priors = dict(pair for senses in prior.word_senses for pair in senses)
     return [
         PredictedWord(
             word=graph.words[word],

@@ -23,7 +23,7 @@ from sememekit.tasks.writing import TextWriter, hypothesis_words
 from sememekit.training import autocast
 
 TOP_SEMEMES = 5
-"""Of Table 6, Gu et al. 2018."""
+"""Sememes of a word, as in Table 6, Gu et al. 2018."""
 
 
 class WrittenWord(SememeViews):
@@ -130,6 +130,7 @@ def explain_writing(
     check_numbers(top_sememes=top_sememes, min_count=min_count)
     writer = load_writer(run, apart=apart, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
+    writer.refuse_unknown([source], "explain")
     writer.warn_uncut([word for word in source if word not in writer.run.vocabulary])
     given = (source, search, top_sememes, min_count, mean, data, progress)
     if overlay is None:

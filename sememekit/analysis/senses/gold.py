@@ -68,7 +68,7 @@ def misplaced(target: GoldTarget) -> str | None:
 def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]) -> frozenset[int]:
     """Return which senses of a word, by their place in the lexicon from 0, stand for a gold sense; none where it lacks it.
 
-    The rule: a number is the sense with this number. Sememes are the sense with exactly these sememes. Where there is none, a
+    The rule: a number is the sense with this number. Sememes are the sense with exactly these sememes. Without such a sense, a
     lexicon with finer senses may divide what the gold has as one: then every sense that has all these sememes, and more, stands
     for it. A sense with fewer sememes never does, since it may hold several gold senses.
 

@@ -15,8 +15,7 @@ from sememekit.encoders.base import State
 from sememekit.errors import ConfigError
 from sememekit.runs.run import Run
 from sememekit.runs.stream_nats import with_context
-from sememekit.tasks.base import WordPredictor, declares, require
-from sememekit.tasks.cloze import Cloze
+from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.scripts import HAN
 
@@ -60,7 +59,7 @@ class ReadLine:
 class LineReader:
     """Turns words into ids: in the form of the data, and words that the vocabulary lacks cut into words that it has.
 
-    What is unknown then is ``<unk>``; a vocabulary without it leaves it out.
+    A word unknown even then is ``<unk>``; a vocabulary without ``<unk>`` leaves it out.
 
     >>> LineReader(run).read(["去年", "美国"]).ids
     """
@@ -105,14 +104,14 @@ class TaggedWord:
 class SenseTagger:
     """Gives senses of words in a sentence probabilities, by parts that methods add up.
 
-    With word w, its senses s, contexts c (the words before, or all others, as the model reads them) and substitutes v of s with
-    weights a_v (``SenseInventory.substitutes``), the parts are, before each is normalised over the senses of w:
+    With word w, its senses s, contexts c (the words before) and substitutes v of s with weights a_v
+    (``SenseInventory.substitutes``), the parts are, before each is normalised over the senses of w:
 
     - ``share``: log p(s | c), of output layers that give senses probabilities (``explain`` shows it);
     - ``lift``: ``share`` minus the same in an empty context, the sense prior of the model;
     - ``substitution``: log of the mean of p(v | c) p(r | c v) / p(v) over v, with weights a_v; r are the ``FOLLOWING`` words
-      after w, scored for ``MOST_SUBSTITUTES`` substitutes by left-to-right models; a cloze model has read them in c. A sense
-      without substitutes has the value of a word that is as probable here as anywhere;
+      after w, scored for ``MOST_SUBSTITUTES`` substitutes in its place. A sense without substitutes has the value of a word
+      that is as probable here as anywhere;
     - ``usual``: ``SenseInventory.usual``, without the model.
 
     >>> tagger = SenseTagger(run, inventory_of(run))
@@ -131,7 +130,7 @@ class SenseTagger:
     def __init__(
         self, run: Run, inventory: SenseInventory, parts: Sequence[str] = ("share", "lift", "substitution", "usual")
     ) -> None:
-        self._task = run.task if declares(run.task, Cloze) else require(run.task, WordPredictor, "tag")
+        self._task = require(run.task, WordPredictor, "tag")
         self._inventory = inventory
         self._end = run.vocabulary.end_id if run.signature.end_of_sentence else None
         self._own = None if run.graph is None else run.graph
@@ -145,56 +144,54 @@ class SenseTagger:
             )
 
     def _width(self) -> int:
-        return self._contexts(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long)).shape[-1]
+        return self._contexts(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
 
     @torch.no_grad()
-    def _contexts(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """(T, B, H): of a cloze model those that give ``tokens``, of another those after them."""
-        task, tokens = self._task, tokens.to(self._task.device)
-        if isinstance(task, Cloze):
-            return task.both_sides(tokens, lengths)
-        return task.contexts(tokens, task.encoder.start(tokens.shape[1]))[0]
+    def _contexts(self, tokens: Tensor) -> Tensor:
+        """(T, B, H), those after ``tokens``."""
+        return self._task.contexts(tokens.to(self._task.device), self._task.encoder.start(tokens.shape[1]))[0]
 
     @torch.no_grad()
     def tag(
-        self, lines: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]], *, nats: bool = False
+        self, lines: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]], nats: Sequence[Sequence[int]] | None = None
     ) -> Iterator[list[TaggedWord]]:
-        """Yield for each line its ``wanted`` positions as tagged words, or with ``nats`` all its positions."""
-        for group in _groups([*zip(lines, wanted, strict=True)], _LINES_AT_ONCE):
-            yield from self._tag([list(ids) for ids, _ in group], [list(places) for _, places in group], nats)
+        """Yield for each line its ``wanted`` positions as tagged words; or all positions, those in ``nats`` with surprisal."""
+        for group in _groups([*zip(lines, wanted, nats or wanted, strict=True)], _LINES_AT_ONCE):
+            ids, places, surprising = ([list(part) for part in column] for column in zip(*group, strict=True))
+            yield from self._tag(ids, places, None if nats is None else surprising)
 
-    def _tag(self, lines: list[list[int]], wanted: list[list[int]], nats: bool) -> Iterator[list[TaggedWord]]:
+    def _tag(self, lines: list[list[int]], wanted: list[list[int]], nats: list[list[int]] | None) -> Iterator[list[TaggedWord]]:
         contexts, states = self._read(lines, wanted)
         targets = [(line, place) for line, places in enumerate(wanted) for place in places]
         parts = self._parts(lines, targets, contexts, states)
-        losses = self._losses(lines, contexts) if nats else [[None] * len(ids) for ids in lines]
+        losses = {} if nats is None else self._losses(lines, nats, contexts)
         for line, ids in enumerate(lines):
-            places = range(len(ids)) if nats else wanted[line]
-            senses = [len(self._inventory.senses(word)) for word in ids]
-            yield [TaggedWord(senses[place], parts.get((line, place), {}), losses[line][place]) for place in places]
+            for_all = range(len(ids)) if nats is not None else wanted[line]
+            senses = {place: len(self._inventory.senses(ids[place])) for place in for_all}
+            yield [TaggedWord(senses[at], parts.get((line, at), {}), losses.get((line, at))) for at in for_all]
 
-    def _losses(self, lines: list[list[int]], contexts: list[Tensor]) -> list[list[float | None]]:
-        """Nats of all words of the lines at once: output layers are slow on few tokens."""
-        target = torch.tensor([word for ids in lines for word in ids], dtype=torch.long, device=self._task.device)
-        hidden = torch.cat([context[: len(ids)] for context, ids in zip(contexts, lines, strict=True)])
-        nats = iter(self._task.decoder.nll(hidden, target).tolist() if len(target) else [])
-        found: list[list[float | None]] = [[next(nats) for _ in ids] for ids in lines]
-        predicted = self._end is not None or isinstance(self._task, Cloze)
-        return found if predicted else [[None, *own[1:]] if own else own for own in found]
+    def _losses(self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]) -> dict[tuple[int, int], float]:
+        """Nats of the words that were asked for, all at once: output layers are slow on few tokens."""
+        first = 0 if self._end is not None else 1  # of a stream nothing predicts it
+        where = [(line, place) for line, places in enumerate(asked) for place in places if place >= first]
+        if not where:
+            return {}
+        target = torch.tensor([lines[line][place] for line, place in where], device=self._task.device)
+        nats = self._task.decoder.nll(torch.stack([contexts[line][place] for line, place in where]), target)
+        return dict(zip(where, nats.tolist(), strict=True))
 
     def _read(self, lines: list[list[int]], wanted: list[list[int]]) -> tuple[list[Tensor], dict[tuple[int, int], State]]:
         """Contexts (n, H) of the n words of each line, and where words that follow are scored the states there."""
-        task, ahead, cloze = self._task, int(self._end is not None), isinstance(self._task, Cloze)
-        streams = [[*with_context(ids, self._end), *([self._end] if cloze and self._end is not None else [])] for ids in lines]
-        lengths = torch.tensor([len(stream) for stream in streams])
-        tokens = torch.zeros(int(lengths.max()), len(lines), dtype=torch.long)
+        task, ahead = self._task, int(self._end is not None)
+        streams = [with_context(ids, self._end) for ids in lines]
+        tokens = torch.zeros(max(map(len, streams)), len(lines), dtype=torch.long)
         for column, stream in enumerate(streams):
             tokens[: len(stream), column] = torch.tensor(stream)
         states: dict[tuple[int, int], State] = {}
         if not len(tokens):
             hidden_TBH = self._nothing[:, None]
-        elif isinstance(task, Cloze) or "substitution" not in self.parts:
-            hidden_TBH = self._contexts(tokens, lengths)
+        elif "substitution" not in self.parts:
+            hidden_TBH = self._contexts(tokens)
         else:
             after: dict[int, list[tuple[int, int]]] = {}
             for line, places in enumerate(wanted):
@@ -207,8 +204,6 @@ class SenseTagger:
                 hidden, state = task.contexts(row[None], state)
                 steps.append(hidden)
             hidden_TBH = torch.cat(steps)
-        if cloze:
-            return [hidden_TBH[ahead : ahead + len(ids), column] for column, ids in enumerate(lines)], states
         contexts = [
             torch.cat([self._nothing[: 1 - ahead], hidden_TBH[: max(0, len(ids) - 1 + ahead), column]])
             for column, ids in enumerate(lines)
@@ -232,9 +227,8 @@ class SenseTagger:
             if "substitution" in self.parts:
                 table = self._task.decoder.log_probs(hidden).double().cpu().numpy()
                 for row, (line, place), word, log_probs in zip(rows, group, words, table, strict=True):
-                    state = states.get((line, place))  # a cloze model has none, and has read the words that follow
-                    right = [] if state is None else lines[line][place + 1 : place + 1 + FOLLOWING]
-                    row["substitution"] = self._substitution(word, log_probs, state, right)
+                    right = lines[line][place + 1 : place + 1 + FOLLOWING]
+                    row["substitution"] = self._substitution(word, log_probs, states[line, place], right)
             if "usual" in self.parts:
                 for row, word in zip(rows, words, strict=True):
                     row["usual"] = self._inventory.usual(word)
@@ -263,12 +257,12 @@ class SenseTagger:
         found = self._task.decoder.sense_logs(hidden, torch.tensor(words, device=device), torch.from_numpy(senses).to(device))
         return found.double().cpu().numpy()
 
-    def _substitution(self, word: int, log_probs_V: Reals, state: State | None, right: list[int]) -> Reals:
+    def _substitution(self, word: int, log_probs_V: Reals, state: State, right: list[int]) -> Reals:
         """(n,) log of the mean lift of the substitutes of each sense, see the class."""
         inventory = self._inventory
         by_sense = [inventory.substitutes(sense) for sense in inventory.senses(word)]
         scores = np.zeros(len(by_sense))
-        if state is not None and right:
+        if right:
             candidates = np.unique(np.concatenate([words[:MOST_SUBSTITUTES] for words, _ in by_sense] + [np.array([word])]))
             gains = dict(zip(candidates.tolist(), self._following(candidates, state, right).tolist(), strict=True))
         for place, (words, weights) in enumerate(by_sense):
@@ -282,8 +276,7 @@ class SenseTagger:
 
     def _following(self, candidates: NDArray[np.int64], state: State, right: list[int]) -> Reals:
         """(n,) log-probabilities of the words that follow, with each candidate in the place of the target."""
-        task = require(self._task, WordPredictor, "tag")
-        count, device = len(candidates), task.device
+        task, count, device = self._task, len(candidates), self._task.device
         tokens = torch.tensor([[0] * count, *([word] * count for word in right)], device=device)
         tokens[0] = torch.from_numpy(candidates).to(device)
         several = tuple(part.expand(count, *part.shape[1:]).contiguous() for part in state)

@@ -1,7 +1,7 @@
 """``sememekit tag``: the senses, sememes and surprisal of each word of a text, and the measured accuracy of the tags."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from sememekit.files.reading import read_object
 from sememekit.files.writing import replace_file, to_json
 from sememekit.measure.intervals import Interval
 from sememekit.runs.run import OfRun, Run
-from sememekit.runs.uncut import segmenter_of_raw
+from sememekit.runs.uncut import refuse_unknown, segmenter_of_raw
 
 FILE: Final = "senses.json"
 """In the folder of the run."""
@@ -84,7 +84,7 @@ class SenseTag(Record):
     """One sense of a word in a sentence.
 
     Attributes:
-        number: of the sense among those of the word, from 1, in the order of the lexicon.
+        number: place of the sense among the senses of the word, from 1, in the order of the lexicon.
         label: part of speech and gloss where the lexicon has them, otherwise the sememes.
     """
 
@@ -145,11 +145,12 @@ def tag(
     sources: Sequence[str] = (),
     words: Collection[str] = (),
     whole: bool = False,
+    surprisal: bool = True,
 ) -> Iterator[TaggedToken]:
     """Tag each word of a text with its senses; 32 lines are read before the first row comes.
 
     Words stand between blanks; where lines are Chinese without any, they are cut as the data of the run were. Each line is read
-    by itself. Probabilities are those of ``method`` (``SenseTagger``), of a word with one sense 1. A word that the model read
+    separately. Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. A word that the model read
     as several has the sum of their nats.
 
     Args:
@@ -157,6 +158,7 @@ def tag(
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
         words: only these are tagged; all where there are none.
         whole: give the other words, too, without senses.
+        surprisal: compute it for the words that are given; it asks for the probabilities of all words, which takes longest.
 
     >>> for token in tag(Path("runs/sdlm"), ["我 吃 苹果 。"], words=["苹果"]):
     ...     print(token.senses[0].sememes, token.senses[0].probability)
@@ -169,9 +171,8 @@ def tag(
     if method not in METHODS:
         raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
     inventory = inventory_of(loaded, sources)
-    return _tag(
-        loaded, enumerate(lines, start=1), SenseTagger(loaded, inventory, METHODS[method]), inventory, method, words, whole
-    )
+    tagger = SenseTagger(loaded, inventory, METHODS[method])
+    return _tag(loaded, enumerate(lines, start=1), tagger, inventory, method, words, whole, surprisal)
 
 
 def _tag(
@@ -182,6 +183,7 @@ def _tag(
     method: Method,
     words: Collection[str],
     whole: bool,
+    surprisal: bool,
 ) -> Iterator[TaggedToken]:
     reader, chosen = LineReader(run), frozenset(words)
     while group := list(islice(lines, _LINES_AT_ONCE)):
@@ -189,24 +191,29 @@ def _tag(
         if segmenter := segmenter_of_raw(run, [tokens for _, tokens in cut], "tag"):
             cut = [(number, run.form().cut(" ".join(tokens), segmenter)) for number, tokens in cut]
         read = [reader.read(tokens) for _, tokens in cut]
-        wanted = []
+        if group[0][0] == 1 and all(index == run.vocabulary.unknown_id for line in read for index in line.ids):
+            refuse_unknown(run, (run.form().word(token) for _, tokens in cut for token in tokens), "tag")
+        wanted, nats = list[list[int]](), list[list[int]]()
         for (_, tokens), line in zip(cut, read, strict=True):
+            bounds = [*pairwise((*line.place, len(line.ids)))]
+            given = [at for at, token in enumerate(tokens) if surprisal and (whole or not chosen or token in chosen)]
+            nats.append([place for at in given for place in range(*bounds[at])])
             known = [at for at, token in enumerate(tokens) if line.known[at] and (not chosen or token in chosen)]
             wanted.append([line.place[at] for at in known if inventory.is_ambiguous(line.ids[line.place[at]])])
-        rows = tagger.tag([line.ids for line in read], wanted, nats=True)
+        rows = tagger.tag([line.ids for line in read], wanted, nats)
         for (number, tokens), line, tagged in zip(cut, read, rows, strict=True):
             for at, token in enumerate(tokens):
                 asked = not chosen or token in chosen
                 if not asked and not whole:
                     continue
                 begin, end = (*line.place, len(line.ids))[at : at + 2]  # the model may have read several words for one
-                nats = [word.nats for word in tagged[begin:end]]
+                own = [word.nats for word in tagged[begin:end]]
                 yield TaggedToken(
                     sentence=number,
                     position=at + 1,
                     token=token,
                     read_as=" ".join(map(run.vocabulary.token, line.ids[begin:end])),
-                    nats=None if not nats or None in nats else sum(one for one in nats if one is not None),
+                    nats=None if not own or None in own else sum(one for one in own if one is not None),
                     senses=_senses(line.ids[begin], tagged[begin], inventory, method) if asked and line.known[at] else (),
                 )
 

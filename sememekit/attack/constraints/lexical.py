@@ -67,7 +67,7 @@ class PartOfSpeech(LexicalConstraint):
     """Substitutes that share no part of speech with the word are out.
 
     Which part of speech a word has in the sentence is not asked. A word with a sense of which it is not known has none.
-    Candidates of equal sememes and of WordNet keep it by themselves and need no lexicon here.
+    Candidates of equal sememes and of WordNet keep it anyway and need no lexicon here.
     """
 
     @property

@@ -96,7 +96,7 @@ class FrequentWords(Constraint):
 
     class Settings(Constraint.Settings):
         count: int = Field(default=26, ge=0)
-        """How many of the most frequent words are never touched."""
+        """Number of the most frequent words that are never touched."""
 
     settings: FrequentWords.Settings
 

@@ -28,7 +28,7 @@ class ExampleSet:
         headers: for each text, the names that a column (or a key of JSON lines) may have, best first.
         label_headers: the same for the label; empty for examples without labels.
         columns: the order of columns in tables without a header, by the names of ``texts`` and "label".
-        labels: the labels allowed, in the order of their ids; None for those of the training split, sorted.
+        labels: the labels allowed, in the order of their ids; None for the labels of the training split, sorted.
         spelled: other spellings of labels.
         left_out: labels of examples that are counted and left out.
         beside: for three files side by side, the beginning of the name of each, by the order of ``columns``; empty for none.

@@ -16,8 +16,8 @@ from sememekit.text.segmenters import Segmenter
 class ColumnCorpus(ExampleCorpus):
     """The texts of one column of a set of examples, each a sentence, in the splits of the examples.
 
-    What language models read of pairs: ``preprocess gigaword FOLDER --column target`` gives the titles, ends included. The
-    files are read, checked and divided as for the examples; the vocabulary is that of train alone.
+    Language models read pairs so: ``preprocess gigaword FOLDER --column target`` gives the titles, ends included. The
+    files are read, checked and divided as for the examples; the vocabulary comes from train alone.
     """
 
     end_of_sentence: ClassVar[bool] = True

@@ -89,7 +89,7 @@ class ExampleCorpus(Corpus):
         """Allow the labels of other data, in the order of their ids there, and no others, where neither the set nor a training
         split says which there are; ``of`` is the folder of that data, for messages."""
         if self._labels is None and self._files.keys().isdisjoint({None, "train"}):
-            self._labels, self._labels_of = tuple(labels), f" (those of {of})"
+            self._labels, self._labels_of = tuple(labels), f" (labels of {of})"
             self._label_ids, self._frozen = {label: index for index, label in enumerate(labels)}, True
 
     def sources(self) -> list[CorpusFile]:
@@ -236,7 +236,7 @@ class ExampleCorpus(Corpus):
         own = (
             "; pairs with labels of your own are read by: sememekit preprocess text-pairs" if len(self.kind.texts) == 2 else ""
         )
-        where = self._labels_of if self._labels else " (those of the training split)"
+        where = self._labels_of if self._labels else " (in the training split)"
         return f"allowed{where}: {', '.join(names)}{own if self.kind.labels else ''}"
 
     def _apart(self, rows: Iterable[tuple[Row, str]]) -> Iterator[tuple[str, Row]]:
@@ -329,10 +329,9 @@ def write_texts(
 ) -> None:
     """Write ``SPLIT.texts.jsonl`` and ``SPLIT.lines.bin``; see :class:`~sememekit.data.examples.Originals`.
 
-    An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` are those of the split, in order;
+    An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` belong to the split, in order;
     memory grows with the distinct words of one. ``references`` are a JSON list a line, in the order of the examples; ``digest``
-    is updated with the bytes of the texts. Raises DataError when there are more examples than references, or the other way
-    round.
+    is updated with the bytes of the texts. Raises DataError: unequal numbers of examples and references.
     """
     ends, position = array("q", [0]), 0
     lists = iter(references)

@@ -18,9 +18,9 @@ def files_of_splits(
     """Split -> files; the key None holds one file that is to be divided.
 
     ``source`` is a folder with a file for each split, or one file, which is divided. ``given``, split -> files, replaces what
-    the folder has; several are read one after the other. With ``has_vocabulary``, that of other data, no split is required, and
-    one file alone is test. Raises ConfigError when nothing is given, or for a test set without the vocabulary of other data.
-    Raises DataError when a file is absent, or when it is not clear which file is meant.
+    the folder has; several are read one after the other. With ``has_vocabulary``, a vocabulary of other data, no split is
+    required, and one file alone is test. Raises ConfigError when nothing is given, or for a test set without the vocabulary of
+    other data. Raises DataError when a file is absent, or when it is not clear which file is meant.
     """
     if kind.test_only and not has_vocabulary and not given.get("train"):
         raise ConfigError(

@@ -16,7 +16,7 @@ from sememekit.text.form import has_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
 _FEWEST_ROWS: Final = 20
-"""Rows behind the first, below which nothing is said of a label that it has alone."""
+"""Rows behind the first, below which a label that the first row has alone is not reported."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -73,8 +73,7 @@ def is_json(file: Opened) -> bool:
 
 
 def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of each line that is not blank, and its object. Raises DataError for a line that is no JSON object, with file
-    and line."""
+    """The number of each line that is not blank, and its object. Raises DataError: a line that is no JSON object."""
     for number, text in numbered_lines(file, faults):
         if not text.strip():
             continue

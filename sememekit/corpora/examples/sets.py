@@ -76,7 +76,7 @@ _NAMES = (("article", "title"), ("source", "target"), ("src", "tgt"))
 class PairSet(ExampleSet):
     """A source and a target, whose references are kept as text.
 
-    The vocabulary is that of train alone. A training pair that occurs in valid or test is counted and left out.
+    The vocabulary comes from train alone. A training pair that occurs in valid or test is counted and left out.
     """
 
     texts = ("source", "target")

@@ -4,6 +4,7 @@ Everything becomes a function from a list of texts (strings, or tuples of string
 """
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -27,7 +28,7 @@ PICKLES: Final = (".joblib", ".pkl", ".pickle")
 _AT_ONCE: Final = 64
 """Texts that go through a model of transformers together."""
 _TOLERANCE: Final = 1e-2
-"""How far from 1 a row may sum that TextAttack takes for probabilities."""
+"""Largest distance from 1 of the sum of a row that TextAttack takes for probabilities."""
 
 
 @dataclass(frozen=True)
@@ -179,15 +180,26 @@ def _longest(model: Any, tokenizer: Any) -> int:
     return min(int(positions) - behind, int(tokenizer.model_max_length))
 
 
-def _reads(tokenizer: Any, longest: int) -> Reads | None:
-    """Return a function for the part of each text within ``longest`` pieces; None for a tokenizer without offsets."""
-    if not tokenizer.is_fast:
-        return None
+def _reads(tokenizer: Any, longest: int) -> Reads:
+    """Return a function for the part of each text within ``longest`` pieces; where the tokenizer gives no offsets, that is the
+    longest beginning with no more pieces than are kept."""
+
+    def pieces(text: str) -> list[int]:
+        return list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def beginning(text: str, most: int) -> int:
+        return bisect_right(range(len(text) + 1), most, key=lambda end: len(pieces(text[:end]))) - 1
 
     def reads(texts: tuple[str, ...]) -> tuple[int, ...]:
         whole = tuple(map(len, texts))
-        if len(tokenizer(*texts, truncation=False, verbose=False)["input_ids"]) <= longest:
+        too_many = len(tokenizer(*texts, truncation=False, verbose=False)["input_ids"]) - longest
+        if too_many <= 0:
             return whole
+        if tokenizer.truncation_side != "right":
+            raise ConfigError("attack: the victim's tokenizer cuts long texts on the left; set its truncation_side to right")
+        if not tokenizer.is_fast:
+            left = tokenizer.truncate_sequences(*map(pieces, texts), num_tokens_to_remove=too_many)
+            return tuple(beginning(text, len(kept)) for text, kept in zip(texts, left, strict=False))
         kept = tokenizer(*texts, truncation=True, max_length=longest, return_offsets_mapping=True)
         ends = [0] * len(texts)
         for side, (_, end) in zip(kept.sequence_ids(), kept["offset_mapping"], strict=True):

@@ -85,7 +85,7 @@ class Share(NamedTuple):
     def run(self) -> tuple[int, int]:
         """Attack those that the file of the share does not have; how many texts the victim was asked for, in how many calls.
 
-        Raises DataError: the data are other ones than those of the command.
+        Raises DataError: the data differ from the data of the command.
         """
         os.chdir(self.call.folder)
         with redirect_stdout(sys.stderr):  # what a victim prints is no result
@@ -114,7 +114,7 @@ def run_on_engine(
 ) -> bool:
     """Attack what is not finished yet, on an engine; whether a signal came in between.
 
-    Raises EngineError: a process was lost; ``--resume`` goes on with what it left.
+    Raises EngineError: a process was lost; ``--resume`` continues from there.
     """
     folder = begun.folder.path / _SHARES
     folder.mkdir()

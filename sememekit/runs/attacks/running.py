@@ -272,20 +272,23 @@ class OpenAttack(NamedTuple):
         return found
 
 
-def refuse_only_errors(
-    report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True, typed: bool = True
-) -> None:
-    """Raise DataError when the victim failed on every example that it was asked about: that is no result.
+def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True, typed: bool = True) -> None:
+    """Raise DataError when the victim failed on every example that it was asked about, or had none right that could be changed.
 
     Whether the folder of the attack is ``kept``, so that the message may name it, and whether the attack was ``typed``, so that
     it can be resumed.
     """
     asked = [result for result in results if result.queries or result.outcome == "error"]
+    see = f"; see {report.folder}" if kept else ""
     if asked and all(result.outcome == "error" for result in asked):
-        see = f"; see {report.folder}" if kept else ""
         if typed and any(result.broken for result in asked):
             see += f"; repair the victim, then: {report.resume_command}"
         raise DataError(f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}{see}")
+    if report.rates.untried and not report.rates.attackable:
+        why = min(report.reasons, key=lambda reason: reason.startswith(("skipped: classified wrongly", "error")))
+        usual = "give candidates in the language of the texts (--source, --vectors), or looser --constraints"
+        remedy = "raise this limit" if why.startswith("skipped: more") else usual
+        raise DataError(f"the attack on {report.victim} had nothing to try ({why}); {remedy}, with another --out{see}")
 
 
 def _reason(result: ExampleResult) -> str:
@@ -328,7 +331,7 @@ def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> 
     if named.identity["kind"] == "run":
         remedy = "write the labels of the run into the file"
     else:
-        remedy = "name those of the file in the order of the victim's columns: --labels A,B"
+        remedy = "name the labels of the file in the order of the victim's columns: --labels A,B"
     raise DataError(
         f"{data}: its labels are {', '.join(found[:10])}, and none is one of the victim's: {', '.join(named.victim.labels)}; "
         f"{remedy}"

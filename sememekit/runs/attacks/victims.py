@@ -31,8 +31,7 @@ CUTS_WORDS: Final = ("characters", "fmm", "jieba")
 @final
 class LatticeCutter:
     """Cuts a text by the best path of a lattice model, whose ``weights`` are a SHA-256. Texts are kept in memory, since an
-    attack cuts each several times; those given ``ahead`` go through the model together, which is many times quicker than one by
-    one."""
+    attack cuts each several times; those given ``ahead`` go through the model together, which is much quicker."""
 
     def __init__(self, reader: LatticeReader, weights: str) -> None:
         self.weights = weights
@@ -110,7 +109,7 @@ def open_victim(
     """Open a victim: a run folder; ``hf:PATH``, a sequence classifier of transformers; ``module:name``, where the module may
     lie in the working folder; or a file of joblib or pickle, which must be trusted.
 
-    What a module names is a function, or an object that ``adapters.adapted`` takes. It may carry its label names as an
+    A module names a function, or an object that ``adapters.adapted`` takes. It may carry its label names as an
     attribute ``labels``, and the words that it knows, most frequent first, as ``words``; ``segmenter`` and ``lexicon`` cut its
     texts; ``logits`` says that its numbers are logits. Raises ConfigError: no such victim, no labels, a run that classifies no
     texts, or an option where the victim has its own. Raises CheckpointError: no run, or a torn one.
@@ -168,8 +167,7 @@ def _end(classifier: Classifier, text: str, longest: int) -> int:
 
 
 def check_kind(name: str) -> None:
-    """Refuse a victim that is a run without labels, by its plan alone; other victims are left to ``open_victim``. Raises
-    ConfigError."""
+    """Raise ConfigError for a run without labels, by its plan alone; other victims are left to ``open_victim``."""
     if (Path(name) / "plan.json").is_file():
         check_declares(Run.open(name).plan.task_class, LabelPredictor, "attack")
 

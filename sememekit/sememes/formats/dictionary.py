@@ -56,8 +56,8 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
     """Choose the ``size`` lemmas that occur in most definitions, and annotate every sense with those in its definition.
 
     Equal definitions count once, so that a synset with many words counts once. A sense with fewer than two defining lemmas is
-    given, from left to right, those of the first definition of each rarer word in its definition, until it has two. A word that
-    is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
+    given, from left to right, the lemmas of the first definition of each rarer word in its definition, until it has two. A word
+    that is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
     """
     counts = Counter(lemma for lemmas in {(one.text, one.lemmas) for one in definitions} for lemma in lemmas[1])
     words = sorted(counts, key=lambda lemma: (-counts[lemma], lemma))[:size]
@@ -226,8 +226,7 @@ def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, 
 
 
 def read_glosses(path: str) -> Origin:
-    """WordNet's glosses without examples, senses in the order of their frequency. Raises DataError: a file is absent or
-    broken."""
+    """WordNet's glosses without examples, senses in the order of their frequency. DataError: an absent or broken file."""
     folder = wordnet_folder(path)
     wordnet, index = read_wordnet(str(folder)), read_wordnet_index(folder)
     entries = []
@@ -279,8 +278,7 @@ def read_cedict(path: str) -> Origin:
 
 
 def _readable(word: str, raw: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the definitions of a word without brackets, measure words and pronunciations; if none remains, follow its
-    references."""
+    """Return the definitions of a word without brackets, measure words and pronunciations; if none, of its references."""
     near, seen = [word], {word}
     for _ in range(_HOPS + 1):
         texts = [text for one in near for text in raw.get(one, ())]

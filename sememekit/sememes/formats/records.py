@@ -18,8 +18,8 @@ class RecordReader(LexiconReader):
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
     """Tried in this order."""
     names_by_hand: ClassVar[bool] = False
-    """Whether people write the sememes of a sense beside each other, so that a doubtful one is told; else they come out of a
-    definition, which may have none."""
+    """Whether people write the sememes of a sense beside each other, so that a doubtful one is reported; else they come out of
+    a definition, which may have none."""
 
     def read(self) -> Lexicon:
         source = read_lexicon_text(self.path, self.encodings)
@@ -44,12 +44,11 @@ class RecordReader(LexiconReader):
 
     @abstractmethod
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
-        """(line, sense) for each sense, or (line, reason) for a record without one. Raises DataError: a line of another
-        form."""
+        """(line, sense) for each sense, or (line, reason) for a record without one. DataError: another form."""
 
 
 _DIVIDING = re.compile("[，、；,;]+")
-"""What people write between the members of a list; no sememe of HowNet has one of these marks."""
+"""Marks between the members of a list; no sememe of HowNet has one of them."""
 
 
 def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:

@@ -81,7 +81,7 @@ async function drawWord(place, run, refresh) {
       el("form", { class: "row", onsubmit: add }, el("label", { class: "field" }, say("addSememe"), input), el("button", { type: "submit" }, say("add"))));
   };
   place.replaceChildren(el("section", { class: "card" }, el("h2", {}, now.word, " ", el("span", { class: "faint small" }, before.annotated ? now.source : say("notAnnotated"))),
-    now.senses.map(sense), note));
+    now.senses.map(sense), el("p", { class: "faint small" }, say("oneSense")), note));
 }
 
 async function drawEffects(place, run) {

@@ -9,9 +9,10 @@ import { say, setLanguage } from "./say.js";
 import { get } from "./server.js";
 import { fitting, readLink, served, shown, state, writeLink } from "./state.js";
 import { textView } from "./text.js";
+import { writingView } from "./writing.js";
 
-const VIEWS = { context: contextView, text: textView, annotation: annotationView, lattice: latticeView, classifier: classifierView };
-const NEEDS = { context: "needsWords", text: "needsWords", annotation: "noOverlay", lattice: "needsLattice", classifier: "needsClassifier" };
+const VIEWS = { context: contextView, text: textView, annotation: annotationView, lattice: latticeView, classifier: classifierView, writing: writingView };
+const NEEDS = { context: "needsWords", text: "needsWords", annotation: "noOverlay", lattice: "needsLattice", classifier: "needsClassifier", writing: "needsWriting" };
 const byId = (id) => document.getElementById(id);
 
 function drawTabs() {

@@ -1,6 +1,7 @@
 // Parts that several views are made of. Text of models and users only ever becomes text nodes.
 import { percent, say } from "./say.js";
 import { openPanel } from "./panel.js";
+import { ask } from "./server.js";
 
 export function el(name, attributes = {}, ...inside) {
   const node = document.createElement(name);
@@ -66,12 +67,20 @@ export function table(columns, rows, { numbers = [], stacked = false, spare } = 
       place ? el("td", { class: mark(place) }, cell) : el("th", { scope: "row" }, cell)))))));
 }
 
-// A part of a view with a heading and what of it can be downloaded: rows as CSV, a drawing as SVG and PNG.
+// A part of a view with a heading and what of it can be downloaded: rows as CSV, a drawing as SVG, PDF and PNG.
 export function card(title, inside, { rows, draw, name } = {}) {
   const links = el("span", { class: "downloads" });
   const add = (kind, work) => links.append(button(kind, work, { class: "plain", "aria-label": `${kind}: ${title}` }));
   if (draw) {
     add("SVG", () => keep(`${name}.svg`, new Blob([svgText(draw())], { type: "image/svg+xml" })));
+    add("PDF", async () => {
+      try {
+        const { result } = await ask("pdf", drawing(draw()));
+        keep(`${name}.pdf`, new Blob([Uint8Array.from(atob(result), (one) => one.charCodeAt(0))], { type: "application/pdf" }));
+      } catch (error) {
+        problem(error);
+      }
+    });
     add("PNG", async () => keep(`${name}.png`, await raster(draw())));
   }
   if (rows) add("CSV", () => keep(`${name}.csv`, new Blob(["\ufeff", csv(rows())], { type: "text/csv" })));
@@ -90,6 +99,26 @@ function keep(name, blob) {
   const link = el("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+// A drawing as outlines and texts, for the server: it has the fonts that a PDF needs.
+function drawing(svg) {
+  svg.setAttribute("class", "unseen"); // outlines are measured in a document alone
+  document.body.append(svg);
+  const [width, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
+  const shapes = [...svg.querySelectorAll("rect, path, circle, text")].map((node) => {
+    const of = (name, usual) => node.closest(`[${name}]`)?.getAttribute(name) ?? usual;
+    const [x, y, wide, high] = ["x", "y", "width", "height"].map((name) => Number(node.getAttribute(name)));
+    const outline = () => Array.from({ length: 33 }, (_, at) => node.getPointAtLength((node.getTotalLength() * at) / 32)).flatMap((one) => [one.x, one.y]);
+    if (node.tagName === "text") {
+      const anchor = { start: "left", middle: "center", end: "right" }[of("text-anchor", "start")];
+      return { points: [x, y], text: node.textContent, size: Number(of("font-size")), anchor, colour: of("fill") };
+    }
+    const line = of("fill") === "none", points = node.tagName === "rect" ? [x, y, x + wide, y, x + wide, y + high, x, y + high] : outline();
+    return { points, size: line ? Number(of("stroke-width")) : 0, colour: of(line ? "stroke" : "fill"), opacity: Number(of(line ? "stroke-opacity" : "fill-opacity", 1)) };
+  });
+  svg.remove();
+  return { width, height, shapes: shapes.filter((one) => one.colour !== "transparent") };
 }
 
 const svgText = (svg) => `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(svg)}\n`;

@@ -1,5 +1,5 @@
 // The state of the page. All of it stands in the link.
-const DEFAULTS = { view: "context", run: "", beside: "", lang: "", context: "", text: "", raw: "去年美国贸易逆差增长", example: "", label: "", word: "" };
+const DEFAULTS = { view: "context", run: "", beside: "", lang: "", context: "", text: "", raw: "去年美国贸易逆差增长", example: "", label: "", word: "", source: "" };
 export const state = { ...DEFAULTS, changes: [] };
 
 export function readLink() {
@@ -28,6 +28,7 @@ export const info = (name) => served.runs.find((run) => run.name === name);
 const FITS = {
   context: (run) => run.kinds.includes("words"), text: (run) => run.kinds.includes("words"), annotation: (run) => run.overlays,
   lattice: (run) => run.kinds.includes("lattices"), classifier: (run) => run.kinds.includes("labels"),
+  writing: (run) => run.kinds.includes("texts"),
 };
 export const fitting = (view = state.view) => served.runs.filter(FITS[view]);
 

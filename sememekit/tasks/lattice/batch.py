@@ -24,9 +24,9 @@ class Windows:
     """The D distinct windows of 1 .. L tokens of a batch, one length after the other, so that each is encoded once.
 
     Attributes:
-        prefix, suffix: for l = 2 .. L the windows of l - 1 tokens that those of l tokens begin and end with.
+        prefix, suffix: for l = 2 .. L the windows of l - 1 tokens that windows of l tokens begin and end with.
         first, last: (D,) the first and the last token of each window, as numbers of distinct tokens.
-        rows: (D, C) rows of the copies of each window; that of the sentinel where there is no such copy (0 without sentinel).
+        rows: (D, C) rows of the copies of each window; the sentinel's where there is no such copy (0 without sentinel).
         index: (T, L, B) which window begins at each node; any where none does.
     """
 

@@ -84,7 +84,7 @@ class Composition(nn.Module):
 
         Args:
             tokens_WE: vectors of the distinct tokens.
-            shorter: for l = 2 .. L the windows that those of l tokens go on from.
+            shorter: for l = 2 .. L the windows that windows of l tokens extend.
             added: (D,) the token that each window adds.
             anchor: (D,) the token that a window and all that it went on from begin with: masks are drawn for these.
         """
@@ -141,7 +141,7 @@ def batch_vectors(
     Args:
         word_rows_VC, has_copy_VC: rows of the copies of each word, and which copies there are.
         tokens: vectors of tokens of their own; None for the mean of the copies of each word.
-        composition: what makes vectors of windows from those of tokens, if anything does.
+        composition: makes vectors of windows from vectors of tokens; None for none.
     """
     indices = [] if tokens is not None else [word_rows_VC[batch.words], *([word_rows_VC] if every else [])]
     if batch.windows is not None:

@@ -13,8 +13,8 @@ from torch.nn import functional
 
 from sememekit.data.batching import sorted_batches
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import ClusterLearner, Decoder
-from sememekit.encoders.base import ChildSum, Encoder
+from sememekit.decoders.base import ClusterLearner, Decoder, spelled
+from sememekit.encoders.base import ChildSum, Encoder, spelled_encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import evaluating, shared_dropout
 from sememekit.layers.lattice import ending_edges, log_marginal
@@ -55,7 +55,7 @@ class Lattice(SentencePredictor):
 
     p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, where ``main`` is an output layer over the chunk
     vocabulary, read from tanh(A h + a), and ``sub`` knows all chunks (``SubModel``). Without a sub-model there are edges for
-    listed chunks only. The vector of an edge is that of its row, the sentinel's for an unlisted chunk, beside that of its
+    listed chunks only. The vector of an edge is its row's, the sentinel's for an unlisted chunk, beside the vector of its
     tokens (``Composition``).
 
     The state of a node is merged from those that arrive there (``Rule``), or with ``segmental`` computed from the tokens alone.
@@ -90,7 +90,7 @@ class Lattice(SentencePredictor):
             )
         if settings.state in TREES and not isinstance(encoder, ChildSum):
             raise ConfigError(
-                f"encoder {type(encoder).__name__!r} has no forget gate for each of several states; use --encoder "
+                f"encoder {spelled_encoder(encoder)!r} has no forget gate for each of several states; use --encoder "
                 "lattice_lstm, or another way of merging (--set task.state=marginal)"
             )
         if settings.start_mark and settings.start_mark not in vocabulary:
@@ -172,7 +172,7 @@ class Lattice(SentencePredictor):
         Args:
             generator: of a rule that samples, on the device of the parameters; None for torch's own.
             known: for each node but the first and the last the weights (A, B) of the arriving states, shorter edges first, in
-                place of those of the rule.
+                place of the rule's.
         """
         with torch.autocast(self.device.type, enabled=False):
             copies, rule, every = (self.word_rows, self.word_copies), self.settings.state, self.sub_model is not None
@@ -245,16 +245,16 @@ class Lattice(SentencePredictor):
         return length_remarks(lengths, self.settings.max_length)
 
     def begin_training(self, data: PreparedData) -> None:
+        decoder = spelled(self.decoder)
         if self.decoder.estimates_in_training:
-            name = type(self.decoder).__name__.lower()
             raise ConfigError(
-                f"task 'lattice' computes exact probabilities in training, so that the words which decoder {name!r} draws "
+                f"task 'lattice' computes exact probabilities in training, so that the words which decoder {decoder!r} draws "
                 "save no time there; train with all words, which is the same model: --set decoder.samples=0, or, in the place "
                 "of sampled, --decoder softmax"
             )
         if isinstance(self.decoder, ClusterLearner) and self.decoder.learns_from_nll:
             raise ConfigError(
-                f"task 'lattice' asks for the probabilities of chosen words, and decoder {type(self.decoder).__name__!r} "
+                f"task 'lattice' asks for the probabilities of chosen words, and decoder {decoder!r} "
                 "learns its clusters from the likelihood of targets, so that they would stay as chance made them; take "
                 "--decoder class_hsm, whose classes are made of counts, or keep the first clusters on purpose (--set "
                 "decoder.update_every=0)"
@@ -276,7 +276,7 @@ class Lattice(SentencePredictor):
     def loss(self, batch: LatticeBatch, carry: Carry) -> BatchLoss:
         """The nats of the sentences over their tokens, end marks included.
 
-        With ``loss_per`` "sentence" the gradient is that of the mean over sentences: under Adam the steps are alike, but the
+        With ``loss_per`` "sentence" the gradient belongs to the mean over sentences: under Adam the steps are alike, but the
         gradient is larger, as many times as a sentence has tokens, and clipped so much sooner.
         """
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)

@@ -27,7 +27,7 @@ class LatticeSettings(config.Settings):
     }
 
     state: Rule = "marginal"
-    """How states merge: "direct", "monte_carlo", "marginal", "gumbel", "tree" and "gumbel_tree" (as released), "segmental"."""
+    """Merging of states: "direct", "monte_carlo", "marginal", "gumbel", "tree" and "gumbel_tree" (as released), "segmental"."""
     longest_chunk: int = Field(default=2, ge=1)
     """L, tokens of a chunk at most; 1 for no chunks."""
     num_chunks: int | None = Field(default=None, ge=0)

@@ -15,9 +15,9 @@ from sememekit.encoders.base import ChildSum, Encoder, State
 from sememekit.layers import weighted_sum
 
 Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "gumbel_tree", "segmental"]
-"""How states h_k, c_k merge that arrive over edges of probability M_k given the node.
+"""Merging of the states h_k, c_k that arrive over edges of probability M_k given the node.
 
-``direct``: the sum of h and c. ``marginal``: sum_k M_k h_k and c_k. ``monte_carlo``: those of one edge, drawn from M.
+``direct``: the sum of h and c. ``marginal``: sum_k M_k h_k and c_k. ``monte_carlo``: h and c of one edge, drawn from M.
 ``gumbel``: the mean by softmax((log M + Gumbel noise) / temperature). ``tree``: all are kept; steps out of the node take gates
 from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: the same with the weights of ``gumbel`` in the place of M,
 which is what the released code computes. ``segmental``: the encoder reads the tokens, and no states merge.
@@ -39,7 +39,7 @@ def merging_weights(
     """(A, B) weights of the states that arrive at a node, from log M_k, the log-probability of the edge k given the node.
 
     Rules that sample draw from ``generator`` (None for torch's own) where ``training``, else take the most probable edge;
-    ``temperature`` is that of ``gumbel`` and ``gumbel_tree``.
+    ``gumbel`` and ``gumbel_tree`` read ``temperature``.
     """
     if rule not in SAMPLED:
         return log_posterior_AB.exp()

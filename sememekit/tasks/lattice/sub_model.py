@@ -33,8 +33,8 @@ class SubModel(nn.Module):
     """Probabilities of all chunks of 1 .. L tokens, listed or not, from a state of the main recurrence (Sec. 4.1.3).
 
     An LSTM is fed a map of the state, then the tokens of the chunk. At each step it chooses the next token, or, once there is
-    one, the end of the chunk; a chunk of L tokens or with the end mark ends by itself. So the probabilities of all chunks sum
-    to one, in a padded batch as anywhere:
+    one, the end of the chunk; a chunk of L tokens or with the end mark ends without that choice. So the probabilities of all
+    chunks sum to one, in a padded batch as anywhere:
 
     p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only where the chunk might go on.
 
