@@ -41,8 +41,8 @@ class SegmentationRow(Record):
         f1_low, f1_high: 95 % bootstrap interval over sentences; None of few sentences.
         new_words: gold words outside the list of known words; None without a list.
         new_recall: share of those that were found; None without a list or such words.
-        difference, difference_low, difference_high: F1 of the model minus that of this baseline on the same sentences, with the
-            95 % interval of a paired bootstrap; None for the model itself, no limits of few sentences.
+        difference, difference_low, difference_high: F1 of the model minus the F1 of this baseline on the same sentences, with
+            the 95 % interval of a paired bootstrap; None for the model itself, no limits of few sentences.
     """
 
     sentences: int
