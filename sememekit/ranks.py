@@ -40,8 +40,7 @@ T = TypeVar("T")
 class Ranks:
     """The processes that train one model, as one of them sees them; ``ALONE`` where there is one.
 
-    Every rank makes the same calls in the same order. A call that another rank does not answer because its process ended raises
-    RankError.
+    Every rank makes the same calls in the same order. A call to a rank whose process ended raises RankError.
 
     Attributes:
         rank: the number of this process, 0 to ``size`` - 1.
@@ -63,8 +62,7 @@ class Ranks:
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
     def of(self, examples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return this rank's part of a batch's examples (n,): every ``size``-th, so that long and short ones are shared out;
-        maybe none."""
+        """Return this rank's part of a batch's examples (n,): every ``size``-th, to share long ones out; maybe none."""
         return examples if self.size == 1 else examples[self.rank :: self.size]
 
     def sum(self, numbers: Sequence[int]) -> list[int]:

@@ -28,8 +28,7 @@ SAME_SIGNAL: Final = 2.0
 
 
 class Stopped(BaseException):
-    """A signal arrived where there is no step to finish first. Not an ``Exception``, so that no handler takes it for a
-    failure."""
+    """A signal arrived where there is no step to finish first. Not an ``Exception``, so no handler takes it for one."""
 
 
 class StopRequest:

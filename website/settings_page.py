@@ -19,11 +19,17 @@ def on_files(files: Files, config: Any) -> Files:
 
 def page() -> str:
     """Every slot and variant with its settings, as ``sememekit settings`` knows them."""
-    lines = ["# Settings", "", "What `--set SLOT.KEY=VALUE` takes, written by `sememekit settings`.", ""]
+    lines = [
+        "---\nsearch:\n  boost: 0.4\n---\n",
+        "# Settings",
+        "",
+        "What `--set SLOT.KEY=VALUE` takes, written by `sememekit settings`.",
+        "",
+    ]
     for slot in settings_slots():
-        lines += [f"## {slot.slot}", "", f"{_text(slot.summary)} Of `{slot.command}`.", ""]
+        lines += [f"## {slot.slot}", "", f"{_text(slot.summary)} Used by `{slot.command}`.", ""]
         for name in slot.variants or {"": ""}:
-            usual = " (the usual one)" if name and name == slot.usual else ""
+            usual = " (default)" if name and name == slot.usual else ""
             lines += [f"### {slot.slot} {name}{usual}", ""] if name else []
             lines += _table(slot.slot, name)
     return "\n".join(lines)

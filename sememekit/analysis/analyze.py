@@ -11,9 +11,9 @@ from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText, log_prob_rows, read_contexts
 from sememekit.analysis.scored_runs import perplexity_signature
-from sememekit.config import Record, name_of
+from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders import DECODERS
+from sememekit.decoders.base import spelled
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import PairwiseDivergence, Tally
 from sememekit.measure.rank import BLOCK_ROWS, TriangularFactor, bytes_by_blocks, rows_that_fit, spectrum_of
@@ -131,8 +131,7 @@ def analyze(
     numbers, however many rows there are. Where not even these fit, the rows are a sample drawn without replacement, the same
     for both runs. Headline and dialogue models: the contexts of all words of targets and of their ends. Arguments as
     ``sememekit analyze --help``; default data: the first run's. Raises ConfigError: the task predicts no words, or not even two
-    contexts fit into ``memory``. Raises DataError: the data are absent, lack the split, or one of the runs has another
-    vocabulary."""
+    contexts fit into ``memory``. Raises DataError: data absent or without the split, or another vocabulary."""
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     tasks = [predictor(loaded.task, "analyze") for loaded in opened]
     prepared = opened[0].data(data)
@@ -212,7 +211,7 @@ def _analysis(
     slot = loaded.plan.decoder
     return RunAnalysis(
         **loaded.of_run,
-        decoder=name_of(type(task.decoder), DECODERS) if slot is None else slot.name,
+        decoder=spelled(task.decoder) if slot is None else slot.name,
         perplexity=Tally(float(nats.sum()), len(nats)).perplexity,
         rank=spectrum.rank,
         full_rank=min(spectrum.shape),

@@ -50,8 +50,7 @@ def clusters(
     run: Path, *, words: Sequence[str] = (), top: int = 10, members: int = 15, save: Path | None = None, which: Which = "best"
 ) -> ClustersReport:
     """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``. Raises
-    ConfigError: its decoder has no clusters, or another file is where they are saved. Raises DataError: a word that the model
-    does not know."""
+    ConfigError: its decoder has no clusters, or another file is where they are saved. Raises DataError: an unknown word."""
     loaded = Run.open(run, which=which, device="cpu")
     decoder = predictor(loaded.task, "clusters").decoder
     if not isinstance(decoder, Clustered):

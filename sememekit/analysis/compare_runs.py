@@ -110,8 +110,7 @@ class RunsComparison(Record):
 
 
 def runs_of(side: Path | str) -> list[Path]:
-    """The runs of a side: a run, runs with commas between, or a folder that ``train --seeds`` wrote. Raises CheckpointError:
-    neither."""
+    """The runs of a side: a run, several with commas, or a folder that ``train --seeds`` wrote. CheckpointError: neither."""
     path, side = Path(side), str(side)
     if "," in side and not path.exists():
         return [run for part in side.split(",") for run in runs_of(part)]

@@ -205,8 +205,7 @@ class OverlayComparison(PerplexityComparison):
     """Report of ``evaluate-ppl --overlay``: the run as it was trained, then with the changes.
 
     Attributes:
-        sememe_counts: sememe that was added -> how often the words that had it before occur in the text that the vocabulary was
-            counted in.
+        sememe_counts: sememe that was added -> how often words with it occur in the text that the vocabulary was counted in.
     """
 
     overlay: str

@@ -41,7 +41,7 @@ class SegmentationRow(Record):
         f1_low, f1_high: 95 % bootstrap interval over sentences; None of few sentences.
         new_words: gold words outside the list of known words; None without a list.
         new_recall: share of those that were found; None without a list or such words.
-        difference, difference_low, difference_high: F1 of the model minus that of this baseline on the same sentences, with the
+        difference, difference_low, difference_high: F1 of the model minus F1 of this baseline on the same sentences, with the
             95 % interval of a paired bootstrap; None for the model itself, no limits of few sentences.
     """
 
@@ -184,8 +184,7 @@ def evaluate_segmentation(
 
     With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks, each of
     these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018. Raises
-    ConfigError: the run is no lattice model, or one of whole words. Raises DataError: the gold file cannot be read or has no
-    words."""
+    ConfigError: the run is no lattice model, or one of whole words. Raises DataError: a gold file without words."""
     reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
         how = reader.run.signature.segmenter

@@ -102,8 +102,7 @@ class EmbeddingCandidates(Candidates):
         delta: float = Field(default=0.5, gt=0.0)
         """Squared distance that a neighbour must stay below."""
         most: int = Field(default=8, ge=1)
-        """Neighbours a word, before the words that the victim does not know are left out of the search: only known words are
-        looked at."""
+        """Neighbours a word, before words that the victim does not know are left out: only known words are searched."""
         normalise: bool = False
         """Make all vectors one long first; the squared distance is then 2 - 2 cos."""
 

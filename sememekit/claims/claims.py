@@ -130,9 +130,8 @@ def claims_folder() -> Path:
 
 
 def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperClaim]]:
-    """Every claim by its name, in the order of files and of the claims in them, with the file that it stands in. Raises
-    ConfigError: a file that is no TOML, has an unknown key, or names an arm or a data set that it does not have; or two claims
-    of one name."""
+    """Every claim by its name, in the order of files and claims, with its file. Raises ConfigError: a file that is no TOML, has
+    an unknown key, or names an arm or a data set that it does not have; or two claims of one name."""
     claims: dict[str, tuple[ClaimFile, PaperClaim]] = {}
     places: dict[str, Path] = {}
     for path in sorted((folder or claims_folder()).glob("*.toml")):

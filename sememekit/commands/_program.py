@@ -107,8 +107,7 @@ class Program(TyperGroup):
             return _complain(_unexpected_message(error), FAILED, debug)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error. Typer would end silently when it is
-        interrupted."""
+        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error. Typer would end silently."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()

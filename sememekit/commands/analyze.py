@@ -7,18 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from sememekit.commands._options import Device, EvaluationData, Figure, Json, Quiet, Run, Seed, Split, Which, option
+from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Quiet, Run, Seed, Split, Which, option
 from sememekit.commands._printing import check_outputs, give_out
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._run_kinds import choose
 
-EXAMPLES = ("sememekit analyze runs/softmax runs/mos --out analysis.html", "sememekit analyze runs/nli")
+EXAMPLES = ("sememekit analyze runs/softmax runs/mos --html analysis.html", "sememekit analyze runs/nli")
 
 
 def command(
     run: Run,
     other: Annotated[Path | None, typer.Argument(metavar="RUN2", help="Second run, with the same vocabulary.")] = None,
-    out: Annotated[Path | None, option("--out", "Write a page with the chart of singular values.")] = None,
+    html: Html = None,
     figure: Figure = None,
     split: Split = "test",
     data: EvaluationData = None,
@@ -39,7 +39,7 @@ def command(
     For classifiers: accuracy by kinds of examples, and the words and sememes that move decisions most, found by removing one at
     a time in --contexts examples (default: 200).
     """
-    check_outputs(out, figure)
+    check_outputs(html, figure)
     from sememekit.notebook.run import ANALYZERS, load_run
 
     loaded = load_run(run, which=which, device=device)
@@ -50,4 +50,4 @@ def command(
         _, typed = choose("analyze", loaded, takers, options)
         typed.pop("figure", None)
         shown = loaded.analyze(other, **typed)
-    give_out(shown, out, figure, json=json, quiet=quiet)
+    give_out(shown, html, figure, json=json, quiet=quiet)

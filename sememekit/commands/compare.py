@@ -15,7 +15,7 @@ from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
 
 EXAMPLES = (
-    "sememekit compare runs/softmax runs/sdlm --csv table.csv --figure curves.svg",
+    "sememekit compare runs/softmax runs/sdlm --html table.html --figure curves.svg",
     "sememekit compare a1,a2,a3 b1,b2,b3 --latex table.tex",
     "sememekit compare one.jsonl other.jsonl --by gigaword",
 )
@@ -34,6 +34,7 @@ def command(
     which: shared.Which = "best",
     csv: Annotated[Path | None, option("--csv", "Also write the table as CSV, with all digits.")] = None,
     latex: Annotated[Path | None, option("--latex", "Also write the table for LaTeX (package booktabs).")] = None,
+    html: shared.Html = None,
     figure: shared.Figure = None,
     seed: shared.Seed = 0,
     device: shared.Device = "auto",
@@ -55,11 +56,12 @@ def command(
             f"--by {by}: it is for two files of 'eval --texts', and {first} is no file; leave --by out, or give two such files"
         )
     from sememekit.analysis.compare_runs import compare
-    from sememekit.files import check_output, write_output
+    from sememekit.files import PAGE, check_output, write_output
     from sememekit.reports import perplexity
     from sememekit.reports.charts import check_figure, write_figure
 
     tables = [(csv, perplexity.csv_text, perplexity.CSV), (latex, perplexity.latex_text, perplexity.LATEX)]
+    tables.append((html, perplexity.runs_page, PAGE))
     for path, _, kind in tables:
         if path is not None:
             check_output(path, kind)

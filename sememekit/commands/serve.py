@@ -62,7 +62,8 @@ def command(
     with listening, closing(Worker()) as worker, TemporaryDirectory(prefix="sememekit-serve-") as overlays:
         bench = Bench(runs or quickstart_runs(), Path(overlays), sources or ["open"], save, device)
         remark(f"reading {', '.join(bench.runs)}", quiet)
-        bench.warm_up()
+        for run in bench.runs.values():  # so that the first request need not wait
+            run.load()
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/" + (f"#token={token}" if token else "")
         say(address)

@@ -254,8 +254,7 @@ class RecipeInfo(Record):
 
 
 def resources_folder() -> Path:
-    """The folder ``resources``: inside the installed package, or at the top of a source tree. Raises ConfigError where it is
-    missing."""
+    """The folder ``resources``: in the installed package, or at the top of a source tree. Raises ConfigError: it is missing."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "resources", package.parent / "resources"):
         if (folder / "recipes").is_dir():
@@ -300,8 +299,7 @@ def list_recipes(folder: Path | None = None) -> list[RecipeInfo]:
 
 def load_recipe(name: str, folder: Path | None = None) -> Table:
     """The plain table of a recipe, merged over its bases: ``paper/row`` of a shipped recipe, a ``.toml`` file, or
-    ``FILE.toml:ROW``. Raises ConfigError for an unknown name, a file that is not TOML, an unknown table, or bases that go in a
-    circle."""
+    ``FILE.toml:ROW``. Raises ConfigError for an unknown name or table, a file that is not TOML, or circular bases."""
     shelf = Shelf(folder or recipes_folder())
     return _merged(shelf.find(name), shelf)
 

@@ -79,8 +79,7 @@ def conditions_of(kind: type[Settings]) -> dict[str, OnlyWith]:
 
 
 def unread(settings: Settings, where: str) -> list[str]:
-    """A sentence for each setting that was given, is not the default, and has no effect with the others; ``where`` is the
-    slot."""
+    """A sentence for each setting that is not the default and has no effect with the others; ``where`` is the slot."""
     sentences = []
     for key, condition in conditions_of(type(settings)).items():
         value, other = getattr(settings, key), getattr(settings, condition.key)

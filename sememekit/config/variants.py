@@ -35,8 +35,7 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class``, also of the working folder.
 
     ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks the kind of a class of your own, whose methods are checked
-    by default. A victim may be any function. Raises ConfigError for an unknown name, with the nearest one, and for code of
-    another kind.
+    by default. A victim may be any function. Raises ConfigError for an unknown name and for code of another kind.
     """
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
@@ -144,8 +143,7 @@ def check_code(names: Mapping[str, object], where: str) -> None:
 
 
 def named_in(table: Mapping[str, Any]) -> dict[str, str]:
-    """Key -> name, of everything that the table of a recipe, a run or an attack has looked up: variants of slots, constraints,
-    a segmenter."""
+    """Key -> name, of all that the table of a recipe, a run or an attack looks up: variants, constraints, a segmenter."""
     slots = [(slot, keys) for slot, keys in table.items() if isinstance(keys, Mapping)]
     named = {f"{slot}.{key}": keys.get(key) for slot, keys in slots for key in ("name", "segmenter")}
     named |= {f"constraints.{name}": name for slot, keys in slots if slot == "constraints" for name in keys}

@@ -102,8 +102,7 @@ class Corpus(ABC):
         """The sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
 
     def is_lines(self, segmenter: Segmenter) -> bool:
-        """Whether :meth:`units` of any line is the line, cut by the segmenter, with the sizes of its text: then many lines are
-        read at once."""
+        """Whether :meth:`units` of a line is the line as the segmenter cuts it: then many lines are read at once."""
         return False
 
 
@@ -119,8 +118,7 @@ class SegmentedCorpus(Corpus):
 
 
 class SplitFolder(SegmentedCorpus):
-    """Segmented text in a folder with one file for each split; ``patterns`` name them with ``{}`` for the split, the usual name
-    first."""
+    """Segmented text in a folder with one file for each split; ``patterns`` name them, ``{}`` for the split."""
 
     patterns: ClassVar[tuple[str, ...]]
 

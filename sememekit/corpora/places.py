@@ -97,8 +97,7 @@ def files_of_place(place: str) -> list[Source]:
 
 
 def without_twins(files: Sequence[Source]) -> list[Source]:
-    """The files without those that are there under the same name uncompressed, or compressed in another way; a RunWarning names
-    them."""
+    """Leave out files that are there uncompressed, too, or compressed in another way; a RunWarning names them."""
     best: dict[str, Source] = {}
     for path in sorted(files, key=lambda path: ("", *PACKED).index(packing_of(path.name))):
         best.setdefault(unpacked_name(str(path)), path)
@@ -120,8 +119,7 @@ def is_folder(place: str) -> bool:
 
 
 def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool) -> list[CorpusFile]:
-    """The files of a folder with a file for each split, by the parts of their names (``SPLIT_NAMES``); empty where no name has
-    one.
+    """The files of a folder with a file for each split, by parts of their names (``SPLIT_NAMES``), if any.
 
     Among several files for train the one named ``train.txt``, compressed or not, is meant, and likewise for the others;
     without it names that differ in digits alone are the parts of one. Raises DataError: it is not clear which file is meant, no

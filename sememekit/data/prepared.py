@@ -184,8 +184,7 @@ class PreparedData:
         return TextForm.recorded(self.signature.options, self.signature.normalisation)
 
     def examples(self, split: str) -> Examples:
-        """The examples of a split. Raises DataError when the folder holds a running text, or for a split that it does not
-        have."""
+        """The examples of a split. Raises DataError: a running text, or an absent split."""
         tokens, summary = self.tokens(split), self.signature.examples
         if summary is None:
             raise DataError(

@@ -130,8 +130,7 @@ class Signature(Record):
 
 
 def read_signature(folder: Path) -> Signature:
-    """The signature of a prepared-data folder, compared with its checksum. Raises DataError: no such folder, another version,
-    or torn."""
+    """The signature of a prepared-data folder, compared with its checksum. Raises DataError: none, another version, or torn."""
     if not folder.exists():
         raise DataError(f"{folder}: no such folder; {_first(folder)}")
     if not folder.is_dir():

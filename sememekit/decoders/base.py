@@ -100,7 +100,7 @@ class Decoder(nn.Module, ABC):
         self._num_words, self._width = len(resources.vocabulary), resources.width
         for field in sorted(self.needs(settings)):
             if getattr(resources, field) is None:
-                raise ConfigError(f"decoder {name_of(type(self), DECODERS)!r} with these settings {_REMEDIES[field]}")
+                raise ConfigError(f"decoder {spelled(self)!r} with these settings {_REMEDIES[field]}")
 
     @property
     def estimates_in_training(self) -> bool:
@@ -308,6 +308,11 @@ class ClusterLearner(Clustered, Scheduled):
     @abstractmethod
     def freeze_clusters(self, steps: int) -> None:
         """Keep the clusters and their statistics as they are for the next ``steps`` steps of training; resuming knows it."""
+
+
+def spelled(layer: Decoder) -> str:
+    """Return what a user types for an output layer: its name, or ``package.module:Class``."""
+    return name_of(type(layer), DECODERS)
 
 
 def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:

@@ -9,8 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sememekit import config
-from sememekit.decoders import DECODERS
-from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.base import Resources, spelled, word_vectors
 from sememekit.decoders.bias_start import BiasStart
 from sememekit.decoders.sampling import Draw, NormalisedScores, SampledDecoder, SamplingSettings, estimated_nll, linear_scores
 from sememekit.layers import Linear, at_least_single, linear_cross_entropy, product_and_bias, shared_dropout
@@ -68,7 +67,7 @@ class _Mixture(SampledDecoder):
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
-        self.words = word_vectors(resources, config.name_of(type(self), DECODERS), tied=settings.tied, any_size=True)
+        self.words = word_vectors(resources, spelled(self), tied=settings.tied, any_size=True)
         self.mixture = MixtureContexts(settings, resources.width, self.words.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.word_bias else None
         self.bias_start = settings.bias_start

@@ -79,8 +79,7 @@ class SDLM(NormalisedScores, Sensed):
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the coordinates of g Q_r, one mask a sequence."""
         tokens_per_block: int = Field(default=0, ge=0)
-        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache), 128 edge by edge, and
-        512 elsewhere."""
+        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache), 128 by edges, else 512."""
 
         @model_validator(mode="before")
         @classmethod

@@ -55,8 +55,7 @@ def likelihood(
 ) -> Likelihood:
     """Logits of all senses, in an order in which sense s has place ``place_of[s]``, to the likelihood of target words.
 
-    ``logits_Sn`` is written over. ``offset_S`` is added to the logits of all senses in the normaliser but the senses of the
-    target.
+    ``logits_Sn`` is written over. ``offset_S`` is added to the logits in the normaliser, but for the target.
     """
     sense_Mn, real_Mn = structure.senses_of(target_n)
     place_Mn = place_of[sense_Mn]

@@ -134,9 +134,8 @@ class SenseStructure(FixedTables):
     def by_class(cls, graph: SememeGraph, kind: EdgeKind, *, symmetric: bool) -> tuple[SenseStructure, EdgePairs]:
         """The whole graph with pairs of a sememe and a class of edges in the place of sememes.
 
-        The pairs of a sense stand in the order of its sememes, and C[k, s] belongs to the sememe: where a pair has the gate
-        and the mixing of its sememe, the sums over a sense are the same to the bit. Raises GraphError: the graph has no
-        structure."""
+        The pairs of a sense stand in the order of its sememes, and C[k, s] belongs to the sememe: with the gate and the mixing
+        of the sememe, sums over a sense are the same to the bit. Raises GraphError: the graph has no structure."""
         classes = graph.edge_classes(kind)
         plain = cls.from_graph(graph, symmetric=symmetric)
         offsets, edges = ranges(plain.set_offsets, plain.set_of_sense)

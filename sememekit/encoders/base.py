@@ -7,8 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sememekit.config import Settings
+from sememekit.config import Settings, name_of
 from sememekit.data.prepared import PreparedData
+from sememekit.encoders import ENCODERS
 from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -182,3 +183,8 @@ def reversal(length_of_batch: int, lengths: Tensor | None, batch_size: int, devi
 def reorder(sequence: Tensor, order: Tensor) -> Tensor:
     """Every row of ``sequence`` (T, B) or (T, B, H) in the ``order`` (T, B) of its own steps."""
     return sequence[order, torch.arange(sequence.shape[1], device=sequence.device)]
+
+
+def spelled_encoder(encoder: Encoder) -> str:
+    """Return what a user types for an encoder: its name, or ``package.module:Class``."""
+    return name_of(type(encoder), ENCODERS)

@@ -120,8 +120,7 @@ class Mogrifier(RecurrentStack):
         rounds: int = Field(default=5, ge=0)
         """Number of gatings of a vector, the input first; 5 in the public code's model of Penn Treebank, and 0 is an LSTM."""
         rank: int | None = Field(default=None, ge=1)
-        """Rank of the gating maps, as products of two; unset, the maps are full. 84 in the public code's model of Penn
-        Treebank."""
+        """Rank of the gating maps, as products of two; unset, the maps are full. 84 in the public code on Penn Treebank."""
         recurrent_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the previous output of each layer before it is gated, one mask for all steps of a segment."""
         weight_drop: float = Field(default=0.0, ge=0.0, lt=1.0)

@@ -52,9 +52,8 @@ class Pretrained(Encoder):
     one before. So a word sees between ``overlap`` and ``context`` pieces, no position is beyond the model's, and what it sees
     depends on its place in the text alone, never on how the text was cut for computing. Gradients reach the whole block.
 
-    State: (B, context) the pieces of the block so far, each number one more than the id, then zeros. Each call reads the block
-    of every row again, so that chunks much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``)
-    cost more.
+    State: (B, context) the pieces of the block so far, each number one more than the id, then zeros. Each call reads every
+    block again, so chunks much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``) cost more.
 
     A run keeps the configuration of the model and the pieces of its words (``encoder.json``) and, in each snapshot, its weights
     in single precision: it opens without the folder. Nothing is downloaded, and weights are read as safetensors alone.

@@ -129,8 +129,7 @@ class CustomRecurrentLayer(nn.Module, ABC):
     def forward(self, x: Tensor, pi: Any, state: State) -> State:
         """Every state of the sequence, outputs first: (T, B, H) each, in the order of ``state``, whose tensors are (B, H).
 
-        ``x`` is (T, B, E); ``pi`` is a ``Pi`` of (T, B), the sum of each word's sememes, or None where the layer does not use
-        it.
+        ``x`` is (T, B, E); ``pi`` is a ``Pi`` of (T, B), the sum of each word's sememes, or None where it is unused.
         """
 
 

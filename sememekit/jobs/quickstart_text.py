@@ -29,8 +29,7 @@ LEAST_CHARACTERS, MOST_CHARACTERS = 30_000, 160_000
 """Characters of the training text of the lattice model."""
 
 _LONGEST_SENTENCE, _HELD_OUT = 60, 300
-"""Sentences of at most so many characters are read by the lattice model, and so many are held out: half of them for validation,
-half to cut."""
+"""Longest sentences of the lattice model, in characters, and sentences held out: half for validation, half to cut."""
 
 
 class Drawn(NamedTuple):

@@ -76,8 +76,7 @@ def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
 
 
 def uncounted(folder: Path, tiny: bool) -> list[str]:
-    """List what the table leaves out: unreadable files, results of other settings (such as an older recipe), and tiny
-    results."""
+    """List what the table leaves out: unreadable files, results of other settings (an older recipe), tiny results."""
     there = {file.name for file in folder.glob("*.json")}
     if not there:
         raise DataError(f"no results in {folder}; 'sememekit reproduce run --out DIR' writes them into DIR/results")

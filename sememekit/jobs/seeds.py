@@ -76,9 +76,8 @@ def train_seeds(
             that are finished and were trained alike stay in the report; of others a remark says that they are left out.
         progress, on_report: as ``train_all`` tells them.
 
-    Raises ConfigError: a bad table. Raises CheckpointError: a run is there already, or there is none to resume. Raises
-    TrainingError, and others of ``train``: of the first seed that failed, with its folder; the others were stopped with
-    checkpoints."""
+    Raises ConfigError: a bad table. Raises CheckpointError: a run is there, or none to resume. Raises TrainingError, and others
+    of ``train``: of the first seed that failed, with its folder; the others were stopped with checkpoints."""
     engine_of(engine)  # a wrong name is told before there is a folder
     begun = [seed for seed in seeds if (out / f"seed-{seed}" / "plan.json").is_file()]
     if not resume and (there := sorted(path.parent for path in out.glob("seed-*/plan.json"))):

@@ -84,9 +84,8 @@ def sweep(
         progress, on_trial: told of each trial as "train trial-0001", and each trial that ended.
         should_stop: read between messages; default: whether a signal came.
 
-    Raises ConfigError: a bad table, a key that there is not, no Optuna, or a folder with a sweep of other settings. Raises
-    DataError, CheckpointError: of a trial. Raises TrainingError: a process died. A training that diverges is a trial that
-    failed."""
+    Raises ConfigError: a bad table, an unknown key, no Optuna, or a sweep of other settings. Raises DataError, CheckpointError:
+    of a trial. Raises TrainingError: a process died. A training that diverges is a trial that failed."""
     if (trials is None) == (cpu_minutes is None):
         raise ConfigError(
             f"a sweep has one budget: trials or cpu_minutes; given trials={trials} and cpu_minutes={cpu_minutes}; leave one out"

@@ -86,8 +86,8 @@ class Trainings:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop what is still trained, and wait for the checkpoints. A process that does not end is killed: its last checkpoint
-        is whole."""
+        """Stop what is still trained, and wait for the checkpoints. A process that does not end is killed, its checkpoint
+        whole."""
         self.stop()
         wait(self._futures.values(), PATIENCE)
         self._engine.close()

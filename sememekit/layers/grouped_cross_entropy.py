@@ -110,8 +110,7 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
     is 2 E times the sum over rows of the size of their group, and V x E numbers of gradient. On the CPU one group after the
     other goes through the cache, with a backward pass written by hand that writes each row of the gradient once; the number of
     rows of each group is read back. Elsewhere blocks of ``BLOCK`` rows go through one padded batched product, whose shapes do
-    not depend on the data, so that nothing is read back; lopsided groups, which would be mostly padding, go one by one there
-    as well.
+    not depend on the data, so that nothing is read back; lopsided groups, mostly padding, go one by one there, too.
 
     Returns (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on."""
     if rows_NE.device.type == "cpu" or groups.lopsided:

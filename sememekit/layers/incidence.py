@@ -119,8 +119,7 @@ def segment_logsumexp(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:
         x: (S, ...) log-space values.
         segment: (S,) the segment of each row, 0 .. num_segments - 1; each segment has at least one row.
 
-    Returns (num_segments, ...): never -inf and never NaN for finite ``x``, since the largest term of a segment counts as
-    exp(0)."""
+    Returns (num_segments, ...): never -inf or NaN for finite ``x``, since the largest term counts as exp(0)."""
     shape = (num_segments, *x.shape[1:])
     with torch.no_grad():
         rows = segment.view(-1, *[1] * (x.ndim - 1)).expand_as(x)

@@ -10,8 +10,7 @@ An example has one of five outcomes, which are never added up into each other:
                    counts for accuracy, and as untried where it was right
 
 Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals. Below: the
-size of the search space, which is the coverage of an attack, and the share of its successes that people accept, which is its
-validity.
+size of the search space (coverage), and the share of successes that people accept (validity).
 """
 
 import math
@@ -312,8 +311,8 @@ def validity_of(
 
         low = p v - sqrt((v (p - low_p))^2 + (p (v - low_v))^2),    high alike.
 
-    Both terms are needed: where everything is rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of
-    a share of N.
+    Both terms count: where all are rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of a share of
+    N.
     """
     queries = np.array([record.queries for record in records])
     tried = np.array([float(record.outcome in ("success", "failed")) for record in records])

@@ -26,8 +26,7 @@ class Spectrum:
 
     @property
     def round_off(self) -> float:
-        """The expected round-off of a singular value: 1/2 sqrt(N + V + 1) eps times the largest (Press et al. 2007, Sec.
-        2.6)."""
+        """Expected round-off of a singular value: 1/2 sqrt(N + V + 1) eps times the largest (Press et al. 2007)."""
         return float(0.5 * np.sqrt(sum(self.shape) + 1.0) * np.finfo(np.float64).eps * self.values[0])
 
     @property

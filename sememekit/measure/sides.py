@@ -58,8 +58,7 @@ def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> t
 
 
 def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> list[float] | None:
-    """The best figure of each training of a side within the budget, a thousandth over it included; None where a training had
-    none by then.
+    """The best figure of each training of a side within the budget and a thousandth; None where it had none by then.
 
     Args:
         higher: whether more is better.

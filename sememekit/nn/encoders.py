@@ -112,8 +112,7 @@ class _Recurrent(nn.Module):
             state: as it was returned for the text before (default: zeros).
             sememes: in place of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or
                 (T, B, M) numbers of sememes in that order, padded with -1.
-            lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0, and the state is taken at the last
-                real step.
+            lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0; the state is of the last one.
 
         Returns outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D =
         2) the layers that read forwards come first. Raises TypeError: words or lengths that are no whole numbers, or a
@@ -298,8 +297,7 @@ class AWDLSTM(nn.Module):
             lengths: (B,) real steps of each row, 1 to T, as a tensor.
 
         Returns outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as the public code has them. Raises
-        TypeError: lengths that are no whole numbers. Raises ValueError: shapes that do not fit, or lengths out of their
-        range."""
+        TypeError: lengths that are no integers. Raises ValueError: shapes that do not fit, or bad lengths."""
         _check_inputs(self, x, lengths)
         inputs = x.transpose(0, 1) if self.batch_first else x
         start = usual = self.encoder.start(inputs.shape[1])

@@ -35,8 +35,7 @@ class SelfOrganizedSoftmax(OutputLayer):
     torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
 
     Leave its loss out of ``torch.utils.checkpoint.checkpoint(..., use_reentrant=False)``: an occurrence counts twice in it,
-    when the loss is taken and when it is recomputed, for nothing says which is which; with ``use_reentrant=True`` it counts
-    once.
+    when the loss is taken and when it is recomputed, for nothing tells them apart; ``use_reentrant=True`` counts once.
     Compiled, a graph looks at all words, and a batch with ignored targets leaves the statistics of word 0 alone.
 
     Settings: ``num_clusters``, ``gamma``, ``frequency_budget``, ``update_every`` (1000), ``smoothing``, ``projection``,

@@ -177,8 +177,7 @@ def attack_classifier(
 def _named(
     victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str, *, logits: bool, trust_code: bool
 ) -> NamedVictim:
-    """A victim of any kind, with the names of its labels. Raises ConfigError: something that cannot be asked, or whose columns
-    have no names."""
+    """A victim of any kind, with the names of its labels. Raises ConfigError: no victim, or columns without names."""
     given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
     if isinstance(victim, Run | Path | str):
         name = str(victim.path if isinstance(victim, Run) else victim)

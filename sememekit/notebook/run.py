@@ -127,8 +127,7 @@ class Run(OpenRun):
                 text is words, and the options are of ``lattice.explain_embeddings``.
 
         Raises:
-            ConfigError: an option that the function does not take, or a value of another type or out of its range; others as
-                the function.
+            ConfigError: an unknown option, or a value of another type or out of range; others as the function.
         """
         kind = self._kind("explain", *EXPLAINERS)
         _check_texts("explain", "a string for each text", text, *others)
@@ -191,8 +190,7 @@ class Run(OpenRun):
         return found[0] if isinstance(text, str) else found
 
     def generate(self, prompt: str = "", **options: Any) -> Generated:
-        """A text that continues the prompt, or the text that is written for it: of models that predict words, and of headlines
-        or dialogue.
+        """A text that continues the prompt, or is written for it: of models of words, headlines or dialogue.
 
         Args:
             prompt: words to begin with, or the source text.
@@ -320,8 +318,7 @@ def _of_lattices(*, embeddings: bool = False) -> None:
 
 
 def _lines(method: str, text: Lines) -> list[str]:
-    """The lines of a text, which LF ends as in files. Raises TypeError: it is none, such as a number, bytes or the path of a
-    file."""
+    """The lines of a text, which LF ends. Raises TypeError: a number, bytes or the path of a file."""
     if isinstance(text, str):
         text = text.removesuffix("\n").split("\n") if text else []
     lines = list(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else [text]

@@ -69,8 +69,7 @@ def dynamic_settings(preset: str | None = None, **given: Any) -> DynamicSettings
     """The settings of a preset, replaced by the ``given`` fields.
 
     Without a preset, the published settings of the scaling for Penn Treebank. Rate and decay that are not given grow in
-    proportion to the segment, as in the grid search of the public code. Raises ConfigError: no such preset, or one in another
-    scaling.
+    proportion to the segment, as in the grid search of the public code. Raises ConfigError: no such preset here.
     """
     if preset is not None and preset not in DYNAMIC_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")

@@ -104,6 +104,7 @@ class Curves:
             axes.plot(across[-1:], up[-1:], color=colour, marker="o", markersize=6)
         values = [value for line in self.lines for _, value in line.points]
         if self.scale == "percent":
+            axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
             axes.set_ylim(0.0, 1.05 * max(values) or 1.0)
         else:
@@ -120,6 +121,9 @@ class Curves:
             log = LogLocator(subs=(1.0,) if decades else (1.0, 2.0, 5.0), numticks=12)
             axes.xaxis.set_major_locator(log if self.x_scale == "log" else MaxNLocator(4 if self.narrow else 8, integer=True))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        elif self.x_scale == "log":
+            axes.xaxis.set_major_locator(LogLocator(numticks=6))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}"))
         axes.minorticks_off()
         axes.grid(axis="y")
         axes.set_xlabel(self.x)

@@ -52,8 +52,8 @@ def words_parts(explanation: Explanation) -> Parts:
             )
             for item in explanation.expected
         ]
-        title = "sememes that this context makes more probable, by their rise"
-        heads = ("sememe", "probability", "", "mean", "rise", "lift", "tokens")
+        title = "sememes that this context makes more probable, by their gain"
+        heads = ("sememe", "probability", "", "mean", "gain", "lift", "tokens")
         yield Table(heads, rows, title, numbers={1, 3, 4, 5, 6}, faint=_rare(explanation.expected, explanation))
         grey = f"grey: fewer than {explanation.min_count} tokens have the sememe"
         yield Remark(f"probability: that the next word has the sememe; mean: {explanation.mean}; {grey}")

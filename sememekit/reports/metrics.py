@@ -143,8 +143,9 @@ _VIEWS: Final[Mapping[type[Any], Callable[[Any], Parts]]] = {
 
 
 NAMES: Final = {
-    "rise": "rise (mass minus mean)",
-    "information": "mass x log lift",
+    "rise": "gain (probability minus mean)",
+    "mass": "probability",
+    "information": "probability x log lift",
     "gates": "gates (Table 5)",
     FREQUENCY: "training frequency",
     RANDOM: "at random",
@@ -159,7 +160,12 @@ def scores_page(report: ExplanationScores) -> str:
     """A whole page: what was measured, the tables, a chart."""
     drawn = [chart(one) for one in charts(report)]
     return pages.render(
-        "explanation_scores", report=report, remarks=pages.remarks("scores", report), tables=tables(report), charts=drawn
+        "explanation_scores",
+        report=report,
+        remarks=pages.remarks("scores", report),
+        tables=tables(report),
+        charts=drawn,
+        lead=pages.remarks("next_words", report, {FREQUENCY: "frequency", "gates": "gates", RANDOM: "chance"})[0],
     )
 
 

@@ -13,7 +13,8 @@ from sememekit.figures import percent, percent_limits
 from sememekit.files import Kind
 from sememekit.measure.sides import SCALES
 from sememekit.protocols.adaptation import AdaptationReport
-from sememekit.reports.charts import Curves, Line
+from sememekit.reports.charts import Curves, Line, chart
+from sememekit.reports.pages import render
 from sememekit.reports.table import Latex, Remark, Table, fields
 
 Parts = Iterator[str | Table]
@@ -157,6 +158,18 @@ def runs_parts(report: RunsComparison) -> Iterator[str | Table]:
     yield f"changes are from 1; intervals: 95 %, {drawn}"
     yield "over seeds: Student's distribution; over both: the two together, as independent errors"
     yield f"signature: {report.signature}"
+
+
+def runs_page(report: RunsComparison) -> str:
+    """Return a page: the first measure as a sentence, validation as charts for as many models as these can show, the table."""
+    heads, found = columns(report), rows(report)[: len(report.sides)]
+    told = [f"{row[1].partition(': ')[2]} {row[3]}" for row in found]
+    told[1:] = (
+        f"{one} ({row[5]} {heads[5][10:]}; 95 % {heads[6]}: {row[6]})" for one, row in zip(told[1:], found[1:], strict=True)
+    )
+    drawn = [chart(one) for one in curves(report)] if len(found) <= MOST_LINES else []
+    lead = f"{report.figure.capitalize()} on {found[0][0]}: {', '.join(told)}."
+    return render("parts", title="Models compared", lead=lead, charts=drawn, parts=list(runs_parts(report)))
 
 
 def rows(report: RunsComparison) -> list[tuple[str, ...]]:

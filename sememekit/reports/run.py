@@ -12,6 +12,7 @@ from sememekit.files import PAGE as PAGE_FILE
 from sememekit.files import check_output, replace_file, typed, write_output
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart, check_figure, write_figure
+from sememekit.runs.plan import VARIANTS, read_plan
 from sememekit.training import RunFolder
 from sememekit.training.metrics import CLUSTER_UPDATE, measured_at
 from sememekit.training.snapshots import step_of
@@ -79,6 +80,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
         "run",
         name=name,
         plan=plan,
+        changed=_changed(plan),
         epochs=epochs,
         best=measured_at(records, best_step),
         best_step=best_step,
@@ -88,6 +90,14 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
         by_hand=[record for record in changes if clustered and record["kind"] == CLUSTER_UPDATE],
         figure=_figure,
     )
+
+
+def _changed(plan: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The settings that differ from the defaults of our own variants; of a class from elsewhere all."""
+    names = {slot: {"name": plan[slot]["name"]} for slot in VARIANTS if plan.get(slot, {}).get("name") in VARIANTS[slot][0]}
+    usual = read_plan(names, "defaults").table()
+    keys = ((slot, key, value) for slot in plan for key, value in plan[slot].items() if key != "prepare")
+    return [(f"{slot}.{key}", value) for slot, key, value in keys if usual.get(slot, {}).get(key) != value or key == "name"]
 
 
 def charts(plan: Mapping[str, Any], records: Sequence[Entry]) -> list[Curves]:
@@ -148,8 +158,8 @@ def _learning(epochs: Sequence[Entry], plan: Mapping[str, Any]) -> list[Curves]:
     if metric == "accuracy":
         return [Curves("Learning curve", _STEP, metric, (line,), "percent", show=".1%") for line in lines if line is not None]
     if metric == "perplexity":
-        lines.append(_line(training_figure(plan), epochs, lambda record: exp(min(700.0, record["train_nats"]))))
-    return _curves(lines, "Learning curve", f"{metric} (log scale)".replace("_", " "))
+        lines.append(_line("training", epochs, lambda record: exp(min(700.0, record["train_nats"]))))
+    return _curves(lines, f"Learning curve ({training_figure(plan)})", f"{metric} (log scale)".replace("_", " "))
 
 
 def _clusters(epochs: Sequence[Entry], changes: Sequence[Entry]) -> list[tuple[str, Curves]]:

@@ -42,8 +42,7 @@ class Classifier(NamedTuple):
         return self.segmenter.segment(self.kind.text(text)) if isinstance(text, str) else list(text)
 
     def check(self, examples: Sequence[Sequence[str] | str], where: str) -> None:
-        """Raise DataError where the texts are raw Chinese, and blanks cut the data of the run, or none of their words is
-        known."""
+        """Raise DataError: raw Chinese for a run whose data blanks cut, or texts without a known word."""
         texts = ((example,) if isinstance(example, str) else example for example in examples)
         words = [[word for text in each for word in self.words(text)] for each in texts]
         if not cuts(self.run):

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
-from sememekit.config import Record, Seed, read_settings
+from sememekit.config import Record, Seed, Settings, read_settings
 from sememekit.errors import ConfigError
 from sememekit.files import RunWarning
 from sememekit.runs.run import Run
@@ -34,6 +35,18 @@ class GenerateReport(Record):
     text: str
     nats: float
     seed: int
+
+
+class Drawing(Settings):
+    """Settings of drawn words: ``temperature`` 0 takes the most probable word, and 1 draws as the model says."""
+
+    num_tokens: int = Field(default=30, ge=1)
+    temperature: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
+    top_k: int = Field(default=0, ge=0)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    stop: tuple[str, ...] = ()
+    unknown: bool = False
+    seed: Seed = 1
 
 
 def generate(
@@ -63,37 +76,24 @@ def generate(
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
     common: dict[str, Any] = {"num_tokens": num_tokens, "stop": stop, "unknown": unknown, "seed": seed}
+    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     if beam:
-        drawn = {"temperature": temperature != 1.0, "top_k": top_k != 0, "top_p": top_p != 1.0}
-        if name := next((name for name, given in drawn.items() if given), None):
+        if name := next((one for one, value in drawing.items() if value != Drawing.model_fields[one].default), None):
             raise ConfigError(f"{name}: a beam draws nothing; leave {name} or beam out")
         return _searched(Run.open(run), prompt, beam, **common)
-    *_, report = stream_words(run, prompt, temperature=temperature, top_k=top_k, top_p=top_p, **common)
+    *_, report = stream_words(run, prompt, **drawing, **common)
     assert isinstance(report, GenerateReport)
     return report
 
 
-def stream_words(
-    run: Path | Run,
-    prompt: str,
-    *,
-    num_tokens: int = 30,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    stop: Sequence[str] = (),
-    unknown: bool = False,
-    seed: int = 1,
-) -> Iterator[str | GenerateReport]:
-    """Each word as soon as it is drawn, and at last the report; arguments and errors as ``generate``."""
-    _check(num_tokens, temperature, top_k, top_p)
+def stream_words(run: Path | Run, prompt: str, **options: Any) -> Iterator[str | GenerateReport]:
+    """Yield each word as soon as it is drawn, and at last the report; options as ``Drawing``, errors as ``generate``."""
+    how = read_settings(Drawing, options, "generate")
     loaded = Run.open(run)
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     words = _prompt(loaded, prompt)
-    ends = _ends(loaded, stop)
-    generator = torch.Generator().manual_seed(seed)
-    banned = vocabulary.unknown_id if not unknown else None
-    draw = _drawer(temperature, top_k, top_p, banned, generator)
+    ends = _ends(loaded, how.stop)
+    draw = _drawer(how, None if how.unknown else vocabulary.unknown_id)
     added: list[int] = []
     nats = 0.0
     read = [vocabulary.end_id, *words] if loaded.signature.end_of_sentence else words
@@ -105,7 +105,7 @@ def stream_words(
         yield vocabulary.token(added[0])
     state = task.encoder.start(1)
     ids = torch.tensor(read, device=task.device)[:, None]
-    while len(added) < num_tokens and not (added and added[-1] in ends):
+    while len(added) < how.num_tokens and not (added and added[-1] in ends):
         with torch.no_grad():  # it belongs to the thread, so it ends before the word is given away
             hidden, state = task.contexts(ids, state)
             log_probs = task.decoder.log_probs(hidden[-1])[0].double().cpu()
@@ -114,7 +114,7 @@ def stream_words(
         added = [*added, word]
         ids = torch.tensor([[word]], device=task.device)
         yield vocabulary.token(word)
-    yield _report(vocabulary, words, added, nats, seed)
+    yield _report(vocabulary, words, added, nats, how.seed)
 
 
 @torch.no_grad()
@@ -174,36 +174,23 @@ def _report(vocabulary: Vocabulary, words: list[int], added: list[int], nats: fl
     return GenerateReport(prompt=prompt, tokens=tokens, text=lines, nats=nats, seed=seed)
 
 
-def _check(num_tokens: int, temperature: float, top_k: int, top_p: float) -> None:
-    meaning = "; 0 takes the most probable word, 1 draws as the model says"
-    for name, value, fits, wanted, told in (
-        ("num_tokens", num_tokens, num_tokens >= 1, "at least 1", ""),
-        ("temperature", temperature, 0.0 <= temperature < float("inf"), "0 or more", meaning),
-        ("top_k", top_k, top_k >= 0, "0 (all words) or more", ""),
-        ("top_p", top_p, 0.0 < top_p <= 1.0, "above 0 and at most 1 (all words)", ""),
-    ):
-        if not fits:
-            raise ConfigError(f"{name} must be {wanted}, given {value}{told}")
-
-
-def _drawer(
-    temperature: float, top_k: int, top_p: float, banned: int | None, generator: torch.Generator
-) -> Callable[[Tensor], int]:
+def _drawer(how: Drawing, banned: int | None) -> Callable[[Tensor], int]:
     """A function from log-probabilities (V,) to a word id."""
+    generator = torch.Generator().manual_seed(how.seed)
 
     def draw(log_probs: Tensor) -> int:
         if banned is not None and len(log_probs) > 1:
             log_probs = log_probs.index_fill(0, torch.tensor([banned]), -torch.inf)
-        if temperature == 0.0:
+        if how.temperature == 0.0:
             return int(log_probs.argmax())
-        if top_k:
-            kept = log_probs.topk(min(top_k, len(log_probs))).indices
+        if how.top_k:
+            kept = log_probs.topk(min(how.top_k, len(log_probs))).indices
             log_probs = torch.full_like(log_probs, -torch.inf).index_copy(0, kept, log_probs[kept])
         # Subtracting the largest first keeps a small temperature from overflowing.
-        probabilities = ((log_probs - log_probs.max()) / temperature).softmax(dim=0)
-        if top_p < 1.0:  # the most probable words that have this share together; the first always
+        probabilities = ((log_probs - log_probs.max()) / how.temperature).softmax(dim=0)
+        if how.top_p < 1.0:  # the most probable words that have this share together; the first always
             ordered, order = probabilities.sort(descending=True, stable=True)
-            probabilities = probabilities.index_fill(0, order[ordered.cumsum(0) - ordered >= top_p], 0.0)
+            probabilities = probabilities.index_fill(0, order[ordered.cumsum(0) - ordered >= how.top_p], 0.0)
         return int(torch.multinomial(probabilities, 1, generator=generator))
 
     return draw

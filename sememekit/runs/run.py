@@ -243,8 +243,7 @@ class Run:
 
     @cached_property
     def device(self) -> torch.device:
-        """The device that it computes on. Sets threads and precision of this process as the run asks; ConfigError where there
-        is no CUDA."""
+        """The device that it computes on. Sets threads and precision of this process; ConfigError: no CUDA."""
         return prepare_torch(self.settings)
 
     @cached_property

@@ -85,7 +85,7 @@ def open_training(
         out: the run folder: absent or empty, or a run to go on with.
         on_remark: called with what somebody should read before training begins; see ``jobs.train.train``.
 
-    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
+    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or nothing to
     resume."""
     with ExitStack() as held:
         folder = _open_folder(out, ranks, held) if resume else None

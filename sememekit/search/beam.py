@@ -161,8 +161,7 @@ def _open_rows(
 
 
 def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """The words that would make ``size`` words in a row occur twice: rows and words, for ``texts`` (N, T); none for ``size``
-    0."""
+    """Words that would repeat ``size`` words in a row: rows and words, for ``texts`` (N, T); none for ``size`` 0."""
     if not size or texts.shape[1] < size:
         empty = texts.new_zeros(0)
         return empty, empty

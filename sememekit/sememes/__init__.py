@@ -33,8 +33,7 @@ LEXICON_FORMATS: dict[str, str] = {
 
 
 def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
-    """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path where one is
-    needed."""
+    """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path."""
     name, _, rest = spec.partition(":")
     if rest.startswith("//"):
         raise ConfigError(

@@ -59,8 +59,7 @@ class DefinitionNode:
 
 
 def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
-    """The trees of a DEF, in order. Raises DataError with the position (characters from 1), what stands there and what was
-    expected."""
+    """The trees of a DEF, in order. Raises DataError with the position (from 1), the found and the expected sign."""
     return _Parser(text).definition()
 
 

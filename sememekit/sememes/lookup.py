@@ -182,8 +182,7 @@ class ChangeReport(ChangedSense):
 
 
 def annotation(word: str, graph: Path, overlay: Path | None = None) -> AnnotationReport:
-    """Return the senses of a word as a graph (a file, or a run's) numbers them, and their sememes, also after an overlay's
-    changes.
+    """Return the senses of a word as a graph (a file, or a run's) numbers them, their sememes, and changes of an overlay.
 
     Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
     word, found = word.strip(), graph_at(graph)

@@ -1,5 +1,4 @@
-"""Asking lexicons by sememes: words of a sememe, words with similar sememes, what differs between two lexicons, and one file of
-several."""
+"""Lexicons by sememes: words of a sememe, words with similar sememes, differences of two lexicons, one file of several."""
 
 import math
 from collections import Counter, defaultdict

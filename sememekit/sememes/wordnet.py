@@ -85,16 +85,14 @@ class WordNet:
         return frozenset(pairs)
 
     def synonyms(self, word: str) -> tuple[str, ...]:
-        """Other words of the synsets of ``word``, each once, lower case, in the order of the synsets, which have one part of
-        speech each."""
+        """Other words of the synsets of ``word``, each once, lower case, in the order of the synsets."""
         word = word.lower()
         others = (other.lower() for synset in self.by_word.get(word, ()) for other in synset.words)
         return tuple(dict.fromkeys(other for other in others if other != word))
 
 
 def wordnet_folder(path: str = "") -> Path:
-    """The folder with the database: ``path``, a folder ``dict`` in it, or Debian's. Raises DataError: none of them has
-    ``data.noun``."""
+    """The folder with the database: ``path``, a folder ``dict`` in it, or Debian's. DataError: none has ``data.noun``."""
     given = at_home(path)
     places = (given, given / "dict") if path else (DEBIAN,)
     for place in places:
@@ -120,8 +118,7 @@ def read_wordnet(path: str = "") -> WordNet:
 
 
 def database_lines(file: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
-    """(number, line) of a file of WordNet without its licence; ``digest`` is updated. Raises DataError: absent, or not
-    UTF-8."""
+    """(number, line) of a file of WordNet without its licence; ``digest`` is updated. DataError: absent, not UTF-8."""
     data = read_bytes(file, lambda why: DataError(f"WordNet {why}; it needs data.*, and for base forms index.* and *.exc"))
     digest.update(data)
     for number, line in enumerate(decode(data, file, lambda why: DataError(f"WordNet {why}")).split("\n"), start=1):
@@ -197,8 +194,7 @@ class WordNetIndex:
 
 
 def read_wordnet_index(folder: Path) -> WordNetIndex:
-    """Read ``index.*`` and ``*.exc`` of a folder with WordNet's database. Raises DataError: a file is absent or has a line of
-    another form."""
+    """Read ``index.*`` and ``*.exc`` of a folder with WordNet's database. Raises DataError: an absent file, or another form."""
     digest = hashlib.sha256()
     senses: dict[tuple[str, str], tuple[str, ...]] = {}
     irregular: dict[tuple[str, str], tuple[str, ...]] = {}

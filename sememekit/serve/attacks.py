@@ -29,14 +29,8 @@ class Piece(Record):
 
 
 class Step(Record):
-    """A step of a search: the best text so far.
-
-    Attributes:
-        queries: texts that were asked so far.
-        tried: texts that this step asked.
-        fields: the texts of the example, each in pieces.
-        probability: of the true label.
-    """
+    """A step of a search: the ``fields`` of the best text so far, in pieces, and the ``probability`` of the true label, after
+    so many ``queries``; ``tried`` of them were asked by this step."""
 
     queries: int
     tried: int

@@ -2,10 +2,12 @@
 
 import asyncio
 import secrets
+from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,10 +49,8 @@ class Gate:
         self._app, self._host, self._token, self._seconds = app, host.strip("[]"), token, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # no path takes web sockets
             return await self._app(scope, receive, send)
-        if scope["type"] != "http":
-            return None
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -60,10 +60,10 @@ class Gate:
         refusal, body = self._refusal(scope, Headers(scope=scope)), b""
         if refusal is None and scope["method"] == "POST":
             try:
-                body = await asyncio.wait_for(_read(receive), self._seconds)
+                body = await asyncio.wait_for(_read(Request(scope, receive)), self._seconds)
             except TimeoutError:
                 refusal = 408, f"the request did not arrive within {self._seconds:g} s"
-            except ConnectionError:
+            except ClientDisconnect:
                 return None
             except ValueError:
                 refusal = 413, f"the request has more than {MOST_BYTES:,} bytes"
@@ -71,14 +71,10 @@ class Gate:
             status, message = refusal
             close = {"connection": "close"} if status in (408, 413) else None  # the rest of the body is not read
             return await JSONResponse({"error": message}, status, close)(scope, receive, send_with_headers)
-        sent = False
+        read: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Message:
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return next(read, None) or await receive()
 
         return await self._app(scope, replay, send_with_headers)
 
@@ -111,14 +107,10 @@ class Gate:
             return False
 
 
-async def _read(receive: Receive) -> bytes:
-    body, more = bytearray(), True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ConnectionError
-        body += message.get("body", b"")
+async def _read(request: Request) -> bytes:
+    body = bytearray()
+    async for part in request.stream():
+        body += part
         if len(body) > MOST_BYTES:
             raise ValueError
-        more = message.get("more_body", False)
     return bytes(body)

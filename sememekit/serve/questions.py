@@ -126,14 +126,14 @@ class GenerateQuestion(OfRun):
     unknown: bool = False
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
     num_best: int = Field(default=1, ge=1, le=20)
-    """Of headlines and dialogue: how many of the texts that the search found; at most its beam size."""
+    """Texts of the search that are wanted, of headlines and dialogue; at most the beam size."""
 
 
 class Shape(Question):
-    """A text at a point; without text an outline, filled where ``size`` is 0, and else a line of this width (a text: 14)."""
+    """A text at a point; without text an outline, filled where ``size`` is 0, and else a line of this width (a text: 14).
+    Its points are x and y of each, from the left and the top."""
 
     points: list[Annotated[float, Field(ge=0.0, le=10_000.0)]] = Field(min_length=2, max_length=100)
-    """x and y of each point, from the left and the top."""
     text: Context = ""
     size: float = Field(default=0.0, ge=0.0, le=100.0)
     anchor: Literal["left", "center", "right"] = "left"

@@ -135,11 +135,6 @@ class Bench:
         self.save.mkdir(parents=True, exist_ok=True)
         return self.save
 
-    def warm_up(self) -> None:
-        """Read all weights, so that the first request need not wait. Errors as ``Run.load``."""
-        for run in self.runs.values():
-            run.load()
-
 
 def quickstart_runs(folder: Path = Path("quickstart")) -> list[Path]:
     """The runs of the quickstart. Raises ConfigError: there are none, with the command that makes some."""

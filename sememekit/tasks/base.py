@@ -383,8 +383,7 @@ def require(task: Task, kind: type[P], command: str) -> P:
 
 
 def check_declares(task: type[Task], kind: type[Task], command: str) -> None:
-    """Refuse a class of tasks that does not declare what ``kind`` promises; ConfigError for ``command`` says what there is for
-    it."""
+    """Refuse a class of tasks that does not declare what ``kind`` promises; ConfigError for ``command`` names others."""
     if kind.kind not in task.kinds:
         known = [f"'sememekit {usage}'" for own, commands in _OTHER_COMMANDS.items() if own in task.kinds for usage in commands]
         others = f"{', '.join(known)} and " if known else ""

@@ -71,8 +71,7 @@ class LanguageModel(WordPredictor):
         chunk_length: int = Field(default=35, ge=1)
         """T, tokens through which gradients flow back."""
         random_lengths: bool = False
-        """Segments of random length about ``chunk_length``; the rate of a step is scaled by the length of its segment over
-        that."""
+        """Segments of random length about ``chunk_length``; the rate of a step is scaled by its length over that."""
         length_halving: float = Field(default=0.05, ge=0.0, le=1.0)
         """Probability that a segment is drawn about half the length."""
         length_spread: float = Field(default=5.0, ge=0.0)

@@ -95,7 +95,7 @@ SHORT = 0.1
 
 
 def spread_of(length: float, size: int) -> float:
-    """a of a start uniform in +-a whose vectors of ``size`` have the root mean square length ``length``: size a^2 / 3 is its
+    """a of a uniform start in +-a whose vectors of ``size`` have root mean square length ``length``: size a^2 / 3 is its
     square."""
     return length * (3 / size) ** 0.5
 

@@ -25,15 +25,13 @@ _QUOTES: Final = {"``": '"', "''": '"', "-lrb-": "(", "-rrb-": ")", "-lsb-": "["
 
 
 class EnglishCased:
-    """Penn Treebank style: "doesn't" is "does n't", punctuation is separate, curved quotes are straight; letters keep their
-    case.
+    """Penn Treebank style: "doesn't" is "does n't", punctuation is separate, curved quotes become straight.
 
     >>> EnglishCased().segment("It doesn't work.")
     ['It', 'does', "n't", 'work', '.']
 
     Tokenised text comes out as it went in, except that ``-lrb-`` becomes its bracket, and `````` and ``''`` a straight quote.
-    Letters with marks of their own become one character where there is one; soft hyphens and characters of no width are taken
-    off.
+    Letters with marks of their own become one character where there is one; soft hyphens and zero-width characters go.
     """
 
     description: str = "English, marks and clitics apart, version 1"

@@ -126,8 +126,7 @@ def read_pieces(span: Span, faults: FaultCounter, cap: int = LINE_CAP) -> Iterat
 
 def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piece]:
     """The lines of an open file, or of standard input, with their numbers in messages. Raises DataError as
-    :func:`read_pieces` and :func:`refuse_other_encoding`; what can be read but once is refused after the 20th line or a later
-    one."""
+    :func:`read_pieces` and :func:`refuse_other_encoding`; standard input is refused after the 20th line or later."""
     once = faults.policy == "replace" and not file.seekable()
     if faults.policy == "replace" and not once:
         begin = file.tell()
@@ -152,8 +151,7 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
 
 
 def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
-    """Raise DataError where most of the first ``lines`` of what is read once, 20 or more, were no text in UTF-8, under
-    ``replace``."""
+    """Raise DataError where most of the first ``lines`` (20 or more) were no UTF-8, under ``replace``."""
     if lines >= _FEWEST_LINES and 2 * invalid > lines:
         raise DataError(
             f"{name}: {invalid:,} of the first {lines:,} lines are no text in UTF-8, and --errors replace mends single bytes; "

@@ -129,8 +129,7 @@ def open_segmenter(
 
     ``words``, of a lexicon, are for ``fmm`` and ``jieba``; ``hmm`` lets jieba guess other words; ``model`` is the file for
     ``sentencepiece`` or ``hf``, and ``hf:PATH`` reads the tokenizer of a Hugging Face model; ``cut_latin`` lets ``fmm`` cut
-    Latin words and numbers that are no words of the lexicon. Raises ConfigError for another name, or when what it needs is not
-    given.
+    Latin words and numbers that are no words of the lexicon. Raises ConfigError: another name, or a missing part.
     """
     from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 

@@ -44,8 +44,7 @@ class SentencePieces:
     def as_written(self, text: str) -> list[tuple[str, str]]:
         """The pieces of ``segment``, each with the stretch of the text that it covers, before normalisation by the model.
 
-        The stretches joined are the text, with one blank for white space; a text of such characters alone that the model drops
-        has no pieces.
+        The stretches joined are the text, with one blank for white space; a text of dropped characters alone has no pieces.
         """
         text = " ".join(text.split())
         found = self._model.encode(text, return_type="offset_mapping")

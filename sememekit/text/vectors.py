@@ -42,12 +42,10 @@ class WordVectors:
 
 
 def read_vectors(path: Path, *, words: Container[str] | None = None, size: int | None = None) -> WordVectors:
-    """Read a text file of word vectors, ``word number number ...`` a line; a first line of two numbers (word2vec's header) is
-    skipped.
+    """Read a text file of word vectors, ``word number number ...`` a line; a header of word2vec is skipped.
 
     ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these; ``size`` is E (default: from the first line).
-    Raises DataError: absent, cut off, not UTF-8, a line of another width than E, or a number that is none or not finite; names
-    the line.
+    Raises DataError: absent, cut off, not UTF-8, a line of another width than E, or no finite number; names the line.
     """
     kept: dict[str, NDArray[np.float32]] = {}
     repeated = 0

@@ -50,8 +50,7 @@ class Vocabulary:
     _ids: dict[str, int]
 
     def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
-        """Take words that are in order already, with counts that are not negative; see :meth:`from_counts`; ``where`` opens
-        each message.
+        """Take words that are in order already, with counts; see :meth:`from_counts`; ``where`` opens each message.
 
         Raises DataError for no words, a word twice, a word that holds a tab or a line end, a wrong order.
         """

@@ -195,11 +195,9 @@ class RunFolder:
         return f"{damaged}; its newest whole snapshot is {whole[-1]}: to use it, type: {typed('echo', names)} > {typed(path)}"
 
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
-        """Write a snapshot after ``step`` optimiser steps, point to it, and remove snapshots without a pointer; returns its
-        name.
+        """Write a snapshot after ``step`` steps, point to it, and remove snapshots without a pointer; returns its name.
 
-        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: it is the best
-        so far, too.
+        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: the best so far.
         """
         pointer = self._tidy()
         name = self._write(step, model, trainer, pointer)
@@ -277,8 +275,7 @@ class RunFolder:
         return name
 
     def load(self, which: Literal["last", "best"], *, with_trainer: bool) -> snapshots.Snapshot:
-        """Read a snapshot and check every file against the manifest. Raises CheckpointError when there is none, or when it is
-        torn."""
+        """Read a snapshot and check every file against the manifest. Raises CheckpointError: none, or a torn one."""
         while True:
             name = self.pointer().get(which)
             if name is None:
@@ -315,8 +312,7 @@ class RunFolder:
         metrics_file.append(self.path / "metrics.jsonl", record)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """All lines of metrics.jsonl; a last line cut short by a kill is left out. Raises CheckpointError: a line that is no
-        report."""
+        """All lines of metrics.jsonl; a last line cut short by a kill is left out. CheckpointError: another line."""
         return metrics_file.read(self.path / "metrics.jsonl")
 
     def check_metrics(self) -> None:

@@ -72,8 +72,7 @@ def check_manifest(folder: Path) -> None:
 
 
 def replace_listed(folder: Path, name: str, content: bytes) -> None:
-    """Replace or add a fixed file and its line of the manifest; a kill at any moment leaves the folder as before or as
-    after."""
+    """Replace or add a fixed file and its line of the manifest; a kill leaves the folder as before or as after."""
     listed = read_manifest(folder)
     new = hashlib.sha256(content).hexdigest()
     write_manifest(folder, {**listed, name: " ".join(dict.fromkeys([*listed.get(name, _ABSENT).split(), new]))})

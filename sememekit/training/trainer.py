@@ -297,8 +297,7 @@ class Trainer:
         return self.ranks.leaders(valid)
 
     def _save(self, *, best: bool) -> str:
-        """Write a snapshot with the averaged weights, if any. Raises TrainingError: a weight is not finite; nothing was
-        written."""
+        """Write a snapshot with the averaged weights, if any. Raises TrainingError, writes nothing: a weight is not finite."""
         self._check_weights()
         together.check_same_weights(self.task, self.ranks, f"after step {self.progress.step}")
         with self.average.averaged_weights():
@@ -319,8 +318,7 @@ class Trainer:
         }
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot: weights, optimiser, random numbers, position in the data, hidden state, schedule, best so
-        far."""
+        """Go back to a snapshot: weights, optimiser, random numbers, place in the data, hidden state, schedule, best."""
         self.task.load_state_dict(snapshot.weights)
         state = snapshot.trainer
         self.progress = TrainingState.from_stored(state["progress"])

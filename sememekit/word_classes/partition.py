@@ -35,8 +35,7 @@ def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integ
 
 
 def classes_by_sememes(graph: SememeGraph, num_classes: int) -> Integers:
-    """C <= V classes of words that share sememes, (V,): parts of the vocabulary are divided, the largest first, until there are
-    C."""
+    """C <= V classes of words that share sememes, (V,): parts of the vocabulary are divided, the largest first."""
     line, bounds = _divide(graph, num_classes, smallest=1)
     classes = np.empty(graph.num_words, dtype=np.int64)
     classes[line] = np.repeat(np.arange(num_classes), np.diff(bounds))

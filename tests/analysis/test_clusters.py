@@ -7,15 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from sememekit.analysis.clusters import clusters
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
+from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.cluster_update import cluster_update
 from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.training import RunFolder
 from sememekit.word_classes.file import read_clusters
+from tests.pages import check_page
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
@@ -27,6 +30,13 @@ def test_what_has_no_clusters_is_told_so(softmax: Path, tmp_path: Path) -> None:
         clusters(softmax)
     with pytest.raises(CheckpointError, match="does not exist"):
         clusters(tmp_path / "nowhere")
+
+
+def test_clusters_have_a_page(organized: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["clusters", str(organized), "--html", str(tmp_path / "clusters.html")])
+    assert done.exit_code == 0, done.stderr
+    page = check_page((tmp_path / "clusters.html").read_text(encoding="utf-8"))
+    assert all(" ".join(found.words) in page.text for found in clusters(organized).clusters)
 
 
 def test_clusters_are_shown_saved_and_used_again(place: Place, organized: Path, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from sememekit.runs.run import Run
 from sememekit.tasks.base import Task
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
+from tests.pages import check_page
 from tests.small_run import Place
 
 runner = CliRunner()
@@ -271,6 +272,7 @@ def test_the_curves_are_means_over_seeds_by_updates_and_by_time(report: RunsComp
 def test_what_is_typed_and_what_is_written(seeds: dict[str, Path], tmp_path: Path) -> None:
     slow, fast = str(seeds["slow"]), str(seeds["fast"])
     files = ["--csv", str(tmp_path / "t.csv"), "--latex", str(tmp_path / "t.tex"), "--figure", str(tmp_path / "t.svg")]
+    files += ["--html", str(tmp_path / "t.html")]
     for _ in range(2):  # files of its own kind are replaced
         done = runner.invoke(app, ["compare", slow, fast, *files, "--device", "cpu"])
         assert done.exit_code == 0, done.stderr
@@ -278,6 +280,10 @@ def test_what_is_typed_and_what_is_written(seeds: dict[str, Path], tmp_path: Pat
     assert "signature: protocol" in done.stdout
     assert (tmp_path / "t.csv").read_text(encoding="utf-8").startswith("measure,budget,side,seeds,")
     assert b"<svg" in (tmp_path / "t.svg").read_bytes()
+    page = check_page((tmp_path / "t.html").read_text(encoding="utf-8"))
+    assert re.search(
+        r"Perplexity on test at the best checkpoint: slow [\d.]+, fast [\d.]+ \([-+][\d.]+ %; 95 % over", page.text
+    )
     printed = runner.invoke(app, ["compare", slow, fast, "--json", "--device", "cpu"])
     assert len(json.loads(printed.stdout)["sides"]) == 2
     (tmp_path / "mine.csv").write_text("a,b\n")

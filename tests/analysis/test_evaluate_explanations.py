@@ -327,7 +327,7 @@ def test_what_a_person_sees(place: Place, tmp_path: Path) -> None:
     run, page = str(place.folder / "sdlm"), tmp_path / "scores.html"
     shown = runner.invoke(app, ["evaluate-explanations", run, "--html", str(page), "--figure", str(tmp_path / "scores.svg")])
     assert shown.exit_code == 0, shown.stderr
-    assert "rise (mass minus mean)" in shown.stdout
+    assert "gain (probability minus mean)" in shown.stdout
     assert "training frequency" in shown.stdout
     table = json.loads(runner.invoke(app, ["evaluate-explanations", run, "--top", "2", "--json"]).stdout)
     assert {score["top"] for score in table["rankings"]} == {2}

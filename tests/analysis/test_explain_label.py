@@ -217,7 +217,7 @@ def test_the_sign_test_is_the_binomial_one() -> None:
 
 def test_the_command_line_of_analyze(runs: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    arguments = ["analyze", str(runs / "cell"), str(runs / "plain"), "--contexts", "5", "--out", str(page), "--quiet"]
+    arguments = ["analyze", str(runs / "cell"), str(runs / "plain"), "--contexts", "5", "--html", str(page), "--quiet"]
     result = runner.invoke(app, arguments)
     assert (result.exit_code, result.stderr) == (0, "")
     for part in ("macro F1", "By length of the example", "Sememes that move", "McNemar", "words have sememes"):

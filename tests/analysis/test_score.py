@@ -203,7 +203,7 @@ def test_the_top_share_of_probability_and_words_that_stop(sdlm: Path) -> None:
     last = greedy.tokens[3]
     stopped = generate(sdlm, "我", num_tokens=8, temperature=0.0, stop=[last]).tokens
     assert stopped == greedy.tokens[: greedy.tokens.index(last) + 1]
-    with pytest.raises(ConfigError, match="top_p must be above 0"):
+    with pytest.raises(ConfigError, match="'top_p': input should be greater than 0"):
         generate(sdlm, "我", top_p=0.0)
     for beam in (None, 2):  # a word that never comes stops nothing
         with pytest.raises(ConfigError, match="--stop 海豚: the model does not know this word"):
@@ -262,8 +262,8 @@ def test_nothing_to_begin_with(sdlm: Path, ending: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "pattern"),
     [
-        ({"num_tokens": 0}, "num_tokens must be at least 1, given 0"),
-        ({"temperature": -1.0}, "temperature must be 0 or more, given -1"),
+        ({"num_tokens": 0}, "'num_tokens': input should be greater than or equal to 1, given 0"),
+        ({"temperature": -1.0}, "'temperature': input should be greater than or equal to 0, given -1"),
         ({"temperature": math.nan}, "temperature"),
         ({"top_k": -1}, "top_k"),
     ],

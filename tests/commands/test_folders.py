@@ -114,7 +114,7 @@ def test_outputs_replace_no_foreign_files(run: Path, models: Path) -> None:
         ["build-sememe-graph", *source, "--out"],
         explain,
         ["report", str(run), "--html"],
-        ["analyze", str(run), "--out"],
+        ["analyze", str(run), "--html"],
     ):
         assert "is not replaced" in refusal(*command, "thesis.txt")
         assert "a folder" in refusal(*command, str(run))

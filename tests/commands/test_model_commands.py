@@ -226,7 +226,7 @@ def test_flags_that_make_no_sense_together_are_refused(models: Path, flags: list
 
 def test_an_analysis_is_text_json_and_a_page(models: Path, tmp_path: Path) -> None:
     page = tmp_path / "analysis.html"
-    two = ["analyze", str(models / "softmax"), str(models / "sdlm"), "--contexts", "9", "--out", str(page)]
+    two = ["analyze", str(models / "softmax"), str(models / "sdlm"), "--contexts", "9", "--html", str(page)]
     result = runner.invoke(app, two)
     assert result.exit_code == 0, result.stderr
     assert result.stderr == f"page: {page}\n"

@@ -174,7 +174,9 @@ def test_the_whole_job(tmp_path: Path, month: Path) -> None:
     assert len(report.explanations) == len(CONTEXTS) == 3
     assert [command.split()[1] for command in report.next_commands] == ["serve", "explain", "evaluate-ppl", "train"]
     page = check_page((out / "report.html").read_text(encoding="utf-8"))
-    assert all(word in page.text for word in ("plain softmax", "Learning curves", "改革", "国家", "rise (mass minus mean)"))
+    assert all(
+        word in page.text for word in ("plain softmax", "Learning curves", "改革", "国家", "gain (probability minus mean)")
+    )
     (any_of_rise,) = (score.any.value for score in report.scores.rankings if score.ranking == "rise")
     assert any_of_rise is not None
     assert f"in {100 * any_of_rise:.0f} % of {report.scores.positions:,} positions" in page.text

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from sememekit.analysis.analyze import Analysis
 from sememekit.analysis.analyze_labels import LabelAnalysis
+from sememekit.analysis.compare_runs import RunsComparison, Side
 from sememekit.analysis.explanations.evaluation import ExplanationScores
 from sememekit.analysis.explanations.label import LabelExplanation
 from sememekit.analysis.explanations.lattice import (
@@ -35,6 +36,7 @@ from sememekit.reports import (
     explanation,
     ledger,
     metrics,
+    perplexity,
     quickstart,
     run,
 )
@@ -153,6 +155,8 @@ def drawn() -> dict[str, tuple[Any, str]]:
     attacked = attacked.model_copy(update={"rates": attacked.rates.model_copy(update={"outcomes": outcomes})})
     labelled, labels_report = filled(LabelExplanation), filled(LabelAnalysis)
     whole = written.model_copy(update={"words": words})
+    side = filled(Side, curves=(((1.0, 2.0, 300.0), (2.0, 4.0, 250.0)),))
+    models_compared = filled(RunsComparison, figure="perplexity", sides=(side, side))
     plan = {"task": {"name": "language_model", "input_dropout": 0.5}}
     return {
         "analysis": (analysed, analysis.analysis_page(analysed)),
@@ -165,6 +169,7 @@ def drawn() -> dict[str, tuple[Any, str]]:
         "labels": (labels_report, analysis.label_page(labels_report)),
         "lattice": (seen, explanation.lattice_page(seen)),
         "ledger": (claims, ledger.ledger_page(ledger.ledger(claims))),
+        "parts": (models_compared, perplexity.runs_page(models_compared)),
         "quickstart": (report, quickstart.report_page(report)),
         "run": (_metrics(), run.run_page(f"runs-{LONG}", plan, _metrics())),
         "written_explanation": (whole, explanation.text_page(whole)),

@@ -78,7 +78,7 @@ class _Variant:
 
 
 def no_sememes(task: TextClassifier, encoder: str) -> str | None:
-    """Why the encoder of a model takes no sememes in, or None where it does."""
+    """Return the reason why the encoder of a model takes no sememes in, or None where it does."""
     reads = any(isinstance(part, SememeSum) for part in task.encoder.modules())
     return None if reads else f"encoder {encoder!r} of this run reads words and no sememes (encoder.injection)"
 

@@ -46,10 +46,11 @@ class ContextSememe(Record):
 _SPELLED_OUT: Final = (
     "N noun, V verb, ADJ adjective, ADV adverb, PRON pronoun, NUM number, CLAS classifier, PREP preposition, CONJ "
     "conjunction, COOR conjunction, STRU particle, AUX auxiliary, ECHO imitated sound, EXPR expression, PREFIX "
-    "prefix, SUFFIX suffix, PUNC mark, n noun, v verb, a adjective, s adjective, r adverb"
+    "prefix, SUFFIX suffix, PUNC mark, n noun, v verb, a adjective, s adjective, r adverb or pronoun, d adverb, m numeral, "
+    "q classifier, p preposition, c conjunction, u particle, f localiser, t time, w mark, k affix, e exclamation, i idiom"
 )
 PARTS_OF_SPEECH: Final = {short: name for short, _, name in (pair.partition(" ") for pair in _SPELLED_OUT.split(", "))}
-"""Parts of speech of HowNet and WordNet, spelled out."""
+"""Parts of speech of HowNet, WordNet and the open lexicon, spelled out."""
 
 
 class SenseShare(Record):

@@ -163,8 +163,7 @@ def explain(
 
     The state is zero before the first word. Words stand between blanks; Chinese without blanks is segmented as the data of
     the run were, and refused where blanks cut these. For the tagged month of People's Daily, words are normalised and those
-    outside the lexicon cut as in the training text; for data in lower case, or with one word in the place of numbers, words
-    are read so.
+    outside the lexicon cut as in the training text; data in lower case, or with one word for numbers, are read so.
 
     With ``word`` its senses are also told by the context before it and the words ``right`` after it (``AskedWord``).
 

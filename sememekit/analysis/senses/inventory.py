@@ -120,8 +120,7 @@ def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
     """Return the senses of a run from its graph, and from ``sources`` (``FORMAT:PATH``) for words without annotation there.
 
     Senses of the run keep their order. More annotated words mean more substitutes, and a run without a graph has all from the
-    sources. Raises ConfigError: the run has no graph, and no source is given. Raises DataError, GraphError: a source cannot be
-    read."""
+    sources. Raises ConfigError: the run has no graph, and no source is given. Raises DataError, GraphError: a bad source."""
     if not sources:
         if run.graph is None:
             raise ConfigError(

@@ -158,7 +158,7 @@ def tag(
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
         words: only these are tagged; all where there are none.
         whole: give the other words, too, without senses.
-        surprisal: compute that of the words that are given; it asks for the probabilities of all words, which takes longest.
+        surprisal: compute it for the words that are given; it asks for the probabilities of all words, which takes longest.
 
     >>> for token in tag(Path("runs/sdlm"), ["我 吃 苹果 。"], words=["苹果"]):
     ...     print(token.senses[0].sememes, token.senses[0].probability)

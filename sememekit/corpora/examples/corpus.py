@@ -331,8 +331,7 @@ def write_texts(
 
     An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` belong to the split, in order;
     memory grows with the distinct words of one. ``references`` are a JSON list a line, in the order of the examples; ``digest``
-    is updated with the bytes of the texts. Raises DataError when there are more examples than references, or the other way
-    round.
+    is updated with the bytes of the texts. Raises DataError: unequal numbers of examples and references.
     """
     ends, position = array("q", [0]), 0
     lists = iter(references)

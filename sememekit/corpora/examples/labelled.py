@@ -48,8 +48,7 @@ def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
 
 
 def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """(line, object) of JSON lines; empty for a file of another form. Raises DataError: absent, or a line that is no JSON
-    object."""
+    """(line, object) of JSON lines; empty for a file of another form. Raises DataError: absent, or no JSON object."""
     faults = FaultCounter("strict", can_choose=False)
     with opened(path, ClassificationSet(), faults) as (file,):
         return list(json_records(file, faults)) if is_json(file) else []

@@ -73,8 +73,7 @@ def is_json(file: Opened) -> bool:
 
 
 def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of each line that is not blank, and its object. Raises DataError for a line that is no JSON object, with file
-    and line."""
+    """The number of each line that is not blank, and its object. Raises DataError: a line that is no JSON object."""
     for number, text in numbered_lines(file, faults):
         if not text.strip():
             continue

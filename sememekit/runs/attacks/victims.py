@@ -31,8 +31,7 @@ CUTS_WORDS: Final = ("characters", "fmm", "jieba")
 @final
 class LatticeCutter:
     """Cuts a text by the best path of a lattice model, whose ``weights`` are a SHA-256. Texts are kept in memory, since an
-    attack cuts each several times; those given ``ahead`` go through the model together, which is many times quicker than one by
-    one."""
+    attack cuts each several times; those given ``ahead`` go through the model together, which is much quicker."""
 
     def __init__(self, reader: LatticeReader, weights: str) -> None:
         self.weights = weights
@@ -168,8 +167,7 @@ def _end(classifier: Classifier, text: str, longest: int) -> int:
 
 
 def check_kind(name: str) -> None:
-    """Refuse a victim that is a run without labels, by its plan alone; other victims are left to ``open_victim``. Raises
-    ConfigError."""
+    """Raise ConfigError for a run without labels, by its plan alone; other victims are left to ``open_victim``."""
     if (Path(name) / "plan.json").is_file():
         check_declares(Run.open(name).plan.task_class, LabelPredictor, "attack")
 

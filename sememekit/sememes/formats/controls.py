@@ -15,8 +15,7 @@ class RandomLabels(Lexicon):
     """The words and senses of another lexicon; each word's sememes are replaced one to one by labels of its own.
 
     A word keeps its number of sememes in all and in each sense; its labels depend on the word and the seed alone, and every
-    label is equally likely. An inflected form that has the senses of its lemma gets labels of its own, which do not tell the
-    lemma.
+    label is equally likely. An inflected form that has the senses of its lemma gets labels of its own.
     """
 
     def __init__(self, reference: Lexicon, seed: int) -> None:

@@ -226,8 +226,7 @@ def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, 
 
 
 def read_glosses(path: str) -> Origin:
-    """WordNet's glosses without examples, senses in the order of their frequency. Raises DataError: a file is absent or
-    broken."""
+    """WordNet's glosses without examples, senses in the order of their frequency. DataError: an absent or broken file."""
     folder = wordnet_folder(path)
     wordnet, index = read_wordnet(str(folder)), read_wordnet_index(folder)
     entries = []
@@ -279,8 +278,7 @@ def read_cedict(path: str) -> Origin:
 
 
 def _readable(word: str, raw: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the definitions of a word without brackets, measure words and pronunciations; if none remains, follow its
-    references."""
+    """Return the definitions of a word without brackets, measure words and pronunciations; if none, of its references."""
     near, seen = [word], {word}
     for _ in range(_HOPS + 1):
         texts = [text for one in near for text in raw.get(one, ())]

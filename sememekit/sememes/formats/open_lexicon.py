@@ -76,8 +76,7 @@ class FunctionWordsReader(OpenLexiconReader):
 
 
 def scan_open_lexicon(folder: Path) -> OpenScan:
-    """Read the folder and collect every fault. Raises DataError: no such folder, no inventory, no file of entries, or a file is
-    not UTF-8."""
+    """Read the folder and collect every fault. Raises DataError: no folder, inventory or entries, or not UTF-8."""
     if not folder.is_dir():
         raise DataError(f"open lexicon {folder}: there is no such folder; 'open' alone names the one that ships with sememekit")
     files = tuple(sorted(path for path in folder.glob("*.tsv") if path.name != INVENTORY))

@@ -44,8 +44,7 @@ class RecordReader(LexiconReader):
 
     @abstractmethod
     def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
-        """(line, sense) for each sense, or (line, reason) for a record without one. Raises DataError: a line of another
-        form."""
+        """(line, sense) for each sense, or (line, reason) for a record without one. DataError: another form."""
 
 
 _DIVIDING = re.compile("[，、；,;]+")

@@ -11,13 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.config import name_of
 from sememekit.data.batching import sorted_batches
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders import DECODERS
-from sememekit.decoders.base import ClusterLearner, Decoder
-from sememekit.encoders import ENCODERS
-from sememekit.encoders.base import ChildSum, Encoder
+from sememekit.decoders.base import ClusterLearner, Decoder, spelled
+from sememekit.encoders.base import ChildSum, Encoder, spelled_encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import evaluating, shared_dropout
 from sememekit.layers.lattice import ending_edges, log_marginal
@@ -93,7 +90,7 @@ class Lattice(SentencePredictor):
             )
         if settings.state in TREES and not isinstance(encoder, ChildSum):
             raise ConfigError(
-                f"encoder {name_of(type(encoder), ENCODERS)!r} has no forget gate for each of several states; use --encoder "
+                f"encoder {spelled_encoder(encoder)!r} has no forget gate for each of several states; use --encoder "
                 "lattice_lstm, or another way of merging (--set task.state=marginal)"
             )
         if settings.start_mark and settings.start_mark not in vocabulary:
@@ -248,7 +245,7 @@ class Lattice(SentencePredictor):
         return length_remarks(lengths, self.settings.max_length)
 
     def begin_training(self, data: PreparedData) -> None:
-        decoder = name_of(type(self.decoder), DECODERS)
+        decoder = spelled(self.decoder)
         if self.decoder.estimates_in_training:
             raise ConfigError(
                 f"task 'lattice' computes exact probabilities in training, so that the words which decoder {decoder!r} draws "
