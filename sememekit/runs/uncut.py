@@ -54,10 +54,11 @@ def segmenter_of_raw(run: Run, texts: Sequence[Sequence[str]], where: str, *, ma
     return run.segmenter() if raw and raw >= UNCUT_SHARE * len(found) else None
 
 
-def refuse_unknown(run: Run, words: Iterable[str], where: str) -> None:
+def refuse_unknown(run: Run, words: Iterable[str], where: str, *, apart: bool = False) -> None:
     """Raise DataError where a run knows none of the words of its texts: its answer would be about ``<unk>`` alone."""
     read = list(words)
     if read and run.vocabulary.unknown_id is not None and not any(word in run.vocabulary for word in read):
+        refuse_uncut([uncut(run, read)], where, how_to_cut(run, apart=apart))
         raise DataError(
             f"{where}: the model knows none of the words, such as {' '.join(read[:5])[:40]!r}; give text of the language of "
             f"its data, cut into words by: sememekit segment; its words are in {run.folder.file('vocabulary.tsv')}"

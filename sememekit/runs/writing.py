@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sememekit.config import Record, apply_overrides, read_settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run
-from sememekit.runs.uncut import how_to_cut, refuse_uncut, refuse_unknown, uncut, warn_uncut
+from sememekit.runs.uncut import how_to_cut, refuse_unknown, warn_uncut
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
@@ -88,13 +88,6 @@ class Writer(NamedTuple):
         self.task.check_source(len(words), where)
         return words
 
-    def refuse_unknown(self, sources: Sequence[Sequence[str]], where: str) -> None:
-        """Raise DataError where none of the words of some texts is known: raw Chinese, or another language."""
-        if not any(word in self.run.vocabulary for words in sources for word in words):
-            raw = [uncut(self.run, words) for words in sources]
-            refuse_uncut(raw, where, how_to_cut(self.run, apart=self.segmenter is None))
-            refuse_unknown(self.run, chain.from_iterable(sources), where)
-
     def warn_uncut(self, unknown: Sequence[str]) -> bool:
         """Tell of Chinese without blanks among words that the model does not know; whether there is any."""
         return warn_uncut(unknown, how_to_cut(self.run, apart=self.segmenter is None))
@@ -151,7 +144,8 @@ def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name
     while block := list(islice(numbered, _LINES_AT_ONCE)):
         sources = [writer.read(line, f"{name} {number}") for number, line in block]
         if block[0][0] == 1:
-            writer.refuse_unknown(sources, name.removesuffix(", line"))
+            where, apart = name.removesuffix(", line"), writer.segmenter is None
+            refuse_unknown(writer.run, chain.from_iterable(sources), where, apart=apart)
         with writer.run.autocast():
             written = writer.task.write([vocabulary.encode(source) for source in sources], search)
         for (number, _), source, best in zip(block, sources, written, strict=True):

@@ -126,7 +126,7 @@ class GenerateQuestion(OfRun):
     unknown: bool = False
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
     num_best: int = Field(default=1, ge=1, le=20)
-    """Headlines and dialogue: the number of texts to give, at most the beam size of the search."""
+    """Texts of the search that are wanted, of headlines and dialogue; at most the beam size."""
 
 
 class Shape(Question):

@@ -1,9 +1,9 @@
 """One thread that asks the models, and a bounded queue before it.
 
 Models are asked one request after the other and not in batches: the kernels of matrix products change with the number of
-rows, and with them the last digits, and an answer must equal the answer of the command. Equal requests that wait at once are
-computed once, which moves no digit. ``benchmarks/serve_load.py`` measures both. One thread for all runs suffices, since a
-request takes all cores that torch may use; RunWarnings, which belong to the process, can so be told apart by request.
+rows, and with them the last digits, and endpoint and command must agree. Equal requests that wait at once are computed
+once, which moves no digit. ``benchmarks/serve_load.py`` measures both. One thread for all runs suffices, since a request takes
+all cores that torch may use; RunWarnings, which belong to the process, can so be told apart by request.
 """
 
 import asyncio

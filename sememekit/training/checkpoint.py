@@ -197,7 +197,7 @@ class RunFolder:
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
         """Write a snapshot after ``step`` steps, point to it, and remove snapshots without a pointer; returns its name.
 
-        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: the best yet.
+        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: best so far.
         """
         pointer = self._tidy()
         name = self._write(step, model, trainer, pointer)

@@ -9,9 +9,13 @@ from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 PAGE = (RESULTS / "serve.md").read_text(encoding="utf-8")
-LINES: list[dict[str, Any]] = [
-    json.loads(line) for line in (RESULTS / "serve" / "load.jsonl").read_text(encoding="utf-8").splitlines()
-]
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RESULTS / "serve" / name).read_text(encoding="utf-8").splitlines()]
+
+
+LINES = lines("load.jsonl")
 
 
 def found(measure: str, **values: object) -> dict[str, Any]:
@@ -42,6 +46,21 @@ def expected() -> list[list[str]]:
     return rows
 
 
+def further() -> str:
+    """The second table: further runs of the keystroke."""
+    rows = ["| load average | before, p95, ms | p95, ms |", "|---|---|---|"]
+    for machine, before, now in zip(*(lines("further.jsonl")[start::3] for start in range(3)), strict=True):
+        assert (machine["measure"], before["checkout"], now["checkout"]) == ("machine", "before", "now")
+        rows.append(f"| {machine['load_average'][0]:.1f} | {before['ms']['p95']:.0f} | {now['ms']['p95']:.0f} |")
+    return "\n".join(rows)
+
+
+def test_further_runs_are_those_of_the_benchmark() -> None:
+    assert further() in PAGE
+    met = [one["ms"]["p95"] < 100 for one in lines("further.jsonl") if one.get("checkout") == "now"]
+    assert ("Two of them meet the goal." in PAGE) is (sum(met) == 2)
+
+
 def test_the_rows_of_the_table_are_those_of_the_benchmark() -> None:
     table = PAGE[PAGE.index("| measured |") :].split("\n\n")[0].splitlines()[2:]
     assert [[cell.strip() for cell in line.strip("|").split("|")] for line in table] == expected()
@@ -52,8 +71,7 @@ def test_the_sentences_have_the_figures_of_the_benchmark() -> None:
     before, now = found("keystroke", checkout="before"), found("keystroke", checkout="now")
     memory, batch, machine = found("memory"), found("batch")["ms"], found("machine")
     for part in (
-        f"the 95th percentile {now['ms']['p95']:.0f} ms",
-        f"before {before['ms']['p95']:.0f} ms",
+        f"the 95th percentile is {now['ms']['p95']:.0f} ms, and it was {before['ms']['p95']:.0f} ms",
         f"computed {now['computed']:.0f} ms for a keystroke, and {before['computed']:.0f} ms before",
         f"{memory['requests']:,} requests left it at {memory['after']:.0f} MB, from {memory['before']:.0f} MB",
         f"{batch['alone']:.1f} ms a text alone and {batch['together']:.1f} ms in a batch of eight",
@@ -68,7 +86,7 @@ def test_no_request_was_refused_and_no_other_figure_stands_on_the_page() -> None
     shown = set(re.findall(r"(?<![\d,.])\d(?:[\d,.]*\d)? (?:ms|MB)\b", PAGE))
     batch, memory = found("batch")["ms"], found("memory")
     known = {f"{line['ms'][key]:,.0f} ms" for line in LINES if "p50" in line.get("ms", ()) for key in ("p50", "p95")}
-    known |= {f"{one['computed']:.0f} ms" for one in LINES if "computed" in one} | {"40 ms"}
+    known |= {f"{one['computed']:.0f} ms" for one in LINES if "computed" in one} | {"40 ms", "100 ms"}
     known |= {f"{batch[key]:.1f} ms" for key in ("alone", "together")}
     known |= {f"{memory[key]:.0f} MB" for key in ("before", "after")}
     assert shown <= known, shown - known

@@ -28,7 +28,7 @@ from sememekit.decoders.base import SenseAttribution, Sensed
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run
-from sememekit.runs.uncut import CUT_FIRST, cuts, segmenter_of_raw, warn_uncut
+from sememekit.runs.uncut import CUT_FIRST, cuts, refuse_unknown, segmenter_of_raw, warn_uncut
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import WordPredictor, require
@@ -329,10 +329,5 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
             )
         read.append(ContextWord(word=given, read_as=vocabulary.token(vocabulary.id(normal)), known=known))
     warn_uncut([word.word for word in read if not word.known], CUT_FIRST)
-    if not any(word.known for word in read):
-        shown = " ".join(words)
-        raise DataError(
-            f"explain: the model knows none of the words of the context {shown[:80]!r} (cut by {segmentation}); it has "
-            f"{len(vocabulary):,} words, see {loaded.folder.file('vocabulary.tsv')}"
-        )
+    refuse_unknown(loaded, map(form.word, words), "explain")
     return read, segmentation

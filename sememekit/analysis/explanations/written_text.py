@@ -15,6 +15,7 @@ from sememekit.config import Record
 from sememekit.decoders.base import Sensed
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run
+from sememekit.runs.uncut import refuse_unknown
 from sememekit.runs.writing import Writer, describe_search, load_writer, search_of, words_read
 from sememekit.search import BeamSettings
 from sememekit.sememes.overlay import ChangedSense
@@ -130,7 +131,7 @@ def explain_writing(
     check_numbers(top_sememes=top_sememes, min_count=min_count)
     writer = load_writer(run, apart=apart, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
-    writer.refuse_unknown([source], "explain")
+    refuse_unknown(writer.run, source, "explain", apart=apart)
     writer.warn_uncut([word for word in source if word not in writer.run.vocabulary])
     given = (source, search, top_sememes, min_count, mean, data, progress)
     if overlay is None:
