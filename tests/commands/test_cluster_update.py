@@ -161,7 +161,7 @@ def best_of(run: Path) -> tuple[str, list[str]]:
     """What the page of a run says of its best weights, and the epochs that its table marks as the best."""
     report(run)
     page = (run / "report.html").read_text(encoding="utf-8")
-    told = re.search(r"<p>[^<]* steps; ([^<]*)\. It [^<]*</p>", page)
+    told = re.search(r'<p class="lead">[^<]* steps; ([^<]*)\. It [^<]*</p>', page)
     assert told is not None
     return told[1], re.findall(r'<tr><th scope="row">(\d+)</th>(?:<td[^>]*>[^<]*</td>)*<td>best</td></tr>', page)
 

@@ -195,5 +195,7 @@ def test_damaged_line_ends_are_no_want_of_memory(tmp_path: Path) -> None:
     for damage in (2**61, -5):
         lines[1] = damage
         lines.flush()
-        with pytest.raises(DataError, match=r"train\.texts\.jsonl: the file of line ends beside it is damaged: line 1 is said"):
+        with pytest.raises(
+            DataError, match=r"train\.texts\.jsonl: the file of line ends beside it is damaged: line 1 should lie"
+        ):
             Originals(texts, np.fromfile(texts, dtype=np.uint8), lines)[0]

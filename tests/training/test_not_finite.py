@@ -157,7 +157,7 @@ def test_weights_that_are_not_finite_are_never_written(
         build_task(plan, place.data.vocabulary, None), place.data, folder, plan.optimizer, plan.schedule, plan.run
     )
     message = (
-        f"'decoder\\.bias' holds values that are not finite after step {last}, in epoch 2; .* best is that of epoch 1, "
+        f"'decoder\\.bias' holds values that are not finite after step {last}, in epoch 2; .* best is from epoch 1, "
         "step-00000030$"
     )
     with pytest.raises(TrainingError, match=message):
