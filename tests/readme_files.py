@@ -90,15 +90,18 @@ def write_lexicons(folder: Path) -> None:
     near = [f"{word} 0.{number} 0.2 0.3 0.4 0.5" for number, word in enumerate(sorted(DOING), start=1)]
     for name in ("vectors.txt", "v.txt"):
         write_lines(folder / name, [*near, "fine 1 1 1 1 1", "good 1.1 1 1 1 1", "bore 2 2 2 2 2", "bad 2.1 2 2 2 2"])
-    rows = [("fine", "good"), ("bore", "dull"), ("bad", "good"), ("film", "thing"), ("nice", "good")]
+    rows = [("fine", "good"), ("bore", "dull"), ("bad", "good"), ("bad", "dull"), ("film", "thing"), ("nice", "good")]
     for name in ("english.tsv", "en.tsv", "ENGLISH_TABLE"):
         write_lines(folder / name, [f"{word}\t{sememe}" for word, sememe in [*rows, ("dog", "animal"), ("park", "place")]])
     write_lines(folder / "new.tsv", ["word\tsememes\tcount", "苹果\t水果\t30", "贸易\t水果\t"])
     write_lines(folder / "LEMMAS", ["park\tparks", "dog\tdogs"])
-    write_lines(folder / "synonyms.json", [json.dumps({"fine": ["good"], "bore": ["bad"], "film": ["bore"]})])
+    write_lines(
+        folder / "synonyms.json", [json.dumps({"fine": ["good"], "bore": ["bad", "film"], "bad": ["film"], "film": ["bore"]})]
+    )
     write_lines(folder / "antonyms.txt", ["fine bad", "en_good en_bad"])
     write_lines(folder / "ppdb.txt", ["fine good", "bad bore"])
-    write_lines(folder / "glossary.dat", [f"{word}\tN\tthing|物,{number}|号" for number, word in enumerate(THINGS)])
+    glossary = [*(f"{word}\tN\tthing|物,{number}|号" for number, word in enumerate(THINGS)), "人民\tN\thuman|人"]
+    write_lines(folder / "glossary.dat", glossary)
     write_lines(folder / "hownet.txt", [line for word in PEOPLE for line in (word, "人 职位")])
     hownet = [f"NO.={n}\nW_C={word}\nG_C=N\nW_E=x\nDEF={{human|人}}\n" for n, word in enumerate(PEOPLE, start=1)]
     write_lines(folder / "HowNet.txt", hownet)

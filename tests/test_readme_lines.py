@@ -58,18 +58,21 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("README.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
     ("docs/attacks.md", "sememekit train --task classification"): Adapted(LABELS),
     ("docs/attacks.md", "sememekit attack runs/sst2 --data test.tsv --search genetic"): Adapted(
-        "--set attack.limit=6 --set search.population=4 --set search.generations=2"
+        "--constraints loose --set attack.limit=6 --set search.population=4 --set search.generations=2"
     ),
-    ("docs/attacks.md", "sememekit attack runs/sst2 --data test.tsv --search greedy"): Adapted("--set attack.limit=6"),
-    ("docs/attacks.md", "sememekit attack mine:predict"): Adapted(put={"test.tsv": "named.tsv"}),
+    ("docs/attacks.md", "sememekit attack runs/sst2 --data test.tsv --search greedy"): Adapted(
+        "--constraints loose --set attack.limit=6"
+    ),
+    ("docs/attacks.md", "sememekit attack mine:predict"): Adapted("--constraints loose", put={"test.tsv": "named.tsv"}),
     ("docs/attacks.md", "sememekit attack RUN --data test.tsv --candidates embedding"): Adapted(put={"RUN": "runs/sst2"}),
     ("docs/attacks.md", "sememekit attack RUN --data test.tsv --source"): Adapted(
-        put={"RUN": "runs/sst2", "/usr/share/wordnet": "DICT"}
+        "--constraints loose", put={"RUN": "runs/sst2", "/usr/share/wordnet": "DICT"}
     ),
     ("docs/attacks.md", "sememekit attack RUN --data test.tsv --source table:en.tsv --vectors"): Adapted(
-        put={"RUN": "runs/sst2"}
+        "--constraints loose", put={"RUN": "runs/sst2"}
     ),
     ("docs/attacks.md", "sememekit attack RUN --data test.tsv --source table:en.tsv --lm"): Adapted(
+        "--constraints loose --set constraints.perplexity.most=100",
         put={"RUN": "runs/sst2"},
         before=(
             "sememekit preprocess plain text --segmenter none --out data/words",
@@ -160,6 +163,9 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ),
     ("docs/senses.md", "sememekit train"): Adapted(f"{SMALL} {RATE}"),
     ("docs/senses.md", "sememekit tag runs/sdlm text.txt"): Adapted(put={"text.txt": "text/test.txt"}),
+    ("docs/senses.md", "sememekit tag runs/sdlm text.txt --words"): Adapted(
+        put={"text.txt": "text/test.txt", "打,包袱": "今天,工人"}
+    ),
     ("docs/senses.md", "sememekit eval"): Adapted(put={"GOLD": "senses.tsv"}),
     ("docs/senses.md", "sememekit explain"): Adapted(put={"他": "今天", "打": "看", "电话 给 我": "电影 。"}),
     **{

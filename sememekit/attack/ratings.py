@@ -58,7 +58,7 @@ def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[
     """Return the majority of the raters for each rated example, by its number, and the number of filled rows. A tie is a no.
 
     ``paths`` are filled sheets, one or several raters; rows without answers are passed over. Raises DataError: a row of another
-    attack, an answer that is none, or no answers at all.
+    attack, an unknown answer, or no answers at all.
     """
     known = {item.name: item for item in items}
     found: dict[int, list[Verdict]] = {}

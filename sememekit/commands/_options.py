@@ -147,11 +147,6 @@ SenseSources = Annotated[
     list[str] | None, option("--source", "Lexicon for words that the run does not annotate; may be repeated.", metavar=LEXICON)
 ]
 
-Lenses = Annotated[
-    list[str] | None,
-    option("--source", "Sememes of any language model, by this lexicon; may be repeated.", metavar=LEXICON),
-]
-
 Recipe = Annotated[
     str | None,
     typer.Option(

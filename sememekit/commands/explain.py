@@ -36,7 +36,7 @@ def command(
     html: shared.Html = None,
     figure: shared.Figure = None,
     overlay: shared.Overlay = None,
-    sources: shared.Lenses = None,
+    sources: shared.SenseSources = None,
     word: Annotated[str | None, option("--word", "Also show the senses of this word after CONTEXT.", metavar="WORD")] = None,
     right: Annotated[str | None, option("--right", "With --word: the words after it.", metavar="TEXT")] = None,
     apart: shared.Apart = False,

@@ -34,7 +34,7 @@ class SenseBlock(NamedTuple):
         word_of_tail: the words of the tail, counted in the block.
         tail_of_word: Incidence (words that have such senses x tail).
         sememes_of_sense: Incidence (s x K).
-        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its order and in the one of ``back``.
+        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its and in ``back``'s order.
     """
 
     words: slice
@@ -55,7 +55,7 @@ class SenseBlock(NamedTuple):
         return self.places.stop - self.places.start
 
     def by_basis(self, of_words_Rvn: Tensor) -> list[tuple[Tensor, ...]]:
-        """For each basis the parts of (R, v, n) that belong to each rank. Made at once, for each view costs a microsecond."""
+        """For each basis the parts of (R, v, n) that belong to each rank. All views at once: each costs a microsecond."""
         return list(zip(*(of_words_Rvn[:, :size].unbind(0) for size in self.ranks), strict=True))
 
     def by_rank(self, of_senses_sn: Tensor) -> tuple[Tensor, ...]:

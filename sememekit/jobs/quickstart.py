@@ -149,7 +149,7 @@ def _begin(out: Path, settings: Mapping[str, Any], drawn: Drawn, again: str, *, 
 
 
 def _finished(out: Path) -> QuickstartReport | None:
-    """The report of a quickstart that came to its end; None where there is none, or where it was changed: it is made again."""
+    """The report of a quickstart that came to its end; None if it is absent or was changed; then it is rewritten."""
     try:
         done = QuickstartReport.model_validate(read_sealed(out / REPORT, DataError))
     except (DataError, ValidationError):

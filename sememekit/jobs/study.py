@@ -39,7 +39,7 @@ class TrialReport(Record):
         number: from 1; the run is in ``OUT/trial-NUMBER``.
         settings: of what was swept, "slot.key" -> value.
         state: "done", "pruned", "failed", "stopped" (out of time) or "unfinished".
-        valid: the best validation figure; None where there is none.
+        valid: the best validation figure; None without any.
         epochs: that were validated.
         cpu_seconds: of its process.
         why: of a trial that failed.

@@ -80,7 +80,7 @@ class Run(OpenRun):
         for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
 
         Args:
-            overlay: a file that ``lookup --change`` wrote: one column more has the nats with it, and the title both sums.
+            overlay: a file that ``lookup --change`` wrote: its nats are one more column, and both sums stand in the title.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
             segment: cut the lines as the data of the run were; default: only Chinese without blanks.
         """

@@ -45,7 +45,7 @@ def word_swap(
             again for each, which is slower.
 
     Raises:
-        ConfigError: no such candidates, a setting that is none, or textattack is not installed.
+        ConfigError: no such candidates, an unknown setting, or textattack is not installed.
     """
     swap = _textattack("textattack.transformations").WordSwap
     table: dict[str, Any] = {"name": candidates, **(settings or {})}
@@ -95,7 +95,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
         seed: of its random numbers; each example has its own, by its text.
 
     Raises:
-        ConfigError: no such search, a setting that is none, or textattack is not installed.
+        ConfigError: no such search, an unknown setting, or textattack is not installed.
     """
     method = _textattack("textattack.search_methods").SearchMethod
     succeeded = _textattack("textattack.goal_function_results").GoalFunctionResultStatus.SUCCEEDED

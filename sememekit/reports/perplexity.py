@@ -292,7 +292,7 @@ def _mean_line(report: RunsComparison, side: Side, place: int) -> tuple[tuple[fl
 
 
 def _short(name: str) -> str:
-    """The last part of a path, the first of several, which has to fit into a table or beside a chart."""
+    """Return the last part of a path (of the first of several), cut to fit into a table or beside a chart."""
     first, comma, _ = name.partition(",")
     last = first.rstrip("/").rpartition("/")[2] or name
     last += ", ..." if comma else ""

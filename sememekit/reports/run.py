@@ -12,7 +12,7 @@ from sememekit.files import PAGE as PAGE_FILE
 from sememekit.files import check_output, replace_file, typed, write_output
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart, check_figure, write_figure
-from sememekit.runs.plan import VARIANTS, read_plan
+from sememekit.runs.plan import VARIANTS, read_plan, variant
 from sememekit.training import RunFolder
 from sememekit.training.metrics import CLUSTER_UPDATE, measured_at
 from sememekit.training.snapshots import step_of
@@ -93,11 +93,17 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
 
 
 def _changed(plan: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The settings that differ from the defaults of our own variants; of a class from elsewhere all."""
-    names = {slot: {"name": plan[slot]["name"]} for slot in VARIANTS if plan.get(slot, {}).get("name") in VARIANTS[slot][0]}
-    usual = read_plan(names, "defaults").table()
+    """The settings that differ from the defaults of our own variants, or have none; of a class from elsewhere all."""
+    ours = [slot for slot in VARIANTS if plan.get(slot, {}).get("name") in VARIANTS[slot][0]]
+    fields = {slot: variant(slot, plan[slot]["name"]).Settings.model_fields for slot in ours}
+    asked = {slot: {"name", *(key for key, field in fields[slot].items() if field.is_required())} for slot in ours}
+    usual = read_plan({slot: {key: plan[slot][key] for key in asked[slot]} for slot in ours}, "defaults").table()
     keys = ((slot, key, value) for slot in plan for key, value in plan[slot].items() if key != "prepare")
-    return [(f"{slot}.{key}", value) for slot, key, value in keys if usual.get(slot, {}).get(key) != value or key == "name"]
+    return [
+        (f"{slot}.{key}", value)
+        for slot, key, value in keys
+        if usual.get(slot, {}).get(key) != value or key in asked.get(slot, {"name"})
+    ]
 
 
 def charts(plan: Mapping[str, Any], records: Sequence[Entry]) -> list[Curves]:

@@ -95,7 +95,7 @@ class Table(Sequence[Mapping[str, Any]]):
         return [self[index] for index in range(len(self))]
 
     def column(self, name: str) -> list[Any]:
-        """One column; KeyError for a name that is none."""
+        """Return a column. Raises KeyError: an unknown name."""
         if name not in self.columns:
             raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}")
         place = self.columns.index(name)

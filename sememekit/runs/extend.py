@@ -236,8 +236,8 @@ class _Growth:
         known = known[known >= first]
         if old.shape[1:] != new.shape[1:] or len(known) != len(old) or (added < first).any():
             raise ConfigError(
-                f"{name} has the shape {list(old.shape)}, and {list(new.shape)} with the new words, so that its rows are not "
-                "of words; this model cannot be extended: train one with the words instead"
+                f"{name} has the shape {list(old.shape)}, and {list(new.shape)} with the new words, so its rows do not "
+                "belong to words; this model cannot be extended: train one with the words instead"
             )
         result = new.clone()
         result[torch.from_numpy(known - first)] = old.cpu()

@@ -113,7 +113,13 @@ def pull_run(source: str, out: Path) -> ShareReport:
         if not (folder / PUSHED).is_file():
             raise CheckpointError(f"{source} is nothing that 'sememekit push' wrote (it has no {PUSHED}); {_AGAIN}")
         files = _checked(folder)
-        about = _about(files[PUSHED], source)
+        about = _object(files[PUSHED], f"{source}/{PUSHED}")
+        if about.get("format") != FORMAT:
+            raise CheckpointError(
+                f"{source}/{PUSHED} is not of the format {FORMAT}, which this sememekit reads; update sememekit"
+            )
+        if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
+            raise CheckpointError(f"{source}/{PUSHED} names no snapshot; {_AGAIN}")
         beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
         remove_leftovers(out.parent, f".{out.name}.pulling-", "")
         try:
@@ -224,16 +230,6 @@ def _checked(folder: Path) -> dict[str, bytes]:
         if hashlib.sha256(files[name]).hexdigest() != expected:
             raise torn(f"{folder / name} does not match its checksum in {_MANIFEST}; it was changed or damaged")
     return files
-
-
-def _about(content: bytes, source: str) -> dict[str, Any]:
-    """Parse ``run.json``. Raises CheckpointError: another version, or not written by sememekit."""
-    about = _object(content, f"{source}/run.json")
-    if about.get("format") != FORMAT:
-        raise CheckpointError(f"{source}/run.json is not of the format {FORMAT}, which this sememekit reads; update sememekit")
-    if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
-        raise CheckpointError(f"{source}/run.json names no snapshot; {_AGAIN}")
-    return about
 
 
 def _object(content: bytes, place: str) -> dict[str, Any]:

@@ -130,8 +130,8 @@ def apply_changes(
         before = entry.senses[number]
         if change.was and change.was != " ".join(before.sememes):
             raise GraphError(
-                f"{change.place}: written for a sense {name} with the sememes {change.was}, and here it has "
-                f"{' '.join(before.sememes)}; it is of another graph, write it again: sememekit lookup --change --graph FILE"
+                f"{change.place}: the file was written for the sense {name} with {change.was}, and this graph has "
+                f"{' '.join(before.sememes)}; write the file again for this graph: sememekit lookup --change --graph FILE"
             )
         add, remove = ([_sememe(one, graph.sememes, change.place) for one in names] for names in (change.add, change.remove))
         after = _changed(change, name, before, add, remove, known=entry.is_annotated)

@@ -38,7 +38,6 @@ ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
     "pdf": answers.pdf,
 }
 """Path below /v1 -> the function that answers it."""
-WRITES: Final = ("save", "rate")
 NDJSON: Final = "application/x-ndjson"
 STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"generate": answers.generated, "attack": attacks.attack}
 """Path below /v1 -> the function whose items are sent as lines of JSON while they are computed."""
@@ -85,7 +84,7 @@ def _add(app: FastAPI, path: str, function: Callable[[Bench, Any], Any], bench: 
     async def answer(question: Any) -> Response:
         if path in STREAMS:
             return StreamingResponse(_lines(await worker.stream(function(bench, question))), media_type=NDJSON)
-        key = "" if path in WRITES else path + question.model_dump_json(exclude_unset=True)
+        key = "" if path in ("save", "rate") else path + question.model_dump_json(exclude_unset=True)
         return _reply(*await worker.ask(partial(function, bench, question), key))
 
     answer.__annotations__["question"] = hints["question"]

@@ -68,7 +68,7 @@ class TextClassifier(LabelPredictor):
         vectors: str = ""
         """File of word vectors (``word number number ...``, also ``.xz``) that the embedding begins with; empty for none."""
         tune_vectors: bool = False
-        """Whether vectors from a file are learned further. Without a file they always are."""
+        """Whether vectors from a file are trained further. Vectors without a file always are."""
         outside: Literal["random", "unknown", "drop"] = "random"
         """Words without a vector in the file: draw a vector like the others, read as ``<unk>``, or leave out of the text."""
         embedding_size: int = Field(default=300, ge=1)

@@ -185,7 +185,7 @@ class HuggingFacePieces:
         return [self.names[index] for index in found]
 
     def id(self, name: str) -> int | None:
-        """The id in the model of a piece by its name; None where there is none."""
+        """Return the id of a piece in the model, or None."""
         return self._ids.get(name)
 
     def of_words(self, words: Sequence[str], blanks: str = "auto") -> list[tuple[int, ...]]:

@@ -132,7 +132,8 @@ def check_same_weights(task: Task, ranks: Ranks, when: str) -> None:
     if ranks.size == 1:
         return
     named = task.state_dict()
-    mine = [int(_bits(tensor)) for tensor in named.values()]
+    flats = [tensor.detach().contiguous().reshape(-1) for tensor in named.values()]
+    mine = [int(flat.view(_INTEGERS[flat.element_size()]).sum(dtype=torch.int64)) for flat in flats]  # the sums of their bits
     leading = ranks.leaders(mine)
     different = ranks.all([name for name, one, other in zip(named, mine, leading, strict=True) if one != other])
     for rank, names in enumerate(different):
@@ -141,9 +142,3 @@ def check_same_weights(task: Task, ranks: Ranks, when: str) -> None:
                 f"{names[0]} is not the same on rank {rank} as on rank 0 {when}; the ranks need the same code, versions and "
                 "kind of processor: compare 'sememekit doctor' on each machine, and go on with --resume"
             )
-
-
-def _bits(tensor: Tensor) -> Tensor:
-    """The sum of the bits of a tensor, read as integers."""
-    flat = tensor.detach().contiguous().reshape(-1)
-    return flat.view(_INTEGERS[flat.element_size()]).sum(dtype=torch.int64)

@@ -76,6 +76,15 @@ def test_a_page_of_results_has_short_sentences_with_few_figures(path: Path) -> N
     assert not found, "\n".join(found)
 
 
+APPENDICES = sorted((ROOT / "docs" / "results" / "appendix").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", APPENDICES, ids=lambda path: path.name)
+def test_the_middle_sentence_of_an_appendix_is_short(path: Path) -> None:
+    read = [one for text in paragraphs(path.read_text(encoding="utf-8")) for one in sentences(text)]
+    assert median(len(one.split()) for one in read) <= MEDIAN
+
+
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_guide_can_be_read_once(path: Path) -> None:
     page = path.read_text(encoding="utf-8")

@@ -136,7 +136,7 @@ def test_a_file_written_by_hand(tmp_path: Path) -> None:
     assert apply_changes(small_graph(), read_overlay(file))[0] == changed(("梨", "+食品"), ("苹果#3", "+水果"))
     file.write_text(f"{HEADER}\n苹果#3\t+水果\t食物\n", encoding="utf-8")
     with pytest.raises(
-        GraphError, match=rf"^{re.escape(str(file))}:2: written for a sense 苹果#3 with the sememes 食物, and here"
+        GraphError, match=rf"^{re.escape(str(file))}:2: the file was written for the sense 苹果#3 with 食物, and this graph"
     ):
         apply_changes(small_graph(), read_overlay(file))
 

@@ -77,7 +77,7 @@ def test_classes_have_one_order_and_keep_that_of_another_graph() -> None:
     assert role.class_of_edge.tolist() == [3, 0, 1, 2, 3]
     assert classes_of("role", places[:1], role.names).class_of_edge.tolist() == [3]
     assert classes_of("depth", [ROOT]).names == ("no structure", "root"), "what an overlay adds needs a class"
-    with pytest.raises(GraphError, match="by role: c are not among"):
+    with pytest.raises(GraphError, match="by role: c are not in the model's graph"):
         classes_of("role", [Place(1, "c")], role.names)
     with pytest.raises(ConfigError, match="no kind 'height'; allowed: depth, role"):
         classes_of("height", places)  # type: ignore[arg-type]

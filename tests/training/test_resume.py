@@ -220,7 +220,7 @@ def test_clusters_travel_with_the_run_and_others_are_refused(place: Place, finis
     assert run.clusters.tolist() == [number % 2 for number in range(len(words))]
     with pytest.raises(ConfigError, match=r"decoder 'softmax' .*takes no word clusters; leave --clusters out"):
         train(place.table(**taking), tmp_path / "refused")
-    with pytest.raises(ConfigError, match=r"'ClassHSM' .*needs a file of word clusters; give it with --clusters FILE"):
+    with pytest.raises(ConfigError, match=r"'class_hsm' .*needs a file of word clusters; give it with --clusters FILE"):
         train({slot: keys for slot, keys in table.items() if slot != "clusters"}, tmp_path / "refused")
     with pytest.raises(ConfigError, match="other word clusters"):
         train({"clusters": {"path": str(tmp_path / "three")}}, finished, resume=True)

@@ -171,7 +171,7 @@ def explain(
     ``data`` is read.
 
     Raises:
-        ConfigError: ``top`` or ``top_sememes`` below 1, a split that is none, a task that predicts no words, or an overlay that
+        ConfigError: ``top`` or ``top_sememes`` below 1, an unknown split, a task that predicts no words, or an overlay that
             does not fit the run.
         GraphError: the same, of words and sememes of the overlay.
         DataError: an empty context, one of unknown words alone, or a word that a vocabulary without ``<unk>`` lacks; the

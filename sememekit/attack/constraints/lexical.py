@@ -13,7 +13,7 @@ from sememekit.attack.constraints import Constraint
 from sememekit.attack.documents import Document
 from sememekit.attack.resources import AttackResources, hashes_of
 from sememekit.attack.space import Space
-from sememekit.sememes import Lexicon, Sense
+from sememekit.sememes import Sense
 from sememekit.sememes.substitutes import Inflections
 
 
@@ -54,12 +54,10 @@ class LexicalConstraint(Constraint):
         if word not in self._known:
             lemmas = self._inflections.lemmas(word.lower()) if self._inflections is not None else ()
             forms = (word, word.lower(), *lemmas)
-            self._known[word] = tuple(self._facts(lexicon, forms) for lexicon in self._lexicons)
+            found = ((lexicon, next((form for form in forms if form in lexicon.words), None)) for lexicon in self._lexicons)
+            facts = (self.facts(lexicon.senses(form)) if form is not None else frozenset() for lexicon, form in found)
+            self._known[word] = tuple(facts)
         return self._known[word]
-
-    def _facts(self, lexicon: Lexicon, forms: tuple[str, ...]) -> frozenset[Any]:
-        found = next((form for form in forms if form in lexicon.words), None)
-        return self.facts(lexicon.senses(found)) if found is not None else frozenset()
 
 
 @final
