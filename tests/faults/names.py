@@ -59,8 +59,8 @@ def commands_on(world: World, part: str) -> dict[str, list[str]]:
         found["--vocabulary"] = ["preprocess", dataset, str(world.folder / "text"), "--vocabulary", run, "--out", out, "-q"]
     if part in ("data", "graph"):
         found["train"] = [*world.train, "--out", out]
-    if world.kind == "seeds" and "evaluate-ppl" in found:  # where there are runs, a further one
-        found["--seeds"] = ["train", "--seeds", "1,2,3", "--out", str(world.folder / "seeds"), "--resume", "-q"]
+    if world.kind == "seeds" and "evaluate-ppl" in found:  # where there are runs, one beside them
+        found["--seeds"] = ["train", "--seeds", "3", "--out", str(world.folder / "seeds"), "--resume", "-q"]
     if world.kind == "sweep":
         best = str(world.folder / "sweep" / "best.toml")
         found["--recipe"] = ["train", "--recipe", best, "--out", out, "-q"]
