@@ -151,9 +151,6 @@ def test_tiny_results_that_are_not_counted_are_told(tmp_path: Path) -> None:
 
 def test_a_page_that_is_not_there_is_told_with_the_lines_that_it_needs(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    done = CliRunner().invoke(
-        app,
-        ["reproduce", "report", "--from", str(DOCS / "claims"), "--into", str(page)],
-    )
+    done = CliRunner().invoke(app, ["reproduce", "report", "--from", str(DOCS / "claims"), "--into", str(page)])
     assert (done.exit_code, page.exists()) == (1, False)
     assert done.stderr.endswith(f"{page} has no place for the ledger; put these two lines into it: {BEGIN} and {END}\n")

@@ -35,6 +35,7 @@ def fault(damage: Damage, file: str, kind: str) -> Fault:
         ("run/metrics.jsonl", "a digit changed", "card"),
         ("run/vocabulary.tsv", f"a word renamed{FITTED}", "score"),
         ("run/chunks.tsv", f"two lines swapped{FITTED}", "evaluate-ppl"),
+        ("run/chunks.tsv", f"two lines swapped{FITTED}", "push"),
         ("run/graph.json", f"a digit changed{FITTED}", "explain"),
         ("data/vocabulary.tsv", f"a word renamed{FITTED}", "train"),
         ("data/signature.json", "a number changed", "train"),
