@@ -1,6 +1,7 @@
 """Faults put in on purpose: processes killed, files damaged, hostile and mutated input.
 
-``python -m tests.faults`` (``make faults``) runs everything and prints a table; the tests in here run a sample of it.
+``python -m tests.faults`` runs everything (``make faults`` every eighth trial) and prints a table; the tests in here run a
+sample of it.
 
 ====================  ==========================================================================
 ``child.py``          command lines in forked children that can be killed before any file-system event

@@ -1,4 +1,4 @@
-"""Mutants of every file that is read: a value or a SememekitError, nothing else. ``make faults`` tries a thousand of each."""
+"""Mutants of every file that is read: a value or a SememekitError, nothing else. ``make faults`` tries more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of functions in the files of folders, and a sample of hostile files. ``make faults`` has all of them."""
+"""Names of functions in the files of folders, and a sample of hostile files. ``make faults`` has more."""
 
 from __future__ import annotations
 

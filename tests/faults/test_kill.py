@@ -1,4 +1,4 @@
-"""A few kill points of each command: those that once went wrong, and one in the middle. ``make faults`` has all of them."""
+"""A few kill points of each command: those that once went wrong, and one in the middle. ``make faults`` has more."""
 
 from __future__ import annotations
 
