@@ -9,6 +9,7 @@ from sememekit.encoders.pretrained import Pretrained
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.training import open_training
+from sememekit.text.huggingface import local_folder
 
 PREFIX: Final = "hf:"
 USUAL: Final = "valid"
@@ -36,6 +37,7 @@ def run_of(model: Path, data: Path | None = None) -> Path:
     if not is_published(model):
         return model
     path = str(model).removeprefix(PREFIX)
+    local_folder(path, str(model))  # a message that names what was typed
     _held.append(TemporaryDirectory(prefix="sememekit-"))
     folder = Path(_held[-1].name)
     if data is None:
