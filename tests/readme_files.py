@@ -76,6 +76,7 @@ def write_labels(folder: Path, draw: random.Random) -> None:
         write_lines(folder / "SNLI_FOLDER" / f"snli_1.0_{split}.jsonl", jsonl)
     for name, column in (("s1", 0), ("s2", 1), ("labels", 2)):
         write_lines(folder / f"{name}.train", [row[column] for row in rows["train"]])
+        write_lines(folder / f"{name}.short", [("a man", "the park", label)[column] for label in sorted(DOING.values())])
     write_lines(folder / "pairs.tsv", [f"{one}\t{two}" for one, two, _ in rows["test"][:3]])
     write_reviews(folder / "sst2")
     reviews = (folder / "sst2" / "test.tsv").read_text(encoding="utf-8").splitlines()
@@ -92,7 +93,10 @@ def write_lexicons(folder: Path) -> None:
         write_lines(folder / name, [*near, "fine 1 1 1 1 1", "good 1.1 1 1 1 1", "bore 2 2 2 2 2", "bad 2.1 2 2 2 2"])
     rows = [("fine", "good"), ("bore", "dull"), ("bad", "good"), ("bad", "dull"), ("film", "thing"), ("nice", "good")]
     for name in ("english.tsv", "en.tsv", "ENGLISH_TABLE"):
-        write_lines(folder / name, [f"{word}\t{sememe}" for word, sememe in [*rows, ("dog", "animal"), ("park", "place")]])
+        write_lines(
+            folder / name,
+            [f"{word}\t{sememe}" for word, sememe in [*rows, ("dog", "animal"), ("park", "place"), ("house", "place")]],
+        )
     write_lines(folder / "new.tsv", ["word\tsememes\tcount", "苹果\t水果\t30", "贸易\t水果\t"])
     write_lines(folder / "LEMMAS", ["park\tparks", "dog\tdogs"])
     write_lines(

@@ -111,7 +111,8 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/huggingface.md", "sememekit train --encoder hf:models/gpt2 --decoder"): Adapted(
         f"{GPT} --set optimizer.learning_rate=0.5"
     ),
-    ("docs/huggingface.md", "sememekit attack hf:models/sentiment"): Adapted("--set attack.limit=6"),
+    ("docs/huggingface.md", "sememekit attack hf:models/sentiment"): Adapted("--constraints loose --set attack.limit=6"),
+    ("docs/huggingface.md", "sememekit attack hf:models/nli"): Adapted("--constraints loose", put={"s1.train": "s1.short"}),
     ("docs/growing-a-lexicon.md", "sememekit preprocess plain text --segmenter none --min-count"): Adapted(
         put={"--min-count 5": "--min-count 45"}
     ),
