@@ -26,7 +26,7 @@ from sememekit.config.recipes import Place, Shelf, load_recipe, recipes_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOP = 6
-"""Of a multiply-add: two, once forward and twice backward."""
+"""Operations a weight and token: a multiply-add is two, done once forward and twice backward."""
 TWO_CORES, GPU = (139e9, 0.02), (4e12, 0.01)
 """Flop a second, and least seconds of an update."""
 QUERIES, TEXTS = 439, 1000

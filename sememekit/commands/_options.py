@@ -52,7 +52,7 @@ Word = Annotated[
 
 
 def has_word(word: str | None, *texts: str) -> bool:
-    """Whether words of the texts begin so, for all that stands between commas, in any case; without a word, yes."""
+    """Return whether every word between commas begins a word of the texts, in any case; True without a word."""
     parts = [rf"(?<![a-z]){re.escape(part.strip().casefold())}(?!\d)" for part in (word or "").split(",")]
     return word is None or all(re.search(part, " ".join(texts).casefold()) for part in parts)
 

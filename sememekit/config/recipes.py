@@ -228,7 +228,7 @@ class Cost(Settings):
     gpu_hours: float | None = Field(default=None, gt=0.0)
     """Hours on a GPU, always computed; None where a CPU suffices."""
     measured: bool = False
-    """Whether the hours on a CPU were measured; otherwise they are computed."""
+    """True where the hours on a CPU were measured, False where they are computed."""
     unit: str = ""
     """Unit of the hours, such as 1,000 texts, where it is not one training."""
 

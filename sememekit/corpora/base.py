@@ -102,7 +102,7 @@ class Corpus(ABC):
         """The sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
 
     def is_lines(self, segmenter: Segmenter) -> bool:
-        """Whether :meth:`units` of a line is the line as the segmenter cuts it: then many lines are read at once."""
+        """True if :meth:`units` gives a line as the segmenter cuts it; many lines are then read at once."""
         return False
 
 

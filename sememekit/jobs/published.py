@@ -20,7 +20,7 @@ _held: list[TemporaryDirectory[str]] = []
 
 
 def is_published(model: Path) -> bool:
-    """Whether a run is named as ``hf:PATH``."""
+    """Return whether a run is named as ``hf:PATH``."""
     return str(model).startswith(PREFIX)
 
 

@@ -225,7 +225,7 @@ class _SememeLayer(StructuredLayer):
         return self.layer.sense_probabilities(hidden.reshape(-1, self.in_features))
 
     def _static(self, hidden: Tensor) -> bool:
-        """Whether no words are sampled: their senses are not known beforehand, so a compiled graph takes the exact loss."""
+        """True where no words are sampled: a compiled graph cannot know their senses, so it takes the exact loss."""
         return not (self.training and self.layer.estimates_in_training)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:

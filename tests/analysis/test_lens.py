@@ -80,7 +80,7 @@ def test_the_commands_see_a_softmax_through_a_lexicon(place: Place) -> None:
 
 
 def test_a_model_of_hugging_face_is_asked_without_training(place: Place, tmp_path: Path) -> None:
-    transformers: Any = pytest.importorskip("transformers")
+    transformers: Any = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
     (tmp_path / "gpt2").mkdir()
     folder = write_gpt2(tmp_path / "gpt2")
     found = invoke("explain", f"hf:{folder}", "我吃苹果。我买", "--source", source(place), "--top", "5")

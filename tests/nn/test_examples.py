@@ -34,7 +34,7 @@ def load(name: str) -> ModuleType:
 @pytest.fixture(params=["gpt2", "qwen2"])
 def backbone(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A folder with an untrained model without dropout: one with absolute and one with rotary positions."""
-    transformers: Any = pytest.importorskip("transformers")
+    transformers: Any = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
     torch.manual_seed(5)
     ids = {"vocab_size": PIECES, "bos_token_id": 0, "eos_token_id": 0}
     if request.param == "gpt2":
@@ -59,7 +59,7 @@ def texts(count: int = 4) -> torch.Tensor:
 
 
 def test_it_starts_from_the_backbone_and_is_saved_and_read_to_the_bit(backbone: Path, tmp_path: Path) -> None:
-    transformers: Any = pytest.importorskip("transformers")
+    transformers: Any = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
     example, model = build(backbone)
     hidden = transformers.AutoModel.from_pretrained(backbone).eval()(texts()).last_hidden_state
     torch.testing.assert_close(model(texts()).logits, model.out.log_prob(hidden), atol=0, rtol=0)
@@ -122,8 +122,8 @@ def test_an_embedding_that_is_replaced_is_shared_and_comes_back(backbone: Path, 
 
 
 def first_losses(backbone: Path, accumulated: int, folder: Path) -> list[float]:
-    transformers: Any = pytest.importorskip("transformers")
-    pytest.importorskip("accelerate")
+    transformers: Any = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
+    pytest.importorskip("accelerate", reason="Trainer needs accelerate, which the extra 'dev' has")
     torch.manual_seed(1)
     _, model = build(backbone)
     rows = [{"input_ids": row, "labels": row.where(torch.arange(12) < 3 + place, -100)} for place, row in enumerate(texts(8))]
