@@ -61,7 +61,7 @@ def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data:
     weights = folder.load("best", with_trainer=False).weights
     there, here = table_of_run(path), plan.table()
     if weights.keys() - task.state_dict().keys():  # perhaps what counts there, and nothing does here
-        with suppress(SememekitError):  # no such model on these data
+        with suppress(SememekitError):  # no such model on these data: the weights do not fit, which is told below
             old = read_plan({**there, "data": {"path": str(data.folder)}}, "the plan")
             counters = training_counters(build_task(old, *parts_of(old, data, graph_of(old))))
             weights = {name: part for name, part in weights.items() if name not in counters}
