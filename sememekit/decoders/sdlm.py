@@ -14,7 +14,7 @@ from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
 from sememekit.decoders.edge_logits import EdgeInputs, normaliser_and_score_by_edges, pays
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, normaliser_and_score, sense_logits
-from sememekit.decoders.sense_structure import EdgeWeights, SenseStructure
+from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import segment_logsumexp, shared_dropout
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -39,10 +39,8 @@ class SDLM(NormalisedScores, Sensed):
     - gate of a sememe: q_k = sigmoid(W_k . g + b_k) (Eq. (4), Gu et al. 2018);
     - mixing of bases: alpha[k, r] = softmax over r of free numbers, positive and summing to one (Eq. (10));
     - score of a sense in a basis: a[r, s] = (g Q_r) . x_w(s) (Eq. (5)), with the word vector x for all senses of a word;
-    - weight of an edge, one unless ``edge_weights`` is set: u[c, r] of its class c(k, s), which is the depth of the sememe in
-      the definition of the sense, or the role by which it hangs there (``EdgeWeights``; the paper names it as future work);
-    - logit of a sense: sum over k in E(s) of C[k, s] q_k sum_r u[c(k, s), r] alpha[k, r] a[r, s], plus the bias of the sense,
-      where C is 1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
+    - logit of a sense: sum over k in E(s) of C[k, s] q_k sum_r alpha[k, r] a[r, s], plus the bias of the sense, where C is
+      1 / |E(s)| (left) or 1 / sqrt(|E(s)| |D(k)|) (symmetric), D(k) being the senses of sememe k;
     - p(s) = softmax over the senses of all words (Eq. (8)); p(w) = sum of p(s) over the senses of w (Eq. (9)).
 
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
@@ -62,8 +60,6 @@ class SDLM(NormalisedScores, Sensed):
         """R, the number of matrices that transform a context."""
         normalisation: Literal["left", "symmetric"] = "left"
         """C[k, s]: 1 / |E(s)|, or 1 / sqrt(|E(s)| |D(k)|). All the public code runs left."""
-        edge_weights: Literal["none", "depth", "role"] = "none"
-        """Weight edges by depth or role of the sememe in the definition of the sense; the graph must have structure."""
         sense_bias: bool = True
         """A bias for each sense; it starts with "log_frequency" from the word's, shared evenly by its senses."""
         context_tanh: bool = False
@@ -99,13 +95,7 @@ class SDLM(NormalisedScores, Sensed):
         self.settings = settings
         self.words = word_vectors(resources, "sdlm", tied=settings.tied)
         self._num_edges: int | None = None  # of the structure; 0 where a sense has none
-        symmetric = settings.normalisation == "symmetric"
-        self.edge_weights: EdgeWeights | None = None
-        if settings.edge_weights == "none":
-            self.structure = SenseStructure.from_graph(graph, symmetric=symmetric)
-        else:
-            self.structure, pairs = SenseStructure.by_class(graph, settings.edge_weights, symmetric=symmetric)
-            self.edge_weights = EdgeWeights(pairs, settings.num_bases)
+        self.structure = SenseStructure.from_graph(graph, symmetric=settings.normalisation == "symmetric")
         self.gate = nn.Linear(width, graph.num_sememes, bias=settings.gate_bias)
         self.bases = nn.Parameter(torch.empty(settings.num_bases, width, width))
         self.mixing = nn.Parameter(torch.empty(graph.num_sememes, settings.num_bases))
@@ -135,15 +125,12 @@ class SDLM(NormalisedScores, Sensed):
         contexts = shared_dropout(contexts, settings.context_dropout, self.training, (0, 1) if hidden.ndim == 3 else (0,))
         contexts = shared_dropout(contexts, settings.vector_dropout, self.training, tuple(range(contexts.ndim - 1)))
         structure, words_VE, bias_S = self._part(words)
-        gates_KN, mixing_RK = self._gates(flat_NH), self.mixing.softmax(dim=-1).T
-        if self.edge_weights is not None:
-            gates_KN, mixing_RK = self.edge_weights(gates_KN, mixing_RK)
         return SenseInputs(
             structure=structure,
             contexts_RNE=contexts.view(len(contexts), *flat_NH.shape),
             words_VE=words_VE,
-            gates_KN=gates_KN,
-            mixing_RK=mixing_RK,
+            gates_KN=self._gates(flat_NH),
+            mixing_RK=self.mixing.softmax(dim=-1).T,
             bias_S=bias_S,
         )
 
@@ -199,8 +186,6 @@ class SDLM(NormalisedScores, Sensed):
         settings = self.settings
         flat_NH = hidden.reshape(-1, hidden.shape[-1])
         gates_KN, mixing_RK = self._gates(flat_NH), self.mixing.softmax(dim=-1).T
-        if self.edge_weights is not None:
-            gates_KN, mixing_RK = self.edge_weights(gates_KN, mixing_RK)
         words_VE = shared_dropout(self.words.weight, settings.vector_dropout, self.training, (0,))
         return EdgeInputs(self.structure, flat_NH, self.bases, words_VE, gates_KN, mixing_RK, self.sense_bias)
 

@@ -2,69 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
 from sememekit.decoders.edge_blocks import EdgeBlocks, make_edge_blocks
 from sememekit.decoders.sense_blocks import SenseArrays, SenseBlocks, make_blocks, ranges
 from sememekit.layers import FixedTables
 from sememekit.sememes import SememeGraph
-from sememekit.sememes.definitions import EdgeKind
-
-SLOWER = 3.0
-"""Learned numbers of edge classes are divided by it; see ``EdgeWeights``."""
-
-
-@final
-class EdgePairs(NamedTuple):
-    """The pairs of a sememe and a class of edges that a graph has, J of them, by sememe and then by class.
-
-    Attributes:
-        sememe: (J,) the sememe of each pair.
-        edge_class: (J,) its class.
-    """
-
-    names: tuple[str, ...]
-    sememe: Tensor
-    edge_class: Tensor
-
-
-@final
-class EdgeWeights(FixedTables):
-    """A positive weight for each class of edges in each basis: u[c, r] = exp(v[c, r] / 3), with v learned and 0 at the start.
-
-    Edges without structure, the first class, keep the weight one. The gradient of a class is the sum over thousands of edges:
-    with v itself, one epoch of SGD at rate 20 drove the root to 0.3; with the third, the steps of log u are a ninth as long.
-
-    With the pairs j = (k, c) of a sememe and a class in the place of sememes, q_j = q_k and alpha[j, r] = u[c, r] alpha[k, r],
-    the sum over the pairs of a sense is that over its sememes with weighted edges; C[k, s] stays as it is. While the weights
-    are one, the layer scores to the bit as without them.
-
-    Attributes:
-        logs_CR: v, three times the logarithms of the weights, of the C - 1 classes after the first.
-    """
-
-    sememe: Tensor
-    edge_class: Tensor
-
-    def __init__(self, pairs: EdgePairs, num_bases: int) -> None:
-        super().__init__()
-        self.names = pairs.names
-        self.logs_CR = nn.Parameter(torch.zeros(len(pairs.names) - 1, num_bases))
-        self.register_tables(sememe=pairs.sememe, edge_class=pairs.edge_class)
-
-    def weights_CR(self) -> Tensor:
-        """u[c, r] of all classes, in the order of ``names``."""
-        return functional.pad(self.logs_CR / SLOWER, (0, 0, 1, 0)).exp()
-
-    def forward(self, gates_KN: Tensor, mixing_RK: Tensor) -> tuple[Tensor, Tensor]:
-        """Gates (J, N) and weighted mixing (R, J) of the pairs, from the sememes'."""
-        weights_RJ = self.weights_CR().T.index_select(1, self.edge_class)
-        return gates_KN.index_select(0, self.sememe), mixing_RK.index_select(1, self.sememe) * weights_RJ
 
 
 @final
@@ -129,21 +76,6 @@ class SenseStructure(FixedTables):
         offsets, set_of_sense, set_offsets, members, degrees = (torch.from_numpy(array.astype(np.int64)) for array in arrays)
         most_senses = int(np.diff(graph.sense_offsets).max())
         return cls(offsets, set_of_sense, set_offsets, members, degrees, graph.num_sememes, most_senses)
-
-    @classmethod
-    def by_class(cls, graph: SememeGraph, kind: EdgeKind, *, symmetric: bool) -> tuple[SenseStructure, EdgePairs]:
-        """The whole graph with pairs of a sememe and a class of edges in the place of sememes.
-
-        The pairs of a sense stand in the order of its sememes, and C[k, s] belongs to the sememe: with the gate and the mixing
-        of the sememe, sums over a sense are the same to the bit. Raises GraphError: the graph has no structure."""
-        classes = graph.edge_classes(kind)
-        plain = cls.from_graph(graph, symmetric=symmetric)
-        offsets, edges = ranges(plain.set_offsets, plain.set_of_sense)
-        key = plain.set_sememes[edges] * len(classes.names) + torch.from_numpy(classes.class_of_edge)
-        pairs, pair_of_edge = key.unique(return_inverse=True)
-        whole = (plain.sense_offsets, torch.arange(plain.num_senses), offsets, pair_of_edge, plain.squared_degree[edges])
-        sememe, edge_class = pairs // len(classes.names), pairs % len(classes.names)
-        return cls(*whole, len(pairs), plain.most_senses), EdgePairs(classes.names, sememe, edge_class)
 
     def of_words(self, words: Tensor) -> tuple[SenseStructure, Tensor]:
         """The part of the structure that the distinct words (W,) reach, and the (S',) numbers of their senses in the whole.

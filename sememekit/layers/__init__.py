@@ -4,9 +4,9 @@ from sememekit.layers.chosen_logits import ChosenLogits
 from sememekit.layers.dropout import WeightDropped, shared_dropout
 from sememekit.layers.grouped_topk import grouped_topk
 from sememekit.layers.incidence import FixedTables, Incidence, segment_logsumexp
+from sememekit.layers.lattice import weighted_sum
 from sememekit.layers.linear_cross_entropy import linear_cross_entropy
 from sememekit.layers.lstm_scan import four_gates, lstm_cell, lstm_scan
-from sememekit.layers.merge import rows_of, weighted_sum
 from sememekit.layers.shared import (
     BY_LOG_PROB,
     Linear,

@@ -100,6 +100,15 @@ def ending_edges(leaving: Tensor) -> Tensor:
     return torch.stack(parts, dim=2)
 
 
+def weighted_sum(weights_LCB: Tensor, *states_CBH: Tensor) -> Tensor:
+    """(B, H) sum over l and c of weights[l, c] states[l][c]. No batched product: its batches are tiny, one a sentence."""
+    rows = [pair for each in zip(weights_LCB, states_CBH, strict=True) for pair in zip(*each, strict=True)]
+    total_BH = rows[0][1] * rows[0][0].unsqueeze(-1)
+    for weight_B, state_BH in rows[1:]:
+        total_BH = torch.addcmul(total_BH, state_BH, weight_B.unsqueeze(-1))
+    return total_BH
+
+
 def _inside(scores: Tensor, lengths: Tensor) -> Tensor:
     """Scores in float64, -inf behind the end of each sentence: what stands there may be infinite or no number."""
     tokens = torch.arange(scores.shape[1], device=scores.device)

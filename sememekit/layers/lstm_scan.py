@@ -1,6 +1,5 @@
-"""LSTMs whose input side is ready: the recurrence with one product a step, and one step for recurrences that are no chain.
-
-Both have backward passes written by hand.
+"""LSTMs whose input side is ready: the recurrence with one product a step and a backward pass written by hand,
+and one step for recurrences that are no chain.
 """
 
 from typing import Any
@@ -49,14 +48,14 @@ def lstm_scan(
     return torch.stack(hiddens), torch.stack(cells)
 
 
-def lstm_step(sums_BG: Tensor, cell_BH: Tensor, added_BH: Tensor | None = None) -> tuple[Tensor, Tensor, list[Tensor]]:
+def lstm_step(sums_G: Tensor, cell_H: Tensor, added_H: Tensor | None = None) -> tuple[Tensor, Tensor, list[Tensor]]:
     """h = o tanh(c), c = f c + i u (+ added), and the gates behind o, in operations that a compiler can trace."""
-    size = cell_BH.shape[1]
-    f, i, o, *more = sums_BG[:, size:].sigmoid().split(size, dim=1)
-    cell_BH = f * cell_BH + i * sums_BG[:, :size].tanh()
-    if added_BH is not None:
-        cell_BH = cell_BH + added_BH
-    return o * cell_BH.tanh(), cell_BH, more
+    size = cell_H.shape[-1]
+    f, i, o, *more = sums_G[..., size:].sigmoid().split(size, dim=-1)
+    cell_H = torch.addcmul(f * cell_H, i, sums_G[..., :size].tanh())
+    if added_H is not None:
+        cell_H = cell_H + added_H
+    return o * cell_H.tanh(), cell_H, more
 
 
 class _LSTMScan(torch.autograd.Function):
@@ -160,7 +159,7 @@ def lstm_cell(ready_G: Tensor, recurrent_G: Tensor, cell_H: Tensor) -> tuple[Ten
         cell_H: (..., H) c, of the axes of ``recurrent_G``.
 
     Returns h and c', (..., H) each, of the axes of ``ready_G``."""
-    return _Cell.apply(ready_G, recurrent_G, cell_H)
+    return lstm_step(ready_G + recurrent_G, cell_H)[:2]
 
 
 def four_gates(gates: Tensor, coupled: bool, axis: int = -1) -> Tensor:
@@ -169,38 +168,3 @@ def four_gates(gates: Tensor, coupled: bool, axis: int = -1) -> Tensor:
         return gates
     u, f, o = gates.chunk(3, dim=axis)
     return torch.cat([u, f, -f, o], dim=axis)
-
-
-class _Cell(torch.autograd.Function):
-    """Four gates in one tensor, and a backward pass that needs no more than they and tanh(c')."""
-
-    @staticmethod
-    def forward(ctx: Any, ready_G: Tensor, recurrent_G: Tensor, cell_H: Tensor) -> tuple[Tensor, Tensor]:
-        size = cell_H.shape[-1]
-        gates_G = ready_G + recurrent_G
-        gates_G[..., :size].tanh_()
-        gates_G[..., size:].sigmoid_()
-        u, f, i, o = gates_G.split(size, dim=-1)
-        new_cell_H = (f * cell_H).addcmul_(i, u)
-        squashed_H = new_cell_H.tanh()
-        ctx.save_for_backward(gates_G, cell_H, squashed_H)
-        ctx.shape = recurrent_G.shape
-        return o * squashed_H, new_cell_H
-
-    @staticmethod
-    @differentiable_once("lstm_cell")
-    def backward(ctx: Any, grad_hidden_H: Tensor, grad_cell_H: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        gates_G, cell_H, squashed_H = ctx.saved_tensors
-        size = cell_H.shape[-1]
-        u, f, i, o = gates_G.split(size, dim=-1)
-        grad_G = torch.empty_like(gates_G)
-        # 1 - s^2 for tanh, s (1 - s) for sigmoids, of all gates at once.
-        torch.mul(gates_G, gates_G, out=grad_G)
-        grad_G[..., :size].neg_().add_(1.0)
-        grad_G[..., size:].neg_().add_(gates_G[..., size:])
-        down_H = torch.mul(squashed_H, squashed_H).neg_().add_(1.0).mul_(o).mul_(grad_hidden_H).add_(grad_cell_H)
-        grad_G[..., :size].mul_(i).mul_(down_H)
-        grad_G[..., size : 2 * size].mul_(cell_H).mul_(down_H)
-        grad_G[..., 2 * size : 3 * size].mul_(u).mul_(down_H)
-        grad_G[..., 3 * size :].mul_(squashed_H).mul_(grad_hidden_H)
-        return grad_G, grad_G.sum_to_size(ctx.shape), down_H.mul_(f).sum_to_size(cell_H.shape)

@@ -1,6 +1,6 @@
 """HowNet definitions (DEF) as trees: KDML, ``{human|人:domain={education|教育},{teach|教:agent={~}}}``, and the flat form of
 HowNet 2000, ``human|人,#occupation|职位,*teach|教,education|教育``; and where a sememe stands in one: how deep, and by which
-role, from which the classes of edges are made that an output layer weights.
+role.
 
 Grammar, one for both (blanks around a name are of no account)::
 
@@ -15,15 +15,12 @@ Grammar, one for both (blanks around a name are of no account)::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sememekit.errors import ConfigError, DataError, GraphError
+from sememekit.errors import DataError
 from sememekit.sememes.lexicon import CHINESE_RUN
 
 MARKS = frozenset("#%$*+&@?!~^")
@@ -175,15 +172,9 @@ class _Parser:
         raise DataError(f"definition, character {self._position + 1}: expected {expected}, found {found} after {before!r}")
 
 
-EdgeKind = Literal["depth", "role"]
-"""Classes of edges between senses and sememes."""
-
 ROOT: Final = "root"
 PLAIN: Final = "plain"
 """The role of a sememe that hangs in its definition without relation and without mark."""
-UNKNOWN_PLACE: Final = "no structure"
-DEEPEST: Final = 3
-"""Deeper sememes are of this class, too."""
 
 
 class Place(NamedTuple):
@@ -196,15 +187,6 @@ class Place(NamedTuple):
 
     depth: int
     role: str
-
-
-@dataclass(frozen=True)
-class EdgeClasses:
-    """The edges of a graph divided into C classes, the first of which is for edges without structure; ``class_of_edge`` is
-    (edges,) int64, in the order of ``SememeGraph.edges``."""
-
-    names: tuple[str, ...]
-    class_of_edge: NDArray[np.int64]
 
 
 def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ...]:
@@ -256,29 +238,3 @@ def _below(node: DefinitionNode, place: Place) -> Iterator[tuple[DefinitionNode,
 
 def _role(node: DefinitionNode) -> str:
     return node.relation or (node.marks if node.sememe or node.is_group else "")
-
-
-def classes_of(kind: EdgeKind, places: Iterable[Place | None], known: Sequence[str] = ()) -> EdgeClasses:
-    """Divide edges by their places, by ``depth`` (root, depth 1, 2, and 3 or more) or by ``role``; ``known`` are the classes of
-    another graph, whose numbers are kept (default: the classes of these edges).
-
-    Raises ConfigError: ``kind`` is no such kind. Raises GraphError: an edge has a class that is not among ``known``."""
-    if kind not in ("depth", "role"):
-        raise ConfigError(f"classes of edges: there is no kind {kind!r}; allowed: depth, role")
-    found = [
-        UNKNOWN_PLACE if place is None else _depth_name(place.depth) if kind == "depth" else place.role for place in places
-    ]
-    order = {name: number for number, name in enumerate((ROOT, *map(_depth_name, range(1, DEEPEST + 1))))}
-    own = sorted(set(found) - {UNKNOWN_PLACE}, key=lambda name: (order.get(name, len(order)), name))
-    names = tuple(known) or (UNKNOWN_PLACE, *own)
-    numbers = {name: number for number, name in enumerate(names)}
-    unknown = [name for name in own if name not in numbers]
-    if unknown:
-        raise GraphError(f"classes of edges by {kind}: {', '.join(unknown)} are not in the model's graph")
-    return EdgeClasses(names, np.array([numbers[name] for name in found], dtype=np.int64))
-
-
-def _depth_name(depth: int) -> str:
-    if depth == 0:
-        return ROOT
-    return f"depth {depth}" if depth < DEEPEST else f"depth {DEEPEST} or more"

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import GRAPH, write_output
-from sememekit.sememes.definitions import EdgeClasses, EdgeKind, classes_of
 from sememekit.sememes.graph_file import parse_graph, render_graph, render_structure
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
@@ -144,23 +143,6 @@ class SememeGraph:
     def has_structure(self) -> bool:
         """Whether the place in its definition is known of any sememe of any sense."""
         return bool(self.structure_fingerprint)
-
-    def edge_classes(self, kind: EdgeKind) -> EdgeClasses:
-        """The edges between senses and sememes by depth or by role; of ``with_senses`` by the classes of its first graph.
-
-        Raises GraphError: the graph has no structure, since its lexicons have no definitions."""
-        first = self._numbering or self
-        if not first.has_structure:
-            raise GraphError(
-                f"classes of edges by {kind}: the graph has no structure, the places of sememes in definitions: none of its "
-                "lexicons has definitions (hownet, hownet2000, openhownet, table with a column def do). Build it again: "
-                "sememekit build-sememe-graph --source hownet2000:FILE --data DIR --out FILE"
-            )
-        known = first.edge_classes(kind).names if first is not self else ()
-        number = {name: index for index, name in enumerate(self.sememes)}
-        senses = (sense for entry in self._entries for sense in entry.senses)
-        edges = (sorted(sense.edges(), key=lambda edge: number[edge[0]]) for sense in senses)
-        return classes_of(kind, [place for sense in edges for _, place in sense], known)
 
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
         """A graph without ``round(rate * edges)`` annotations, drawn uniformly without replacement.

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import warn
-from sememekit.sememes.definitions import EdgeKind
+from sememekit.sememes.definitions import ROOT
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lexicon import Lexicon, LexiconReport
 from sememekit.sememes.overlay import ChangedSense, near
 from sememekit.sememes.word_entry import Source
 from sememekit.text.vocabulary import END, STOP
+
+_UNPLACED: Final = "no structure"
+_DEPTHS: Final = (_UNPLACED, ROOT, "depth 1", "depth 2", "depth 3 or more")
+_DEEPEST: Final = len(_DEPTHS) - 2
 
 
 class GraphStatistics(Record):
@@ -128,15 +132,19 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
     num_annotated = int(annotated.sum())
     known = np.array([entry.is_from_lexicon for entry in entries])
     words = np.array([word not in (END, STOP) for word in graph.words])
+    places = [place for entry in entries for one in entry.senses for _, place in one.edges()]
+    placed = places if graph.has_structure else []
+    by_depth = Counter(_UNPLACED if place is None else _DEPTHS[min(place.depth, _DEEPEST) + 1] for place in placed)
+    by_role = Counter(_UNPLACED if place is None else place.role for place in placed)
     return GraphStatistics(
         words=graph.num_words,
         senses=graph.num_senses,
         sememes=graph.num_sememes,
         sememe_sets=graph.num_sets,
         edges=int(sense_sizes.sum()),
-        edges_with_structure=sum(place is not None for entry in entries for one in entry.senses for _, place in one.edges()),
-        edges_by_depth=_edges_by("depth", graph),
-        edges_by_role=dict(sorted(_edges_by("role", graph).items(), key=lambda pair: -pair[1])),
+        edges_with_structure=sum(place is not None for place in places),
+        edges_by_depth={name: by_depth[name] for name in _DEPTHS if by_depth[name]},
+        edges_by_role=dict(sorted(by_role.items(), key=lambda one: (-one[1], one[0] != _UNPLACED, one[0] != ROOT, one[0]))),
         tokens=int(counts.sum()),
         annotated_words=num_annotated,
         unannotated_words=graph.num_words - num_annotated,
@@ -153,14 +161,6 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         tokens_by_source={name: tokens_by_source[name] for name in dict.fromkeys(names)},
         words_without_annotation=tuple(word for _, word in sorted(without)),
     )
-
-
-def _edges_by(kind: EdgeKind, graph: SememeGraph) -> dict[str, int]:
-    if not graph.has_structure:
-        return {}
-    classes = graph.edge_classes(kind)
-    counts = np.bincount(classes.class_of_edge, minlength=len(classes.names)).tolist()
-    return {name: count for name, count in zip(classes.names, counts, strict=True) if count}
 
 
 def _ratio(part: float | np.integer, whole: float | np.integer) -> float:

@@ -21,9 +21,6 @@ def dense_log_probs(decoder: SDLM, graph: SememeGraph, hidden: Tensor, symmetric
     per_sememe = membership.sum(dim=0, keepdim=True)
     constant = membership / (per_sense * per_sememe).sqrt() if symmetric else membership / per_sense
     constant = torch.where(membership > 0, constant, torch.zeros(()).double())
-    weight = torch.ones(decoder.bases.shape[0], num_senses, num_sememes, dtype=torch.float64)
-    if decoder.edge_weights is not None:
-        weight = _edge_weights(decoder, graph)
     gates = torch.sigmoid(decoder.gate(hidden))
     mixing = decoder.mixing.exp() / decoder.mixing.exp().sum(dim=1, keepdim=True)
     word_of_sense = torch.from_numpy(graph.word_of_sense.copy())
@@ -33,31 +30,10 @@ def dense_log_probs(decoder: SDLM, graph: SememeGraph, hidden: Tensor, symmetric
         transformed = hidden @ decoder.bases[r]
         if decoder.settings.context_tanh:
             transformed = transformed.tanh()
-        expert = torch.einsum("sk,nk->ns", weight[r] * constant, gates * mixing[:, r])
+        expert = torch.einsum("sk,nk->ns", constant, gates * mixing[:, r])
         logits = logits + expert * (transformed @ vectors.T)
     if decoder.sense_bias is not None:
         logits = logits + decoder.sense_bias
     senses = torch.softmax(logits, dim=1)
     words = torch.zeros(len(hidden), graph.num_words, dtype=torch.float64)
     return words.index_add(1, word_of_sense, senses).log()
-
-
-def _edge_weights(decoder: SDLM, graph: SememeGraph) -> Tensor:
-    """u (R, S, K) of every sense and sememe, by the places that the entries of the graph have, without its numbers of edges."""
-    assert decoder.edge_weights is not None
-    names = decoder.edge_weights.names
-    rows = []
-    for entry in graph.entries():
-        for sense in entry.senses:
-            row = torch.zeros(decoder.bases.shape[0], graph.num_sememes, dtype=torch.float64)
-            for sememe, place in sense.edges():
-                name = "no structure"
-                if place is not None and decoder.settings.edge_weights == "role":
-                    name = place.role
-                elif place is not None:
-                    name = ("root", "depth 1", "depth 2", "depth 3 or more")[min(place.depth, 3)]
-                row[:, graph.sememes.index(sememe)] = (
-                    (decoder.edge_weights.logs_CR[names.index(name) - 1] / 3).exp() if name != "no structure" else 1.0
-                )
-            rows.append(row)
-    return torch.stack(rows, dim=1)

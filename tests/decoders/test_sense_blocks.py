@@ -38,10 +38,9 @@ def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: i
     assert structure.blocks(torch.float64) is structure.blocks(torch.float64)
 
 
-@pytest.mark.parametrize("kind", ["none", "role"])
-def test_blocks_of_edges_hold_every_edge_once_and_those_of_a_rank_together(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_edges_hold_every_edge_once_and_those_of_a_rank_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edge_blocks, "EDGES_PER_BLOCK", 6)
-    graph, structure = small_graph(), make(num_bases=2, edge_weights=kind).structure
+    graph, structure = small_graph(), make(num_bases=2).structure
     order = structure.edge_blocks(torch.float64, 2)
     edges = structure.edges_of_senses()
     sememes = structure.set_sememes.split(structure.set_offsets.diff().tolist())

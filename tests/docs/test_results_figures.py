@@ -100,13 +100,9 @@ TRIALS: dict[tuple[str, str, str], dict[int, str]] = {
     ("sdlm", "The first 150,000 tokens", "one sememe of its own for each word (`single:`)"): {2: "sdlm-single"},
     ("sdlm", "The first 150,000 tokens", "the open lexicon"): {2: "sdlm-open"},
     ("sdlm", "The first 150,000 tokens", "one sememe for all words"): {2: "sdlm-shared"},
-    ("sdlm", "The first 150,000 tokens", "by role"): {3: "sdlm-role"},
-    ("sdlm", "The first 150,000 tokens", "by depth"): {3: "sdlm-depth"},
 }
 """(page, part, row) -> the arm whose mean over seeds stands in a cell."""
 EACH: dict[tuple[str, str, str], dict[int, str]] = {
-    ("sdlm", "The first 150,000 tokens", "by role"): {2: "sdlm-role"},
-    ("sdlm", "The first 150,000 tokens", "by depth"): {2: "sdlm-depth"},
     ("sememe-rnn", "Inference", "+ concat"): {2: "nli-concat", 4: "nli-concat-labels"},
     ("sememe-rnn", "Inference", "+ gate"): {2: "nli-gate", 4: "nli-gate-labels"},
     ("sememe-rnn", "Inference", "+ cell"): {2: "nli-cell", 4: "nli-cell-labels"},

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.layers import ChosenLogits, chosen_logits, rows_of, weighted_sum
+from sememekit.layers import ChosenLogits, chosen_logits
 
 ROWS, WORDS, SIZE = 11, 9, 4
 
@@ -113,14 +113,3 @@ def test_far_logits_stay_finite() -> None:
     value(logits, normaliser, weights.float()).backward()
     assert far.grad is not None
     assert torch.isfinite(far.grad).all()
-
-
-def test_weighted_sums_and_rows_have_the_gradients_of_their_plain_forms() -> None:
-    generator = torch.Generator().manual_seed(3)
-    weights = torch.randn(3, 2, 4, generator=generator, dtype=torch.float64).requires_grad_(True)
-    states = torch.randn(3, 2, 4, 5, generator=generator, dtype=torch.float64).requires_grad_(True)
-    torch.testing.assert_close(weighted_sum(weights, *states.unbind(0)), (weights.unsqueeze(-1) * states).sum((0, 1)))
-    assert torch.autograd.gradcheck(weighted_sum, (weights, *states.detach().requires_grad_(True).unbind(0)))
-    matrix = torch.randn(4, 2, generator=generator, dtype=torch.float64).requires_grad_(True)
-    indices = torch.tensor([[0, 3], [3, 1]]), torch.tensor([3, 3])
-    assert torch.autograd.gradcheck(lambda table: rows_of(table, *indices), matrix)

@@ -17,6 +17,7 @@ from sememekit.layers.lattice import (
     forward_scores,
     log_marginal,
     sample_path,
+    weighted_sum,
 )
 
 BATCH, TOKENS, LONGEST, COPIES = 4, 6, 3, 2
@@ -175,3 +176,9 @@ def test_a_sentence_without_a_way_has_probability_zero() -> None:
     value.backward()
     assert scores.grad is not None
     assert not scores.grad.any()
+
+
+def test_states_are_summed_by_their_weights() -> None:
+    weights_LCB, states_LCBH = torch.randn(3, 2, 4, dtype=torch.float64), torch.randn(3, 2, 4, 5, dtype=torch.float64)
+    expected = (weights_LCB.unsqueeze(-1) * states_LCBH).sum((0, 1))
+    torch.testing.assert_close(weighted_sum(weights_LCB, *states_LCBH.unbind(0)), expected)

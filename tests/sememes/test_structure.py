@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.errors import ConfigError, GraphError
+from sememekit.errors import GraphError
 from sememekit.sememes import Lexicon, SememeGraph, build_graph, graph_statistics, open_lexicon
-from sememekit.sememes.definitions import DEEPEST, Place, classes_of, places_in
+from sememekit.sememes.definitions import Place, places_in
 from sememekit.sememes.graph import WordEntry
 from sememekit.sememes.graph_file import render_structure
 from sememekit.sememes.overlay import apply_changes, parse_change
@@ -67,44 +67,15 @@ def test_without_a_tree_there_are_no_places(definition: str) -> None:
     assert places_in(definition, ("人",)) == ()
 
 
-def test_classes_have_one_order_and_keep_that_of_another_graph() -> None:
-    places = [Place(7, "b"), None, ROOT, Place(3, "a"), Place(1, "b")]
-    assert DEEPEST == 3
-    depth, role = classes_of("depth", places), classes_of("role", places)
-    assert depth.names == ("no structure", "root", "depth 1", "depth 3 or more")
-    assert depth.class_of_edge.tolist() == [3, 0, 1, 3, 2]
-    assert role.names == ("no structure", "root", "a", "b")
-    assert role.class_of_edge.tolist() == [3, 0, 1, 2, 3]
-    assert classes_of("role", places[:1], role.names).class_of_edge.tolist() == [3]
-    assert classes_of("depth", [ROOT]).names == ("no structure", "root"), "what an overlay adds needs a class"
-    with pytest.raises(GraphError, match="by role: c are not in the model's graph"):
-        classes_of("role", [Place(1, "c")], role.names)
-    with pytest.raises(ConfigError, match="no kind 'height'; allowed: depth, role"):
-        classes_of("height", places)  # type: ignore[arg-type]
-
-
-def test_edges_are_in_the_order_of_the_arrays() -> None:
-    """Read through the arrays: sense, its set, the sememes of the set."""
-    graph = small_graph()
-    classes = graph.edge_classes("role")
-    found, edge = {}, 0
-    for sense, one in enumerate(graph.sense_set):
-        for k in graph.set_sememes[graph.set_offsets[one] : graph.set_offsets[one + 1]]:
-            found[graph.words[graph.word_of_sense[sense]], graph.sememes[k]] = classes.names[classes.class_of_edge[edge]]
-            edge += 1
-    assert edge == len(classes.class_of_edge)
-    assert found["苹果", "植物"] == "%"
-    assert found["梨", "植物"] == found["苹果", "水果"] == found["苹果", "品牌"] == "root", "one set, two structures"
-    assert found["买", "钱"] == "cost"
-    assert found["苹果", "食品"] == found["<unk>", "<unk>"] == "no structure"
-
-
 def test_statistics_count_edges_by_class() -> None:
     statistics = graph_statistics(small_graph(), small_vocabulary().counts)
     assert (statistics.edges, statistics.edges_with_structure) == (19, 10)
     assert statistics.edges_by_depth == {"no structure": 9, "root": 5, "depth 1": 4, "depth 2": 1}
     assert next(iter(statistics.edges_by_role.items())) == ("no structure", 9)
     assert statistics.edges_by_role["plain"] == 2
+    assert list(statistics.edges_by_role.items())[1:] == [("root", 5), ("plain", 2), ("%", 1), ("cost", 1), ("domain", 1)]
+    deep = SememeGraph([WordEntry("梨", "list:a", (SenseEntry(("x", "y"), "x", (ROOT, Place(7, "a"))),))], "0")
+    assert graph_statistics(deep, [1]).edges_by_depth == {"root": 1, "depth 3 or more": 1}
     whole = SememeGraph([WordEntry("梨", "list:a", (SenseEntry(("x",), "x", (ROOT,)),))], "0")
     assert graph_statistics(whole, [1]).edges_by_depth == {"root": 1}
     bare = graph_statistics(without_structure(small_graph()), small_vocabulary().counts)
@@ -179,7 +150,6 @@ def test_what_stays_keeps_its_place() -> None:
     graph, _, _ = apply_changes(small_graph(), [parse_change("苹果#1", "+食品 -水果", "here")])
     sense = graph.entry(graph.words.index("苹果")).senses[0]
     assert dict(sense.edges()) == {"植物": Place(1, "%"), "食品": None}
-    assert graph.edge_classes("role").names == small_graph().edge_classes("role").names
     dropped = small_graph().drop_edges(0.3, seed=3)
     kept = {(entry.word, *edge) for entry in dropped.entries() for sense in entry.senses for edge in sense.edges()}
     known = {(entry.word, *edge) for entry in small_graph().entries() for sense in entry.senses for edge in sense.edges()}

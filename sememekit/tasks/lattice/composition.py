@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sememekit.layers import four_gates, lstm_cell, rows_of, shared_dropout
+from sememekit.layers import four_gates, lstm_cell, shared_dropout
 from sememekit.tasks.lattice.batch import LatticeBatch, Windows
 
 
@@ -146,7 +146,10 @@ def batch_vectors(
     indices = [] if tokens is not None else [word_rows_VC[batch.words], *([word_rows_VC] if every else [])]
     if batch.windows is not None:
         indices.append(batch.windows.rows)
-    found = iter(rows_of(rows, *indices) if indices else ())
+    # One look-up, since each has a gradient as large as the table.
+    looked_up = functional.embedding(torch.cat([index.flatten() for index in indices]), rows) if indices else rows[:0]
+    parts = looked_up.split([index.numel() for index in indices])
+    found = (part.view(*index.shape, -1) for part, index in zip(parts, indices, strict=True))
     if tokens is not None:
         words, all_words = tokens(batch.words), tokens.weight if every else None
     else:
