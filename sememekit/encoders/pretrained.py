@@ -131,12 +131,6 @@ class Pretrained(Encoder):
         return int(described.get_text_config().hidden_size)
 
     @classmethod
-    def positions(cls, path: str) -> int | None:
-        """Pieces that a model in a folder can read at once; None where it has no limit."""
-        described = _configuration(read_object(local_folder(path, _USE) / "config.json", ConfigError))
-        return getattr(described.get_text_config(), "max_position_embeddings", None)
-
-    @classmethod
     def keep(cls, settings: Settings, data: PreparedData) -> bytes:
         folder = local_folder(settings.path, _USE)
         description = read_object(folder / "config.json", ConfigError)

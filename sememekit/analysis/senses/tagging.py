@@ -16,6 +16,7 @@ from sememekit.files import typed
 from sememekit.files.reading import read_object
 from sememekit.files.writing import replace_file, to_json
 from sememekit.measure.intervals import Interval
+from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import refuse_unknown, segmenter_of_raw
 
@@ -188,7 +189,8 @@ def _tag(
     reader, chosen = LineReader(run), frozenset(words)
     while group := list(islice(lines, _LINES_AT_ONCE)):
         cut = [(number, line.split()) for number, line in group if line.strip()]
-        if segmenter := segmenter_of_raw(run, [tokens for _, tokens in cut], "tag"):
+        may_cut = not isinstance(run, PublishedRun)  # whose words are not the pieces
+        if segmenter := segmenter_of_raw(run, [tokens for _, tokens in cut], "tag", may_cut=may_cut):
             cut = [(number, run.form().cut(" ".join(tokens), segmenter)) for number, tokens in cut]
         read = [reader.read(tokens) for _, tokens in cut]
         if group[0][0] == 1 and all(index == run.vocabulary.unknown_id for line in read for index in line.ids):
