@@ -23,9 +23,9 @@ class PieceModel(nn.Module):
     >>> log_probs_NP = model.after([[12, 7]])                    # of the piece that comes next
     >>> scores = model.in_sentence([12, 7], [[3], [4, 5]], [9])  # of [3] and [4, 5] between them
 
-    It is masked if its configuration names an architecture ``...ForMaskedLM`` or ``...ForPreTraining``, else causal; ``limit``
-    is how many pieces it reads at once. Nothing is downloaded, and weights are read as safetensors alone. Raises ConfigError:
-    no such model or tokenizer, a causal model that looks ahead, or a masked one whose tokenizer names no mask.
+    It is masked if its configuration names ``...ForMaskedLM`` or ``...ForPreTraining``, else causal; ``limit`` is how many
+    pieces it reads at once. Raises ConfigError: as ``load_published``, a causal model that looks ahead, or a masked one whose
+    tokenizer names no mask.
     """
 
     def __init__(self, path: str) -> None:
@@ -36,7 +36,7 @@ class PieceModel(nn.Module):
         names = read_object(folder / "config.json", ConfigError).get("architectures") or ()
         self.masked = any(name.endswith(("MaskedLM", "PreTraining")) for name in names)
         kind = "AutoModelForMaskedLM" if self.masked else "AutoModelForCausalLM"
-        self.model: Any = load_published(folder, use, kind, "language model", "probabilities")
+        self.model: Any = load_published(folder, use, kind, "language model")
         positions = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         self.limit = min(LONGEST, positions or LONGEST) - 2  # RoBERTa counts its positions from 2
         around, end = self.tokenizer.around, self.tokenizer.end_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Self, final
 
 import torch
@@ -19,11 +19,11 @@ from sememekit.text.huggingface import (
     PIECES,
     Blanks,
     HuggingFacePieces,
+    asked_of_transformers,
     check_configuration,
     check_model_folder,
     local_folder,
     needed,
-    quiet_transformers,
 )
 
 FORMAT: Final = 1
@@ -93,11 +93,10 @@ class Pretrained(Encoder):
                 f"{resources.input_size}; output layers share them, so add --set task.embedding_size={self.output_size}"
             )
         self._check_blocks(getattr(text, "max_position_embeddings", None), [len(pieces) for pieces in kept.pieces])
-        with quiet_transformers(_USE):
-            causal = needed("transformers", _USE).AutoModelForCausalLM
-            self.model: Any = _asked(
-                settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
-            ).base_model
+        causal = needed("transformers", _USE).AutoModelForCausalLM
+        self.model: Any = _asked(
+            settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
+        ).base_model
         size = self.model.get_input_embeddings().num_embeddings
         if not all(ids and min(ids) >= 0 and max(ids) < size for ids in (kept.start or (0,), *kept.pieces)):
             raise CheckpointError(
@@ -161,14 +160,10 @@ class Pretrained(Encoder):
     def initialise(self) -> None:
         settings = self.settings
         folder = local_folder(settings.path, _USE)
-        transformers = needed("transformers", _USE)
         check_model_folder(folder, _USE, "AutoModelForCausalLM")
-        load = transformers.AutoModelForCausalLM.from_pretrained
-        with quiet_transformers(_USE):
-            whole = _asked(
-                settings.path,
-                lambda: load(folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, trust_remote_code=False),
-            )
+        given = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
+        load = needed("transformers", _USE).AutoModelForCausalLM.from_pretrained
+        whole = _asked(settings.path, lambda: load(folder, dtype=torch.float32, **given))
         self.model.load_state_dict(whole.base_model.state_dict())
         self._check_looks_back()
         head = whole.get_output_embeddings()
@@ -285,15 +280,5 @@ def _configuration(table: dict[str, Any]) -> Any:
     return _asked(str(kind), lambda: needed("transformers", _USE).AutoConfig.for_model(kind, **rest))
 
 
-def _asked(what: str, call: Any) -> Any:
-    """Return the result of ``call``; ConfigError where transformers fails."""
-    try:
-        return call()
-    except ConfigError:
-        raise
-    except Exception as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise ConfigError(
-            f"{_USE}: transformers cannot open {what} as a causal language model ({type(error).__name__}: "
-            f"{lines[0] if lines else ''}); give a folder with such a model; one that brings its own code is not run"
-        ) from error
+def _asked(what: str, call: Callable[[], Any]) -> Any:
+    return asked_of_transformers(_USE, what, "causal language model", call)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 import torch
@@ -48,19 +48,27 @@ def is_published(model: Path | str | Run) -> bool:
     return str(model).startswith(PREFIX)
 
 
-_WORD: Final = -1
-Node = dict[int, Any]
-"""Of a prefix tree over pieces: piece -> node, and at ``_WORD`` the word that ends here, if one does."""
+class PieceTree:
+    """Words as rows of pieces: the number of each, and the pieces that may come next after each beginning of one."""
 
+    def __init__(self, words: Iterable[tuple[int, ...]]) -> None:
+        self.number = {pieces: number for number, pieces in enumerate(words)}
+        self.next: dict[tuple[int, ...], dict[int, None]] = {}
+        for pieces in self.number:
+            for size, piece in enumerate(pieces):
+                self.next.setdefault(pieces[:size], {})[piece] = None
 
-def _tree(words: Sequence[tuple[int, ...]]) -> Node:
-    root: Node = {}
-    for number, pieces in enumerate(words):
-        node = root
-        for piece in pieces:
-            node = node.setdefault(piece, {})
-        node[_WORD] = number
-    return root
+    def longest(self, pieces: Iterable[int]) -> list[int]:
+        """The numbers of the longest words that a row of pieces is made of, from left to right; each piece is a word."""
+        ids, place, found = tuple(map(int, pieces)), 0, list[int]()
+        while place < len(ids):
+            end = best = place + 1
+            while ids[place:end] in self.next and end < len(ids):
+                end += 1
+                best = end if ids[place:end] in self.number else best
+            found.append(self.number[ids[place:best]])
+            place = best
+        return found
 
 
 @final
@@ -94,25 +102,21 @@ def pieces_of(context: Tensor) -> list[int]:
 class PieceWords(Decoder):
     """Words of one piece or of several, with the probabilities of a model that predicts pieces; nothing is trained.
 
-    A word has the probability that the pieces that come next begin with it and with no longer word. So the probabilities of
-    all words sum to one. p(pieces) is the product over pieces of p(piece | context and the pieces before it); a masked model
-    predicts each at a mask behind these. Beginnings below ``LEAST`` are not followed: they keep the probability of the longer
-    words behind them.
+    A word has the probability that the next pieces begin with it and with no longer word, so all words sum to one. p(pieces) is
+    the product of p(piece | context and the pieces before it); a masked model predicts each at a mask behind these. Beginnings
+    below ``LEAST`` are not followed: they keep the probability of the longer words behind them.
     """
 
     def __init__(self, model: PieceModel, words: Sequence[tuple[int, ...]]) -> None:
         nn.Module.__init__(self)
-        self.model, self._num_words, self._root = model, len(words), _tree(words)
+        self.model, self._num_words, self._tree = model, len(words), PieceTree(words)
         self._after = cache(self._after_node)
 
     def _after_node(self, begun: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """The pieces that may follow, the words that end with them, -1 for none, and whether longer words go on behind them."""
-        node = self._root
-        for piece in begun:
-            node = node[piece]
-        pieces = [piece for piece in node if piece != _WORD]
-        words = np.array([node[piece].get(_WORD, -1) for piece in pieces])
-        return np.array(pieces), words, np.array([len(node[piece]) > (_WORD in node[piece]) for piece in pieces])
+        pieces = [*self._tree.next[begun]]
+        words = np.array([self._tree.number.get((*begun, piece), -1) for piece in pieces])
+        return np.array(pieces), words, np.array([(*begun, piece) in self._tree.next for piece in pieces])
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         lefts = [pieces_of(row) for row in hidden.reshape(-1, hidden.shape[-1])]
@@ -145,6 +149,9 @@ class PublishedRun(Run):
         run = PublishedRun("hf:models/gpt2", data, sources=["open"])
         run.task.decoder.log_probs(context)      # of EvenSenses over PieceWords
 
+    ``words`` has the pieces of each word, and ``in_text`` says which are words of the lexicons as they stand in a text: other
+    pieces are spelled as they are, within words or without the blank.
+
     Args:
         name: ``hf:PATH``.
         data: prepared by its tokenizer (``preprocess --segmenter hf:PATH``), for counts and means.
@@ -168,15 +175,17 @@ class PublishedRun(Run):
         self._piece_of = np.array(known)
         spelled: dict[str, tuple[int, ...]] = {piece: (number,) for number, piece in enumerate(tokenizer.names)}
         words = sorted(word for word in (words_of_lexicons(sources) if sources else ()) if word.split() == [word])
-        for word, ids in zip(words, tokenizer.of_words(words), strict=True):
+        in_text = tokenizer.of_words(words)
+        for word, ids in zip(words, in_text, strict=True):
             if len(ids) > 1:
                 spelled.setdefault((BLANK if blank_before(word, "auto") else "") + word, ids)
-        self._entries = _tree([*spelled.values()])
+        self._tree = PieceTree(spelled.values())
         train = self._pieces.tokens("train" if "train" in self._pieces.splits else self._pieces.splits[0])
-        counts, names = Counter(self._join(self._piece_of[train])), [*spelled]
+        counts, names = Counter(self._tree.longest(self._piece_of[train])), [*spelled]
         vocabulary = Vocabulary.from_counts({names[number]: count for number, count in counts.items()}, names)
         self.words = [spelled[word] for word in vocabulary.tokens]
-        self._entries = _tree(self.words)
+        self._tree, whole = PieceTree(self.words), {*in_text}
+        self.in_text = np.array([ids in whole for ids in self.words])
         shutil.copy(own, folder)
         (folder / SIGNATURE).write_text(self._pieces.signature.model_dump_json(), encoding="utf-8")
         task = {"name": "language_model", "embedding_size": 1}
@@ -206,28 +215,16 @@ class PublishedRun(Run):
         other = self._pieces if given is None else PreparedData.open(given)
         if other.vocabulary.fingerprint != self._pieces.vocabulary.fingerprint:
             raise ConfigError(f"{self}: {given} has other pieces than {self._pieces.folder}; open the model with these data")
-        return other.recoded(self.vocabulary, lambda stream: self._join(self._piece_of[stream]))
+        return other.recoded(self.vocabulary, lambda stream: self._tree.longest(self._piece_of[stream]))
 
     def ids_of(self, word: str) -> tuple[int, ...]:
         """The words that the model reads for a word between blanks: one where it is a piece or a word of the lexicons."""
-        return tuple(self._join(self.model.tokenizer.of_words([word])[0]))
+        return tuple(self._tree.longest(self.model.tokenizer.of_words([word])[0]))
 
     def scores(self, line: Sequence[int], place: int, words: Sequence[int], *, alone: bool = False) -> list[float]:
         """``PieceModel.in_sentence`` of words in the place of one of a line; ``alone`` without the words that follow."""
         left, right = ([piece for word in part for piece in self.words[word]] for part in (line[:place], line[place + 1 :]))
         return self.model.in_sentence(left, [self.words[word] for word in words], [] if alone else right)
-
-    def _join(self, pieces: Iterable[int]) -> list[int]:
-        """The longest words, by their numbers, that rows of pieces are."""
-        ids, place, found = [*map(int, pieces)], 0, list[int]()
-        while place < len(ids):
-            node, at, best = self._entries, place, (0, place + 1)
-            while at < len(ids) and (node := node.get(ids[at], {})):
-                at += 1
-                best = (node[_WORD], at) if _WORD in node else best
-            found.append(best[0])
-            place = best[1]
-        return found
 
 
 def _shipped_text(name: str, out: Path) -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -103,28 +103,34 @@ def check_model_folder(folder: Path, use: str, model: str) -> None:
                 )
 
 
-def load_published(folder: Path, use: str, kind: str, meant: str, answers: str, dtype: str = "float32") -> Any:
+def asked_of_transformers(use: str, what: str, meant: str, call: Callable[[], Any]) -> Any:
+    """Return the result of ``call``; ConfigError where transformers cannot open ``what`` as the model that is ``meant``."""
+    try:
+        with quiet_transformers(use):
+            return call()
+    except ConfigError:
+        raise
+    except Exception as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise ConfigError(
+            f"{use}: transformers cannot open {what} as a {meant} ({type(error).__name__}: {first}); give the folder of one; a "
+            "model that brings its own code is not run"
+        ) from error
+
+
+def load_published(folder: Path, use: str, kind: str, meant: str, dtype: str = "float32") -> Any:
     """A model of a class ``kind`` of transformers out of a folder, in evaluation mode, with all its trained weights.
 
-    ``meant`` and ``answers`` name the model and what it gives, for messages. Raises ConfigError: as ``check_model_folder``, no
-    such model, or weights that the folder lacks.
+    Raises ConfigError: as ``check_model_folder`` and ``asked_of_transformers``, or the folder lacks some weights.
     """
     check_model_folder(folder, use, kind)
     load = getattr(needed("transformers", use), kind).from_pretrained
     given = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False, "output_loading_info": True}
-    try:
-        with quiet_transformers(use):
-            model, report = load(folder, dtype=dtype, **given)
-    except Exception as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise ConfigError(
-            f"{use}: transformers cannot open it as a {meant} ({type(error).__name__}: {first}); give the folder of one; a "
-            "model that brings its own code is not run"
-        ) from error
+    model, report = asked_of_transformers(use, "it", meant, lambda: load(folder, dtype=dtype, **given))
     if missing := sorted(report["missing_keys"]):
         raise ConfigError(
-            f"{use}: the folder has no weights for {missing[0]}, so that its {answers} would be random; give a {meant} with "
-            "all that it was trained with"
+            f"{use}: the folder has no weights for {missing[0]}, so that its answers would be random; give a {meant} with all "
+            "that it was trained with"
         )
     return model.eval()
 

@@ -249,8 +249,8 @@ class SenseTagger:
                         right = lines[line][place + 1 : place + 1 + FOLLOWING]
                         row["substitution"] = self._in_context(word, log_probs, states[line, place], right)
             elif "substitution" in self.parts:
-                for row, (line, place), word in zip(rows, group, words, strict=True):
-                    row["substitution"] = self._in_sentence(word, lines[line], place)
+                for row, (line, place) in zip(rows, group, strict=True):
+                    row["substitution"] = self._in_sentence(self._published, lines[line], place)
             if "usual" in self.parts:
                 for row, word in zip(rows, words, strict=True):
                     row["usual"] = self._inventory.usual(word)
@@ -280,42 +280,42 @@ class SenseTagger:
         return found.double().cpu().numpy()
 
     def _in_context(self, word: int, log_probs_V: Reals, state: State, right: list[int]) -> Reals:
-        """Substitution by a left-to-right model with the words that follow, if there are any."""
-        lifts_V = log_probs_V - self._inventory.log_frequency
-        if not right:
-            return self._substitution(word, lambda words: lifts_V[words], len(lifts_V), 0.0)
+        """Substitution by a left-to-right model; without words that follow all substitutes are tried."""
 
         def lifts(words: NDArray[np.int64]) -> Reals:
-            gains = self._following(np.append(words, word), state, right)
-            return np.asarray(lifts_V[words] + gains[:-1] - gains[-1])
+            gains = self._following(np.append(words, word), state, right) if right else np.zeros(len(words) + 1)
+            return np.asarray((log_probs_V - self._inventory.log_frequency)[words] + gains[:-1] - gains[-1])
 
-        return self._substitution(word, lifts, MOST_SUBSTITUTES, 0.0)
+        return self._substitution(word, lifts, MOST_SUBSTITUTES if right else None, 0.0)
 
-    def _in_sentence(self, word: int, line: list[int], place: int) -> Reals:
+    def _in_sentence(self, published: PublishedRun, line: list[int], place: int) -> Reals:
         """Substitution by a published model."""
-        published, frequency = self._published, self._inventory.log_frequency
-        assert published is not None
 
         def lifts(words: NDArray[np.int64]) -> Reals:
-            found = np.array(published.scores(line, place, words.tolist()))
-            return found if published.model.masked else found - frequency[words]
+            scores = np.array(published.scores(line, place, words.tolist()))
+            return scores if published.model.masked else scores - self._inventory.log_frequency[words]
 
-        return self._substitution(word, lifts, MOST_SUBSTITUTES, None)
+        return self._substitution(line[place], lifts, MOST_SUBSTITUTES, None)
 
-    def _substitution(self, word: int, lifts: Callable[[NDArray[np.int64]], Reals], most: int, without: float | None) -> Reals:
+    def _substitution(
+        self, word: int, lifts: Callable[[NDArray[np.int64]], Reals], most: int | None, without: float | None
+    ) -> Reals:
         """(n,) log of the mean of exp(lift) over the first ``most`` substitutes of each sense, by weight.
 
         ``without`` is the value of a sense that has none; None for the least of the others."""
         by_sense = [self._inventory.substitutes(sense) for sense in self._inventory.senses(word)]
-        candidates = np.unique(np.concatenate([words[:most] for words, _ in by_sense]))
-        log_of = dict(zip(candidates.tolist(), lifts(candidates).tolist() if len(candidates) else (), strict=True))
-        found = [
-            np.logaddexp.reduce([log_of[one] for one in words[:most].tolist()] + np.log(weights[:most] / weights[:most].sum()))
-            for words, weights in by_sense
-            if len(words)
-        ]
-        least, means = min(found, default=0.0) if without is None else without, iter(found)
-        return _normalised(np.array([next(means) if len(words) else least for words, _ in by_sense]))
+        tried, log_of = (
+            np.unique(np.concatenate([words[:most] for words, _ in by_sense])),
+            np.zeros(len(self._inventory.counts)),
+        )
+        if not len(tried):
+            return _normalised(np.zeros(len(by_sense)))
+        log_of[tried] = lifts(tried)
+        means = [np.logaddexp.reduce(log_of[words[:most]] + np.log(own[:most] / own[:most].sum())) for words, own in by_sense]
+        least = (
+            min(mean for mean, (words, _) in zip(means, by_sense, strict=True) if len(words)) if without is None else without
+        )
+        return _normalised(np.array([mean if len(words) else least for mean, (words, _) in zip(means, by_sense, strict=True)]))
 
     def _following(self, candidates: NDArray[np.int64], state: State, right: list[int]) -> Reals:
         """(n,) log-probabilities of the words that follow, with each candidate in the place of the target."""

@@ -135,7 +135,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     use = f"victim {name!r}"
     folder = local_folder(name.removeprefix(PREFIX), use)
     transformers = needed("transformers", use)
-    model = load_published(folder, use, "AutoModelForSequenceClassification", "sequence classifier", "labels", "float64")
+    model = load_published(folder, use, "AutoModelForSequenceClassification", "sequence classifier", "float64")
     with quiet_transformers(use):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     labels = _labels_of(model.config, str(folder))
