@@ -24,11 +24,11 @@ class PieceModel(nn.Module):
     >>> scores = model.in_sentence([12, 7], [[3], [4, 5]], [9])  # of [3] and [4, 5] between them
 
     It is masked if its configuration names ``...ForMaskedLM`` or ``...ForPreTraining``, else causal; ``limit`` is how many
-    pieces it reads at once. Raises ConfigError: as ``load_published``, a causal model that looks ahead, or a masked one whose
-    tokenizer names no mask.
+    pieces it reads at once. Raises ConfigError: as ``load_published``, a causal model that looks ahead, a masked one whose
+    tokenizer names no mask, or with ``causal`` any masked one.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, causal: bool = False) -> None:
         super().__init__()
         use = f"{PREFIX}{path}"
         folder = local_folder(path, use)
@@ -43,14 +43,17 @@ class PieceModel(nn.Module):
         self._start: tuple[int, ...] = around[:1] if self.masked else self.tokenizer.start
         self._alone = self._start or (() if end is None else (end,))
         self._behind: tuple[int, ...] = ()
+        ahead = f"{use}: its predictions depend on the words that follow; take a causal language model, such as a GPT"
         if self.masked:
+            if causal:
+                raise ConfigError(ahead)
             if (mask := self.tokenizer.id(special_tokens(folder, "mask_token")["mask_token"] or "")) is None:
                 raise ConfigError(f"{use}: a masked model, whose tokenizer names no mask_token; give one that does")
             self._behind = (mask, *around[1:])
             return
         one, two = self._logits([[1, 2, 3, 4, last][-self.limit :] for last in (0, 1)])
         if not torch.allclose(one[:-1], two[:-1], atol=1e-3, rtol=1e-3):
-            raise ConfigError(f"{use}: its predictions depend on the pieces that follow; give a causal or a masked model")
+            raise ConfigError(ahead)
 
     @torch.no_grad()
     def _logits(self, rows: Sequence[Sequence[int]]) -> Iterator[Tensor]:

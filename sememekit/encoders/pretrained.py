@@ -13,6 +13,7 @@ from torch import Tensor
 from sememekit import config
 from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, zero_padding
+from sememekit.encoders.piece_model import PieceModel
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import read_bytes, read_object
 from sememekit.text.huggingface import (
@@ -21,15 +22,12 @@ from sememekit.text.huggingface import (
     HuggingFacePieces,
     asked_of_transformers,
     check_configuration,
-    check_model_folder,
     local_folder,
     needed,
 )
 
 FORMAT: Final = 1
 _USE: Final = "encoder 'hf'"
-_PROBE: Final = 6
-"""Pieces of the text on which a model is asked whether it looks ahead."""
 
 
 @final
@@ -159,42 +157,19 @@ class Pretrained(Encoder):
 
     def initialise(self) -> None:
         settings = self.settings
-        folder = local_folder(settings.path, _USE)
-        check_model_folder(folder, _USE, "AutoModelForCausalLM")
-        given = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
-        load = needed("transformers", _USE).AutoModelForCausalLM.from_pretrained
-        whole = _asked(settings.path, lambda: load(folder, dtype=torch.float32, **given))
+        whole = PieceModel(settings.path, causal=True).model
         self.model.load_state_dict(whole.base_model.state_dict())
-        self._check_looks_back()
-        head = whole.get_output_embeddings()
-        if head is not None and head.weight.shape[1] == self.output_size:
-            self._vectors = torch.stack([head.weight.detach()[list(pieces)].mean(dim=0) for pieces in self._pieces])
+        vectors = whole.get_output_embeddings().weight.detach()
+        if vectors.shape[1] != self.output_size:
+            raise ConfigError(
+                f"{_USE}: {settings.path} gives {vectors.shape[1]} numbers for a word and its hidden_size is "
+                f"{self.output_size}; take another model"
+            )
+        self._vectors = torch.stack([vectors[list(pieces)].mean(dim=0) for pieces in self._pieces])
 
     def word_vectors(self) -> Tensor | None:
         vectors, self._vectors = self._vectors, None
         return vectors
-
-    @torch.no_grad()
-    def _check_looks_back(self) -> None:
-        """Raise ConfigError for a model whose states depend on pieces that come later."""
-        size = min(_PROBE, self.settings.context)
-        one = torch.arange(1, size + 1) % self.model.get_input_embeddings().num_embeddings
-        two = one.clone()
-        two[-1] = 0
-        before = self.model.training
-        self.model.eval()
-        states = self.model(input_ids=torch.stack([one, two]), use_cache=False)[0]
-        self.model.train(before)
-        if states.shape[-1] != self.output_size:
-            raise ConfigError(
-                f"{_USE}: {self.settings.path} gives {states.shape[-1]} numbers for a word and its hidden_size is "
-                f"{self.output_size}; take another model"
-            )
-        if not torch.allclose(states[0, :-1], states[1, :-1], atol=1e-4, rtol=1e-3):
-            raise ConfigError(
-                f"{_USE}: the states of {self.settings.path} depend on the words that follow, so that it cannot predict them; "
-                "take a causal language model, such as a GPT"
-            )
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)

@@ -311,15 +311,11 @@ class Published(PublishedRun, Run):
 def load_run(path: Path | str, *, data: Path | None = None, **options: Any) -> Run:
     """Open the folder of a run; see ``Run.open`` for ``which``, ``device``, ``dtype``, ``trust_code`` and ``overlay``.
 
-    ``hf:PATH`` opens a language model of Hugging Face as it is, with ``sources`` and ``device`` alone; ``data`` are then
-    prepared by its tokenizer, as ``PublishedRun`` takes them."""
+    ``hf:PATH`` opens a model of Hugging Face with ``sources``, ``device``, ``dtype`` and ``data``, as ``PublishedRun``."""
     given = checked_arguments("load_run", options, Run.open)
     if not is_published(path):
         return Run.open(path, **given)
-    for name in ("dtype", "overlay"):
-        if given.get(name) is not None:
-            raise ConfigError(f"{name}: {path} is read as it was published; leave it out")
-    return Published(str(path), data, sources=given.get("sources") or (), device=given.get("device"))
+    return Published(str(path), data, **{name: one for name, one in given.items() if one is not None and name != "which"})
 
 
 def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) -> Shown[Any]:

@@ -39,6 +39,7 @@ from sememekit.training import RunFolder
 LEAST: Final = 0.01
 """Beginnings of words below this probability are not followed: longer words behind them have none."""
 
+
 _held: list[TemporaryDirectory[str]] = []
 """Temporary folders, which are removed when the process ends."""
 
@@ -160,7 +161,9 @@ class PublishedRun(Run):
     Raises ConfigError: as ``PieceModel``, or another tokenizer cut the data.
     """
 
-    def __init__(self, name: str, data: Path | None = None, *, sources: Sequence[str] = (), device: str | None = None) -> None:
+    def __init__(
+        self, name: str, data: Path | None = None, *, sources: Sequence[str] = (), device: str = "auto", dtype: str = "float32"
+    ) -> None:
         self._name, self.model = name, PieceModel(name.removeprefix(PREFIX))
         _held.append(TemporaryDirectory(prefix="sememekit-"))
         folder, tokenizer = Path(_held[-1].name), self.model.tokenizer
@@ -188,9 +191,8 @@ class PublishedRun(Run):
         self.in_text = np.array([ids in whole for ids in self.words])
         shutil.copy(own, folder)
         (folder / SIGNATURE).write_text(self._pieces.signature.model_dump_json(), encoding="utf-8")
-        task = {"name": "language_model", "embedding_size": 1}
-        table = {"data": {"path": str(self._pieces.folder)}, "task": task, "run": {"device": device or "auto"}}
-        plan = read_plan(table, name)
+        task, run = {"name": "language_model", "embedding_size": 1}, {"device": device, "dtype": dtype}
+        plan = read_plan({"data": {"path": str(self._pieces.folder)}, "task": task, "run": run}, name)
         super().__init__(RunFolder(folder, plan.table(), {}), plan, vocabulary, "best", plan.run, False, None, sources)
 
     @property
@@ -208,9 +210,6 @@ class PublishedRun(Run):
             digest.update(file.read_bytes())
         return task.to(self.device).eval(), "as published", digest.hexdigest()
 
-    def with_overlay(self, overlay: Path | str) -> Run:
-        raise ConfigError(f"--overlay changes the graph that a run keeps, and {self} keeps none; leave it out")
-
     def data(self, given: Path | str | None = None) -> PreparedData:
         other = self._pieces if given is None else PreparedData.open(given)
         if other.vocabulary.fingerprint != self._pieces.vocabulary.fingerprint:
@@ -221,10 +220,22 @@ class PublishedRun(Run):
         """The words that the model reads for a word between blanks: one where it is a piece or a word of the lexicons."""
         return tuple(self._tree.longest(self.model.tokenizer.of_words([word])[0]))
 
-    def scores(self, line: Sequence[int], place: int, words: Sequence[int], *, alone: bool = False) -> list[float]:
-        """``PieceModel.in_sentence`` of words in the place of one of a line; ``alone`` without the words that follow."""
+    def _around(self, line: Sequence[int], place: int) -> tuple[list[int], list[int]]:
         left, right = ([piece for word in part for piece in self.words[word]] for part in (line[:place], line[place + 1 :]))
-        return self.model.in_sentence(left, [self.words[word] for word in words], [] if alone else right)
+        return left, right
+
+    def lifts(
+        self, log_frequency: NDArray[np.float64], line: Sequence[int], place: int, words: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """``PieceModel.in_sentence`` of words in the place of one of a line; of a causal model minus their log-frequency."""
+        left, right = self._around(line, place)
+        scores = np.array(self.model.in_sentence(left, [self.words[word] for word in words.tolist()], right))
+        return scores if self.model.masked else scores - log_frequency[words]
+
+    def nats(self, line: Sequence[int], place: int) -> float | None:
+        """The surprisal of a word after those before it; None by a masked model."""
+        left, _ = self._around(line, place)
+        return None if self.model.masked else -self.model.in_sentence(left, [self.words[line[place]]], [])[0]
 
 
 def _shipped_text(name: str, out: Path) -> Path:

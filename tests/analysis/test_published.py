@@ -236,7 +236,7 @@ def test_models_that_mean_nothing_are_refused(place: Path, tmp_path: Path) -> No
 
     with pytest.raises(ConfigError, match="names no mask_token"):
         load_run(changed("masked", "maskless", tokenizer_config={"mask_token": None}))
-    with pytest.raises(ConfigError, match="depend on the pieces that follow"):
+    with pytest.raises(ConfigError, match="depend on the words that follow"):
         load_run(changed("masked", "ahead", config={"architectures": ["BertLMHeadModel"]}))
     headless = Path(changed("masked", "headless").removeprefix("hf:"))
     transformers.BertForMaskedLM.from_pretrained(headless).bert.save_pretrained(headless)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, final
 
 import numpy as np
@@ -183,13 +184,12 @@ class SenseTagger:
             senses = {place: len(self._inventory.senses(ids[place])) for place in for_all}
             yield [TaggedWord(senses[at], parts.get((line, at), {}), losses.get((line, at))) for at in for_all]
 
-    def _losses(self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]) -> dict[tuple[int, int], float]:
+    def _losses(
+        self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]
+    ) -> dict[tuple[int, int], float | None]:
         """Nats of the words that were asked for, all at once: output layers are slow on few tokens."""
-        if (published := self._published) is not None:
-            if published.model.masked:
-                return {}
-            places = [(line, place) for line, own in enumerate(asked) for place in own]
-            return {at: -published.scores(lines[at[0]], at[1], [lines[at[0]][at[1]]], alone=True)[0] for at in places}
+        if self._published is not None:
+            return {(line, at): self._published.nats(lines[line], at) for line, own in enumerate(asked) for at in own}
         first = 0 if self._end is not None else 1  # of a stream nothing predicts it
         where = [(line, place) for line, places in enumerate(asked) for place in places if place >= first]
         if not where:
@@ -249,8 +249,9 @@ class SenseTagger:
                         right = lines[line][place + 1 : place + 1 + FOLLOWING]
                         row["substitution"] = self._in_context(word, log_probs, states[line, place], right)
             elif "substitution" in self.parts:
-                for row, (line, place) in zip(rows, group, strict=True):
-                    row["substitution"] = self._in_sentence(self._published, lines[line], place)
+                for row, (line, place), word in zip(rows, group, words, strict=True):
+                    lifts = partial(self._published.lifts, self._inventory.log_frequency, lines[line], place)
+                    row["substitution"] = self._substitution(word, lifts, MOST_SUBSTITUTES, None)
             if "usual" in self.parts:
                 for row, word in zip(rows, words, strict=True):
                     row["usual"] = self._inventory.usual(word)
@@ -287,15 +288,6 @@ class SenseTagger:
             return np.asarray((log_probs_V - self._inventory.log_frequency)[words] + gains[:-1] - gains[-1])
 
         return self._substitution(word, lifts, MOST_SUBSTITUTES if right else None, 0.0)
-
-    def _in_sentence(self, published: PublishedRun, line: list[int], place: int) -> Reals:
-        """Substitution by a published model."""
-
-        def lifts(words: NDArray[np.int64]) -> Reals:
-            scores = np.array(published.scores(line, place, words.tolist()))
-            return scores if published.model.masked else scores - self._inventory.log_frequency[words]
-
-        return self._substitution(line[place], lifts, MOST_SUBSTITUTES, None)
 
     def _substitution(
         self, word: int, lifts: Callable[[NDArray[np.int64]], Reals], most: int | None, without: float | None
