@@ -178,8 +178,10 @@ class PublishedRun(Run):
         self._piece_of = np.array(known)
         spelled: dict[str, tuple[int, ...]] = {piece: (number,) for number, piece in enumerate(tokenizer.names)}
         words = sorted(word for word in (words_of_lexicons(sources) if sources else ()) if word.split() == [word])
-        in_text = tokenizer.of_words(words)
-        for word, ids in zip(words, in_text, strict=True):
+        spelt = {
+            ids: word for word, ids in zip(words, tokenizer.of_words(words), strict=True) if tokenizer.unknown_id not in ids
+        }
+        for ids, word in spelt.items():
             if len(ids) > 1:
                 spelled.setdefault((BLANK if blank_before(word, "auto") else "") + word, ids)
         self._tree = PieceTree(spelled.values())
@@ -187,8 +189,7 @@ class PublishedRun(Run):
         counts, names = Counter(self._tree.longest(self._piece_of[train])), [*spelled]
         vocabulary = Vocabulary.from_counts({names[number]: count for number, count in counts.items()}, names)
         self.words = [spelled[word] for word in vocabulary.tokens]
-        self._tree, whole = PieceTree(self.words), {*in_text}
-        self.in_text = np.array([ids in whole for ids in self.words])
+        self._tree, self.in_text = PieceTree(self.words), np.array([ids in spelt for ids in self.words])
         shutil.copy(own, folder)
         (folder / SIGNATURE).write_text(self._pieces.signature.model_dump_json(), encoding="utf-8")
         task, run = {"name": "language_model", "embedding_size": 1}, {"device": device, "dtype": dtype}

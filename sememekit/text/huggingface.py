@@ -157,7 +157,7 @@ class HuggingFacePieces:
     Attributes:
         names: of all pieces, by their id in the model.
         content: JSON with ``tokenizer``, as in ``tokenizer.json``, and the pieces ``begin``, ``end``, ``unknown`` or null.
-        around: ids that the tokenizer puts around a text, such as those of ``[CLS]`` and ``[SEP]``.
+        around: ids that the tokenizer puts around a text, such as the ids of ``[CLS]`` and ``[SEP]``.
         start: the first of them where it begins a text, such as the id of ``<s>``, else none.
     """
 

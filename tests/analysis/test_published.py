@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sememekit.errors import ConfigError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.published import PublishedRun
+from tests.analysis import own_gold
 from tests.small_run import write_text
 from tests.tiny_models import write_gpt2, write_masked
 
@@ -37,9 +39,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "raw").mkdir()
     for file in write_text(folder / "text", 40).iterdir():
         (folder / "raw" / file.name).write_text(file.read_text(encoding="utf-8").replace(" ", ""), encoding="utf-8")
-    for kind, write in (("causal", write_gpt2), ("masked", write_masked)):
+    for kind in KINDS:
         (folder / kind).mkdir()
-        write(folder / kind)
+    write_gpt2(folder / "causal")
+    write_masked(folder / "masked", more=(own_gold.ENGLISH + own_gold.CHINESE + "苹果树").splitlines())
+    for kind in KINDS:
         settings = PreprocessSettings(segmenter=f"hf:{folder / kind}", end_of_sentence=False)
         preprocess("plain", folder / "raw", folder / f"{kind}-data", settings)
     (folder / "lex.tsv").write_text("word\tsememes\n" + LEXICON, encoding="utf-8")
@@ -104,6 +108,18 @@ def test_a_sentence_that_is_too_long_is_cut_and_one_without_neighbours_is_scored
         line = LineReader(run).read(words)
         [[word]] = SenseTagger(run, inventory_of(run)).tag([line.ids], [[at]])
         assert np.exp(word.parts["substitution"]).sum() == pytest.approx(1.0)
+
+
+def test_a_word_with_pieces_that_the_tokenizer_does_not_know_is_outside_the_vocabulary(place: Path, tmp_path: Path) -> None:
+    lexicon, gold = tmp_path / "lexicon.tsv", tmp_path / "gold.tsv"
+    rows = "".join(f"{word}\t{sememes}\n" for word in ("鑫", "鑫鑫", "鑫森") for sememes in ("fruit", "tree"))
+    lexicon.write_text(f"word\tsememes\n{rows}{LEXICON}", encoding="utf-8")
+    lines = "我 吃 鑫\t鑫\t3\tfruit\n我 吃 鑫森\t鑫森\t3\tfruit\n我 吃 苹果\t苹果\t3\tfruit\n"
+    gold.write_text("sentence\tword\tposition\tsense\n" + lines, encoding="utf-8")
+    typed = ("eval", f"hf:{place / 'masked'}", "--senses", str(gold), "--source", f"table:{lexicon}", "--json")
+    found = json.loads(invoke(*typed).stdout)
+    assert found["targets"] == 1
+    assert [(one["cause"], one["count"]) for one in found["left_out"]] == [("word outside the vocabulary", 2)]
 
 
 def test_a_sense_without_substitutes_is_the_least_probable(place: Path) -> None:
@@ -242,3 +258,25 @@ def test_models_that_mean_nothing_are_refused(place: Path, tmp_path: Path) -> No
     transformers.BertForMaskedLM.from_pretrained(headless).bert.save_pretrained(headless)
     with pytest.raises(ConfigError, match="no weights for"):
         load_run(f"hf:{headless}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("language", ["english", "chinese"])
+def test_gold_of_our_own_is_scored_whole(place: Path, tmp_path: Path, kind: str, language: str) -> None:
+    gold, lexicon = tmp_path / "gold.tsv", tmp_path / "lexicon.tsv"
+    if language == "chinese":
+        gold.write_text(own_gold.CHINESE, encoding="utf-8")
+        lexicon.write_text(own_gold.CHINESE_LEXICON, encoding="utf-8")
+    else:
+        lexicon.write_text(own_gold.ENGLISH_LEXICON, encoding="utf-8")
+        (tmp_path / "keys.tsv").write_text(own_gold.ENGLISH, encoding="utf-8")
+        page = (Path(__file__).resolve().parents[2] / "docs" / "senses.md").read_text(encoding="utf-8")
+        script = page[page.index("awk -F") :].split("\n```")[0]
+        shell = script.replace("english.tsv", "lexicon.tsv")
+        subprocess.run(["sh", "-c", shell], cwd=tmp_path, check=True)
+        assert "bank#n#1" not in gold.read_text(encoding="utf-8")
+    typed = ("eval", f"hf:{place / kind}", "--senses", str(gold), "--source", f"table:{lexicon}", "--json")
+    found = json.loads(invoke(*typed).stdout)
+    assert (found["targets"], found["left_out"]) == (20, [])
+    assert [word["senses"] for word in found["words"]] == [2, 2, 2, 2]
+    assert {row["name"] for row in found["rows"]} >= {"substitution", "at random"}

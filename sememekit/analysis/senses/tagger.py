@@ -78,7 +78,7 @@ class LineReader:
             place.append(len(ids))
             if self._published is not None:
                 own: Sequence[int] = self._published.ids_of(word)
-                known.append(len(own) == 1)
+                known.append(len(own) == 1 and own[0] != self.vocabulary.unknown_id)
             else:
                 normal = self._form.word(word)
                 known.append(normal in self.vocabulary)
