@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, Self, final
 
 import torch
@@ -28,6 +29,7 @@ from sememekit.text.huggingface import (
 
 FORMAT: Final = 1
 _USE: Final = "encoder 'hf'"
+_asked: Final = partial(asked_of_transformers, _USE, "causal language model")
 
 
 @final
@@ -253,7 +255,3 @@ def _configuration(table: dict[str, Any]) -> Any:
     rest = dict(table)
     kind = rest.pop("model_type", "")
     return _asked(str(kind), lambda: needed("transformers", _USE).AutoConfig.for_model(kind, **rest))
-
-
-def _asked(what: str, call: Callable[[], Any]) -> Any:
-    return asked_of_transformers(_USE, what, "causal language model", call)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from sememekit.config import resources_folder
 from sememekit.corpora.opening import open_corpus
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
-from sememekit.encoders.base import Encoded, Encoder, State, zero_padding
+from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.encoders.piece_model import PieceModel
 from sememekit.errors import ConfigError
 from sememekit.files import read_bytes
@@ -90,7 +90,6 @@ class PiecesSoFar(Encoder):
             for column, word in enumerate(words):
                 rows[column] = [*rows[column], *self._words[word]][-self.output_size :]
                 hidden[step, column, : len(rows[column])] = torch.tensor(rows[column], device=hidden.device) + 1
-        hidden = zero_padding(hidden, lengths)
         return Encoded(hidden, (hidden[-1],), (hidden,))
 
 
@@ -151,14 +150,14 @@ class PublishedRun(Run):
         run.task.decoder.log_probs(context)      # of EvenSenses over PieceWords
 
     ``words`` has the pieces of each word, and ``in_text`` says which are words of the lexicons as they stand in a text: other
-    pieces are spelled as they are, within words or without the blank.
+    pieces are parts of words, or spelled without the blank.
 
     Args:
         name: ``hf:PATH``.
-        data: prepared by its tokenizer (``preprocess --segmenter hf:PATH``), for counts and means.
+        data: prepared by its tokenizer, for counts and means; default: a few sentences that ship, without useful counts.
         sources: lexicons whose words it predicts as wholes, and through which it is seen, as in ``Run.open``.
 
-    Raises ConfigError: as ``PieceModel``, or another tokenizer cut the data.
+    Raises ConfigError: as ``PieceModel``, or the data are not in its pieces.
     """
 
     def __init__(
@@ -221,22 +220,16 @@ class PublishedRun(Run):
         """The words that the model reads for a word between blanks: one where it is a piece or a word of the lexicons."""
         return tuple(self._tree.longest(self.model.tokenizer.of_words([word])[0]))
 
-    def _around(self, line: Sequence[int], place: int) -> tuple[list[int], list[int]]:
-        left, right = ([piece for word in part for piece in self.words[word]] for part in (line[:place], line[place + 1 :]))
-        return left, right
-
-    def lifts(
-        self, log_frequency: NDArray[np.float64], line: Sequence[int], place: int, words: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def lifts(self, log_frequency: NDArray[Any], line: Sequence[int], place: int, words: NDArray[np.int64]) -> NDArray[Any]:
         """``PieceModel.in_sentence`` of words in the place of one of a line; of a causal model minus their log-frequency."""
-        left, right = self._around(line, place)
+        left, right = ([piece for word in part for piece in self.words[word]] for part in (line[:place], line[place + 1 :]))
         scores = np.array(self.model.in_sentence(left, [self.words[word] for word in words.tolist()], right))
         return scores if self.model.masked else scores - log_frequency[words]
 
     def nats(self, line: Sequence[int], place: int) -> float | None:
         """The surprisal of a word after those before it; None by a masked model."""
-        left, _ = self._around(line, place)
-        return None if self.model.masked else -self.model.in_sentence(left, [self.words[line[place]]], [])[0]
+        left, own = [piece for word in line[:place] for piece in self.words[word]], self.words[line[place]]
+        return None if self.model.masked else -self.model.in_sentence(left, [own], [])[0]
 
 
 def _shipped_text(name: str, out: Path) -> Path:

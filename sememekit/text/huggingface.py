@@ -103,7 +103,7 @@ def check_model_folder(folder: Path, use: str, model: str) -> None:
                 )
 
 
-def asked_of_transformers(use: str, what: str, meant: str, call: Callable[[], Any]) -> Any:
+def asked_of_transformers(use: str, meant: str, what: str, call: Callable[[], Any]) -> Any:
     """Return the result of ``call``; ConfigError where transformers cannot open ``what`` as the model that is ``meant``."""
     try:
         with quiet_transformers(use):
@@ -126,7 +126,7 @@ def load_published(folder: Path, use: str, kind: str, meant: str, dtype: str = "
     check_model_folder(folder, use, kind)
     load = getattr(needed("transformers", use), kind).from_pretrained
     given = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False, "output_loading_info": True}
-    model, report = asked_of_transformers(use, "it", meant, lambda: load(folder, dtype=dtype, **given))
+    model, report = asked_of_transformers(use, meant, "it", lambda: load(folder, dtype=dtype, **given))
     if missing := sorted(report["missing_keys"]):
         raise ConfigError(
             f"{use}: the folder has no weights for {missing[0]}, so that its answers would be random; give a {meant} with all "

@@ -140,14 +140,12 @@ class SenseTagger:
         ConfigError: the task predicts no words, or the model gives none of the parts.
     """
 
-    def __init__(
-        self, run: Run, inventory: SenseInventory, parts: Sequence[str] = ("share", "lift", "substitution", "usual")
-    ) -> None:
+    def __init__(self, run: Run, inventory: SenseInventory, parts: Sequence[str] = PARTS) -> None:
         self._task = require(run.task, WordPredictor, "tag")
         self._inventory = inventory
         self._end = run.vocabulary.end_id if run.signature.end_of_sentence else None
-        self._own = None if run.graph is None else run.graph
-        self._nothing = torch.zeros(1, self._width(), device=self._task.device)
+        self._own = run.graph
+        self._nothing = torch.zeros_like(self._contexts(torch.zeros(1, 1, dtype=torch.long))[0])
         self._published = run if isinstance(run, PublishedRun) else None
         has_shares = self._own is not None and self._published is None and isinstance(self._task.decoder, Sensed)
         self.parts = tuple(part for part in parts if has_shares or part not in ("share", "lift"))
@@ -156,9 +154,6 @@ class SenseTagger:
                 f"{run}: its output layer gives senses no probabilities, so it has no {' and no '.join(parts)}; take --method "
                 "substitution or combined, or train with --decoder sdlm"
             )
-
-    def _width(self) -> int:
-        return self._contexts(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
 
     @torch.no_grad()
     def _contexts(self, tokens: Tensor) -> Tensor:
@@ -238,7 +233,7 @@ class SenseTagger:
         found: dict[tuple[int, int], dict[str, Reals]] = {}
         for group in _groups(targets, _ROWS_AT_ONCE):
             words = [lines[line][place] for line, place in group]
-            rows: list[dict[str, Reals]] = [{} for _ in group]
+            rows = [{"usual": self._inventory.usual(word)} if "usual" in self.parts else {} for word in words]
             if self._published is None:
                 hidden = torch.stack([contexts[line][place] for line, place in group])
                 if {"share", "lift"} & set(self.parts):
@@ -252,9 +247,6 @@ class SenseTagger:
                 for row, (line, place), word in zip(rows, group, words, strict=True):
                     lifts = partial(self._published.lifts, self._inventory.log_frequency, lines[line], place)
                     row["substitution"] = self._substitution(word, lifts, MOST_SUBSTITUTES, None)
-            if "usual" in self.parts:
-                for row, word in zip(rows, words, strict=True):
-                    row["usual"] = self._inventory.usual(word)
             found.update(zip(group, rows, strict=True))
         return found
 
@@ -296,18 +288,14 @@ class SenseTagger:
 
         ``without`` is the value of a sense that has none; None for the least of the others."""
         by_sense = [self._inventory.substitutes(sense) for sense in self._inventory.senses(word)]
-        tried, log_of = (
-            np.unique(np.concatenate([words[:most] for words, _ in by_sense])),
-            np.zeros(len(self._inventory.counts)),
-        )
-        if not len(tried):
-            return _normalised(np.zeros(len(by_sense)))
-        log_of[tried] = lifts(tried)
-        means = [np.logaddexp.reduce(log_of[words[:most]] + np.log(own[:most] / own[:most].sum())) for words, own in by_sense]
-        least = (
-            min(mean for mean, (words, _) in zip(means, by_sense, strict=True) if len(words)) if without is None else without
-        )
-        return _normalised(np.array([mean if len(words) else least for mean, (words, _) in zip(means, by_sense, strict=True)]))
+        log_of = np.zeros(len(self._inventory.counts))
+        if len(tried := np.unique(np.concatenate([words[:most] for words, _ in by_sense]))):
+            log_of[tried] = lifts(tried)
+        firsts = [(words[:most], weights[:most]) for words, weights in by_sense]
+        means = np.array([np.logaddexp.reduce(log_of[words] + np.log(own / own.sum())) for words, own in firsts])
+        some = means > -np.inf  # the senses that have substitutes
+        least = means[some].min(initial=np.inf) if without is None else without
+        return _normalised(np.where(some, means, least) if some.any() else np.zeros(len(means)))
 
     def _following(self, candidates: NDArray[np.int64], state: State, right: list[int]) -> Reals:
         """(n,) log-probabilities of the words that follow, with each candidate in the place of the target."""
