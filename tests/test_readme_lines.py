@@ -19,7 +19,7 @@ from sememekit.commands._program import app
 from tests.commands.processes import play_processes
 from tests.readme_files import write_files
 from tests.served import play_server
-from tests.tiny_models import write_classifier, write_gpt2
+from tests.tiny_models import write_classifier, write_gpt2, write_masked
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("docs", "docs/tutorials", "docs/papers")
@@ -168,6 +168,13 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
         put={"text.txt": "text/test.txt", "打,包袱": "今天,工人"}
     ),
     ("docs/senses.md", "sememekit eval"): Adapted(put={"GOLD": "senses.tsv"}),
+    ("docs/senses.md", "sememekit tag hf:models/bert"): Adapted(
+        put={"text.txt": "text/test.txt", "LEXICON": "open", "打,包袱": "看,报纸"}
+    ),
+    ("docs/senses.md", "sememekit eval hf:models/gpt2"): Adapted(
+        put={"GOLD": "senses.tsv", "LEXICON": "open"},
+        before=("sememekit preprocess plain text --segmenter hf:models/gpt2 --no-end-of-sentence --out data/pieces",),
+    ),
     ("docs/senses.md", "sememekit explain"): Adapted(put={"他": "今天", "打": "看", "电话 给 我": "电影 。"}),
     **{
         (f"docs/tutorials/{page}.md", f"sememekit {beginning}"): change
@@ -275,8 +282,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_lines_of_a_page_run_in_their_order(page: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play_processes(monkeypatch)
     play_server(monkeypatch)
-    if page in (MODELS, "docs/explaining.md"):
+    if page in (MODELS, "docs/explaining.md", "docs/senses.md"):
         write_gpt2(place / "models" / "gpt2")
+        write_masked(place / "models" / "bert")
         write_classifier(place / "models" / "sentiment", ("0", "1"))
         write_classifier(place / "models" / "nli", ("entailment", "neutral", "contradiction"))
     for block in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):

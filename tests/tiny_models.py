@@ -67,6 +67,33 @@ def write_classifier(folder: Path, labels: Sequence[str], *, positions: int = 12
     return folder
 
 
+def write_masked(folder: Path, *, positions: int = 48, seed: int = 3, more: Sequence[str] = ()) -> Path:
+    """A BERT with random weights that fills masks, over pieces of words and Chinese characters, also of ``more``."""
+    transformers, tokenizers = pytest.importorskip("transformers"), pytest.importorskip("tokenizers")
+    import torch
+
+    lines = [*(write_text(folder / "text", 40) / "train.txt").read_text(encoding="utf-8").splitlines(), "a good film", *more]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer.train_from_iterator(
+        lines, tokenizers.trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
+    )
+    ends = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    told = {"unk_token": "[UNK]", "mask_token": "[MASK]", "tokenizer_class": "PreTrainedTokenizerFast"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told), encoding="utf-8")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(
+        vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=positions, initializer_range=0.5, **sizes
+    )
+    save_quietly(transformers.BertForMaskedLM(config), folder)
+    return folder
+
+
 def save_quietly(model: Any, folder: Path) -> None:
     from transformers.utils import logging
 

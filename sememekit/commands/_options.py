@@ -84,7 +84,9 @@ TrustCode = Annotated[bool, option("--trust-code", "Load code that RUN or other 
 Debug = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.")]
-RunOrPublished = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model; or hf:PATH, a causal model.")]
+RunOrPublished = Annotated[
+    Path, typer.Argument(metavar="RUN", help="Folder of a trained model; or hf:PATH, a causal or masked model.")
+]
 Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validation, or the last.")]
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]

@@ -23,7 +23,7 @@ EXAMPLES = (
 
 
 def command(
-    run: shared.Run,
+    run: shared.RunOrPublished,
     split: shared.TestUnlessGiven = None,
     data: shared.EvaluationData = None,
     overrides: shared.SearchOverrides = None,
@@ -72,8 +72,9 @@ def command(
 
     RUN may be a folder of train --seeds: this prints the metrics of each seed, with mean and standard deviation.
     """
+    from sememekit.notebook.run import load_run
     from sememekit.reports.metrics import parts
-    from sememekit.runs.run import Run as LoadedRun
+    from sememekit.runs.published import is_published
 
     report: Any
     if baseline is not None:
@@ -87,14 +88,13 @@ def command(
     if explanations:
         refuse({"senses": senses, "dtype": dtype, "set": overrides, "texts": texts}, "not together with --explanations")
         from sememekit.analysis.explanations.evaluation import evaluate_explanations
-        from sememekit.jobs.published import run_of
         from sememekit.reports.metrics import VIEWS
         from sememekit.reports.table import Shown
 
         check_outputs(html, figure)
         chosen = given(split=split, tops=tops, mean=mean, data=data, contexts=contexts, seed=seed)
         with progress_bars(quiet) as show:
-            loaded = LoadedRun.open(run_of(run, data), which=which, device=device, sources=sources)
+            loaded = load_run(run, which=which, device=device, sources=sources, data=data)
             report = evaluate_explanations(loaded, progress=show, **chosen)
         give_out(Shown(report, VIEWS), html, figure, json=json, quiet=quiet)
         return
@@ -113,11 +113,14 @@ def command(
             report = evaluate_seeds(run, partial(evaluate, **usual))
         print_json(report) if json else show_parts(parts(report))
         return
-    loaded = LoadedRun.open(run, which=which, device=device, dtype=dtype)
+    if published := is_published(run):
+        refuse({"split": split or senses is None}, f"{run} is scored by --senses GOLD, or by --explanations")
+    seen = sources if published else None
+    loaded = load_run(run, which=which, device=device, dtype=dtype, sources=seen, data=data)
     of_gold = {"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}
     options = {"overrides": overrides, "texts": texts, "senses": senses, "method": method, "sources": sources}
     _, typed = choose("eval", loaded, _TAKERS, {**options, "segmentation": segmentation, **of_gold})
-    usual = given(split=split, data=data, dtype=dtype)
+    usual = given(split=split, data=None if published else data, dtype=dtype)
     refuse({"source": sources} if senses is None else {}, "only together with --senses GOLD or --explanations")
     refuse({"method": method} if senses is None else {}, "only together with --senses GOLD")
     refuse(of_gold if segmentation is None else {}, "only together with --segmentation GOLD")

@@ -57,12 +57,16 @@ def command(
     influence of each word and sememe on it.
     """
     check_outputs(html, figure)
-    from sememekit.jobs.published import USUAL, is_published, run_of
     from sememekit.notebook.run import EXPLAINERS, load_run
+    from sememekit.runs.published import is_published
 
-    if mean is None and data is None and is_published(run):
-        mean = USUAL
-    loaded = load_run(run_of(run, data), which=which, device=device, sources=sources)
+    if is_published(run):
+        refuse({"overlay": overlay}, f"changes the graph that a run keeps, and {run} keeps none; leave it out")
+        refuse(
+            {"word": word, "right": right}, f"takes a run; for {run} type: sememekit tag {run} --words WORD --source LEXICON"
+        )
+        mean = "valid" if mean is None and data is None else mean  # the few words that ship have no useful counts
+    loaded = load_run(run, which=which, device=device, sources=sources, data=data)
     takers = {kind: [*functions, *_FURTHER.get(kind, ())] for kind, functions in EXPLAINERS.items()}
     if context is None:
         hint("type a text a line; Ctrl-D ends", quiet)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sememekit.commands._input import input_name, lines_of, some
-from sememekit.commands._options import Device, Errors, Quiet, Run, SenseMethod, SenseSources, Which, option
+from sememekit.commands._options import Device, Errors, Quiet, RunOrPublished, SenseMethod, SenseSources, Which, option
 from sememekit.commands._printing import say
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ COLUMNS = ("sentence", "position", "token", "nats", "sense", "probability", "sem
 
 
 def command(
-    run: Run,
+    run: RunOrPublished,
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Sentence a line, raw or cut. Default: stdin.")] = None,
     words: Annotated[str | None, option("--words", "Tag these words alone.", metavar="WORD,WORD,...")] = None,
     method: SenseMethod = None,
@@ -39,9 +39,10 @@ def command(
     The first lines name the run, the method, and the accuracy of the method if 'eval RUN --senses GOLD' measured it.
     """
     from sememekit.analysis.senses.tagging import header_of, tag
-    from sememekit.runs.run import Run as LoadedRun
+    from sememekit.notebook.run import load_run
+    from sememekit.runs.published import is_published
 
-    loaded = LoadedRun.open(run, which=which, device=device)
+    loaded = load_run(run, which=which, device=device, sources=sources if is_published(run) else None)
     chosen = [word for word in (words or "").split(",") if word]
     rows = tag(
         loaded,

@@ -18,7 +18,7 @@ signature when it is first used, and that file is read from then on, whatever ta
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, final
@@ -63,6 +63,13 @@ class PreparedData:
         other = PreparedData(self.folder, self.vocabulary, self.signature)
         other._more = {**self._more, split: extra}
         other._checked, other._mapped = self._checked, self._mapped
+        return other
+
+    def recoded(self, vocabulary: Vocabulary, recode: Callable[[Any], Sequence[int]]) -> PreparedData:
+        """The same folder read in other words; ``recode`` turns the ids of a split into theirs."""
+        other = PreparedData(self.folder, vocabulary, self.signature)
+        other._checked = {*self.splits}
+        other._mapped = {f"{split}.bin": np.array(recode(self.tokens(split)), dtype=np.uint32) for split in self.splits}
         return other
 
     def num_added(self, split: str) -> int:

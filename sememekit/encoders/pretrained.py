@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, Self, final
 
 import torch
@@ -13,23 +14,22 @@ from torch import Tensor
 from sememekit import config
 from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, zero_padding
+from sememekit.encoders.piece_model import PieceModel
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import read_bytes, read_object
 from sememekit.text.huggingface import (
     PIECES,
     Blanks,
     HuggingFacePieces,
+    asked_of_transformers,
     check_configuration,
-    check_model_folder,
     local_folder,
     needed,
-    quiet_transformers,
 )
 
 FORMAT: Final = 1
 _USE: Final = "encoder 'hf'"
-_PROBE: Final = 6
-"""Pieces of the text on which a model is asked whether it looks ahead."""
+_asked: Final = partial(asked_of_transformers, _USE, "causal language model")
 
 
 @final
@@ -93,11 +93,10 @@ class Pretrained(Encoder):
                 f"{resources.input_size}; output layers share them, so add --set task.embedding_size={self.output_size}"
             )
         self._check_blocks(getattr(text, "max_position_embeddings", None), [len(pieces) for pieces in kept.pieces])
-        with quiet_transformers(_USE):
-            causal = needed("transformers", _USE).AutoModelForCausalLM
-            self.model: Any = _asked(
-                settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
-            ).base_model
+        causal = needed("transformers", _USE).AutoModelForCausalLM
+        self.model: Any = _asked(
+            settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
+        ).base_model
         size = self.model.get_input_embeddings().num_embeddings
         if not all(ids and min(ids) >= 0 and max(ids) < size for ids in (kept.start or (0,), *kept.pieces)):
             raise CheckpointError(
@@ -131,12 +130,6 @@ class Pretrained(Encoder):
         return int(described.get_text_config().hidden_size)
 
     @classmethod
-    def positions(cls, path: str) -> int | None:
-        """Pieces that a model in a folder can read at once; None where it has no limit."""
-        described = _configuration(read_object(local_folder(path, _USE) / "config.json", ConfigError))
-        return getattr(described.get_text_config(), "max_position_embeddings", None)
-
-    @classmethod
     def keep(cls, settings: Settings, data: PreparedData) -> bytes:
         folder = local_folder(settings.path, _USE)
         description = read_object(folder / "config.json", ConfigError)
@@ -166,46 +159,19 @@ class Pretrained(Encoder):
 
     def initialise(self) -> None:
         settings = self.settings
-        folder = local_folder(settings.path, _USE)
-        transformers = needed("transformers", _USE)
-        check_model_folder(folder, _USE, "AutoModelForCausalLM")
-        load = transformers.AutoModelForCausalLM.from_pretrained
-        with quiet_transformers(_USE):
-            whole = _asked(
-                settings.path,
-                lambda: load(folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, trust_remote_code=False),
-            )
+        whole = PieceModel(settings.path, causal=True).model
         self.model.load_state_dict(whole.base_model.state_dict())
-        self._check_looks_back()
-        head = whole.get_output_embeddings()
-        if head is not None and head.weight.shape[1] == self.output_size:
-            self._vectors = torch.stack([head.weight.detach()[list(pieces)].mean(dim=0) for pieces in self._pieces])
+        vectors = whole.get_output_embeddings().weight.detach()
+        if vectors.shape[1] != self.output_size:
+            raise ConfigError(
+                f"{_USE}: {settings.path} gives {vectors.shape[1]} numbers for a word and its hidden_size is "
+                f"{self.output_size}; take another model"
+            )
+        self._vectors = torch.stack([vectors[list(pieces)].mean(dim=0) for pieces in self._pieces])
 
     def word_vectors(self) -> Tensor | None:
         vectors, self._vectors = self._vectors, None
         return vectors
-
-    @torch.no_grad()
-    def _check_looks_back(self) -> None:
-        """Raise ConfigError for a model whose states depend on pieces that come later."""
-        size = min(_PROBE, self.settings.context)
-        one = torch.arange(1, size + 1) % self.model.get_input_embeddings().num_embeddings
-        two = one.clone()
-        two[-1] = 0
-        before = self.model.training
-        self.model.eval()
-        states = self.model(input_ids=torch.stack([one, two]), use_cache=False)[0]
-        self.model.train(before)
-        if states.shape[-1] != self.output_size:
-            raise ConfigError(
-                f"{_USE}: {self.settings.path} gives {states.shape[-1]} numbers for a word and its hidden_size is "
-                f"{self.output_size}; take another model"
-            )
-        if not torch.allclose(states[0, :-1], states[1, :-1], atol=1e-4, rtol=1e-3):
-            raise ConfigError(
-                f"{_USE}: the states of {self.settings.path} depend on the words that follow, so that it cannot predict them; "
-                "take a causal language model, such as a GPT"
-            )
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
@@ -289,17 +255,3 @@ def _configuration(table: dict[str, Any]) -> Any:
     rest = dict(table)
     kind = rest.pop("model_type", "")
     return _asked(str(kind), lambda: needed("transformers", _USE).AutoConfig.for_model(kind, **rest))
-
-
-def _asked(what: str, call: Any) -> Any:
-    """Return the result of ``call``; ConfigError where transformers fails."""
-    try:
-        return call()
-    except ConfigError:
-        raise
-    except Exception as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise ConfigError(
-            f"{_USE}: transformers cannot open {what} as a causal language model ({type(error).__name__}: "
-            f"{lines[0] if lines else ''}); give a folder with such a model; one that brings its own code is not run"
-        ) from error

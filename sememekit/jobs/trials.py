@@ -262,7 +262,8 @@ def _result(trial: Trial, times: Path) -> RunResult:
         plan=_shown(read_object(trial.run / "plan.json", DataError), places),
         # without what differs between arms by design: adaptation, and how paths are summed
         signature=of_text(str(measured.get("signature", "")), adapted=False),
-        measured=_shown(measured, places),
+        # without the words of tagged sentences, which are data of others
+        measured=_shown({key: one for key, one in measured.items() if key not in {"words", "left_out"}}, places),
         curve=tuple(_curve(epochs, spent)),
         finished=epochs[-1].get("finished") or "all epochs are done",
         versions={**read_object(trial.run / "versions.json", DataError), "commit": _commit()},

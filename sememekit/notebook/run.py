@@ -23,6 +23,7 @@ from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
+from sememekit.runs.published import PublishedRun, is_published
 from sememekit.runs.run import KIND_NAMES
 from sememekit.runs.run import Run as OpenRun
 from sememekit.tasks.base import Kind, Task
@@ -303,9 +304,18 @@ class Generated(str):
         return type(self), (str(self), self.report)
 
 
-def load_run(path: Path | str, **options: Any) -> Run:
-    """Open the folder of a run; see ``Run.open`` for ``which``, ``device``, ``dtype``, ``trust_code`` and ``overlay``."""
-    return Run.open(path, **checked_arguments("load_run", options, Run.open))
+class Published(PublishedRun, Run):
+    """A model of Hugging Face with what can be asked of a run that predicts words."""
+
+
+def load_run(path: Path | str, *, data: Path | None = None, **options: Any) -> Run:
+    """Open the folder of a run; see ``Run.open`` for ``which``, ``device``, ``dtype``, ``trust_code`` and ``overlay``.
+
+    ``hf:PATH`` opens a model of Hugging Face with ``sources``, ``device``, ``dtype`` and ``data``, as ``PublishedRun``."""
+    given = checked_arguments("load_run", options, Run.open)
+    if not is_published(path):
+        return Run.open(path, **given)
+    return Published(str(path), data, **{name: one for name, one in given.items() if one is not None and name != "which"})
 
 
 def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) -> Shown[Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -103,6 +103,38 @@ def check_model_folder(folder: Path, use: str, model: str) -> None:
                 )
 
 
+def asked_of_transformers(use: str, meant: str, what: str, call: Callable[[], Any]) -> Any:
+    """Return the result of ``call``; ConfigError where transformers cannot open ``what`` as the model that is ``meant``."""
+    try:
+        with quiet_transformers(use):
+            return call()
+    except ConfigError:
+        raise
+    except Exception as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise ConfigError(
+            f"{use}: transformers cannot open {what} as a {meant} ({type(error).__name__}: {first}); give the folder of one; a "
+            "model that brings its own code is not run"
+        ) from error
+
+
+def load_published(folder: Path, use: str, kind: str, meant: str, dtype: str = "float32") -> Any:
+    """A model of a class ``kind`` of transformers out of a folder, in evaluation mode, with all its trained weights.
+
+    Raises ConfigError: as ``check_model_folder`` and ``asked_of_transformers``, or the folder lacks some weights.
+    """
+    check_model_folder(folder, use, kind)
+    load = getattr(needed("transformers", use), kind).from_pretrained
+    given = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False, "output_loading_info": True}
+    model, report = asked_of_transformers(use, meant, "it", lambda: load(folder, dtype=dtype, **given))
+    if missing := sorted(report["missing_keys"]):
+        raise ConfigError(
+            f"{use}: the folder has no weights for {missing[0]}, so that its answers would be random; give a {meant} with all "
+            "that it was trained with"
+        )
+    return model.eval()
+
+
 def check_configuration(table: Any, where: str) -> None:
     """Raise ConfigError where a model's configuration takes attention or experts out of a repository of the hub."""
     for key, value in table.items() if isinstance(table, dict) else ():
@@ -125,7 +157,8 @@ class HuggingFacePieces:
     Attributes:
         names: of all pieces, by their id in the model.
         content: JSON with ``tokenizer``, as in ``tokenizer.json``, and the pieces ``begin``, ``end``, ``unknown`` or null.
-        start: ids that the tokenizer puts before a text, such as the id of ``<s>``.
+        around: ids that the tokenizer puts around a text, such as the ids of ``[CLS]`` and ``[SEP]``.
+        start: the first of them where it begins a text, such as the id of ``<s>``, else none.
     """
 
     def __init__(self, content: bytes, where: str) -> None:
@@ -150,10 +183,9 @@ class HuggingFacePieces:
         self.end_id: int | None = self._tokenizer.token_to_id(end) if end is not None else None
         self.unknown_id: int | None = self._tokenizer.token_to_id(unknown) if unknown is not None else None
         self._ids = {name: index for index, name in enumerate(self.names)}
-        first = self._tokenizer.encode("").ids[:1]
-        self.start: tuple[int, ...] = (
-            tuple(first) if begin is not None and first == [self._tokenizer.token_to_id(begin)] else ()
-        )
+        self.around: tuple[int, ...] = tuple(self._tokenizer.encode("").ids)
+        begins = begin is not None and self.around[:1] == (self._tokenizer.token_to_id(begin),)
+        self.start: tuple[int, ...] = self.around[:1] if begins else ()
         self.description = f"Hugging Face tokenizer, {len(self.names)} pieces, {hashlib.sha256(content).hexdigest()[:16]}"
 
     @classmethod
@@ -166,7 +198,7 @@ class HuggingFacePieces:
                 f'{use}: {folder} has no tokenizer.json; write one with: python -c "from transformers import AutoTokenizer as '
                 f"T; T.from_pretrained('{folder}').save_pretrained('{folder}')\""
             )
-        special = _special_tokens(folder)
+        special = special_tokens(folder, "bos_token", "eos_token", "unk_token")
         table = {
             "format": FORMAT,
             "tokenizer": read_object(file, DataError),
@@ -267,9 +299,9 @@ def _bytes_of_characters() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
 
 
-def _special_tokens(folder: Path) -> dict[str, str | None]:
-    """The pieces that begin and end a text and stand for unknown text, as the files beside a tokenizer name them."""
-    found: dict[str, str | None] = {"bos_token": None, "eos_token": None, "unk_token": None}
+def special_tokens(folder: Path, *keys: str) -> dict[str, str | None]:
+    """Special pieces as the files beside a tokenizer name them, such as ``bos_token``; None where they name none."""
+    found: dict[str, str | None] = dict.fromkeys(keys)
     for file in (folder / "special_tokens_map.json", folder / "tokenizer_config.json"):
         table = read_object(file, DataError) if file.is_file() else {}
         for key in found:

@@ -68,3 +68,16 @@ def test_the_table_of_the_cloze_model() -> None:
         values.append({row["name"]: f"{100 * row['micro']['value']:.1f}" for row in run["rows"]})
     found = table("method of the cloze model")
     assert found == {name: [value[name] for value in values] for name in ("combined", "substitution", "share", "lift")}
+
+
+def test_the_table_of_neighbours() -> None:
+    report = json.loads((RESULTS / "senses" / "neighbours.json").read_text(encoding="utf-8"))
+    rows = {(row["span"], row["smoothing"], row["weight"], row["share"]): row["micro"] for row in report["rows"]}
+    assert rows[1, 500, 0.0, 1] == [row(f"sdlm-{seed}-list", "combined")["micro"]["value"] for seed in (1, 2, 3)]
+    expected = [rows[1, 500, 0.0, 1], rows[1, 500, 0.0, 0], rows[2, 2000, 0.5, 0], report["held_out"]]
+    shown = [[f"{100 * value:.1f}" for value in values] for values in expected]
+    assert [*table("parts | seed 1").values()] == shown
+    tried = {setting: values for setting, values in rows.items() if setting[2]}
+    assert (len(tried), [setting for setting, values in tried.items() if min(values) > 0.5]) == (54, [(2, 2000, 0.5, 0)])
+    gains = [100 * (held - before) for held, before in zip(report["held_out"], rows[1, 500, 0.0, 0], strict=True)]
+    assert f"it adds {gains[0]:.1f}, {gains[1]:.1f} and {gains[2]:.1f} points to the second row" in PAGE

@@ -180,7 +180,7 @@ def test_folders_that_are_no_victims(folder: Path, tmp_path: Path) -> None:
         bare = transformers.BertModel(transformers.BertConfig.from_pretrained(changed))
         save_quietly(bare, changed)
 
-    fails("no weights for classifier.*its labels would be random", without_head)
+    fails("no weights for classifier.*its answers would be random", without_head)
     fails("is made for multi_label_classification", described(problem_type="multi_label_classification"))
     fails("cannot open it as a sequence classifier", described(model_type="nobody"))
     fails("no weights as safetensors", lambda changed: (changed / "model.safetensors").rename(changed / "pytorch_model.bin"))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError
+from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.word_entry import WordEntry
@@ -41,13 +42,16 @@ class SenseInventory:
     >>> inventory.substitutes(int(inventory.graph.sense_offsets[word]))
     >>> inventory.usual(word)
 
+    Args:
+        lent: (V,) which words may stand for senses; None for all of lexicons.
+
     Attributes:
         counts: (V,) of the vocabulary.
         log_frequency: (V,) log of the share of each word in the counts, with one token for a word of count 0.
     """
 
-    def __init__(self, graph: SememeGraph, counts: NDArray[np.integer]) -> None:
-        self.graph, self.counts = graph, np.asarray(counts, dtype=np.float64)
+    def __init__(self, graph: SememeGraph, counts: NDArray[np.integer], lent: NDArray[np.bool_] | None = None) -> None:
+        self.graph, self.counts, self._lent = graph, np.asarray(counts, dtype=np.float64), lent
         self.log_frequency: Reals = np.log(np.maximum(self.counts, 1.0) / max(self.counts.sum(), 1.0))
         self._sets = [
             frozenset(graph.set_sememes[first:end].tolist())
@@ -67,6 +71,7 @@ class SenseInventory:
     def _words_of_set(self) -> list[NDArray[np.int64]]:
         """Words of lexicons alone: those by rule, such as ``<unk>``, have no meaning to lend."""
         from_lexicon = np.array([entry.is_from_lexicon for entry in self.graph.entries()], dtype=np.bool_)
+        from_lexicon &= True if self._lent is None else self._lent
         senses = np.flatnonzero(from_lexicon[self.graph.word_of_sense])
         order = senses[np.argsort(self.graph.sense_set[senses], kind="stable")]
         bounds = np.cumsum(np.bincount(self.graph.sense_set[senses], minlength=self.graph.num_sets))
@@ -121,17 +126,18 @@ def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
 
     Senses of the run keep their order. More annotated words mean more substitutes, and a run without a graph has all from the
     sources. Raises ConfigError: the run has no graph, and no source is given. Raises DataError, GraphError: a bad source."""
+    lent = run.in_text if isinstance(run, PublishedRun) else None
     if not sources:
         if run.graph is None:
             raise ConfigError(
                 f"{run} keeps no sememe graph, so its words have no senses; name a lexicon: "
                 "--source FORMAT:PATH or --source open"
             )
-        return SenseInventory(run.graph, run.train_counts)
+        return SenseInventory(run.graph, run.train_counts, lent)
     given = build_graph(run.vocabulary, [open_lexicon(source) for source in sources])
     if run.graph is not None:
         entries: list[WordEntry] = [
             own if own.is_annotated else more for own, more in zip(run.graph.entries(), given.entries(), strict=True)
         ]
         given = SememeGraph(entries, run.graph.vocabulary_fingerprint, (*run.graph.lexicons, *given.lexicons))
-    return SenseInventory(given, run.train_counts)
+    return SenseInventory(given, run.train_counts, lent)

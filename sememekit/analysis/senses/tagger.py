@@ -1,7 +1,8 @@
 """Tag words with senses by any model that gives words a probability."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, final
 
 import numpy as np
@@ -13,6 +14,7 @@ from sememekit.analysis.senses.inventory import SenseInventory
 from sememekit.decoders.base import Sensed
 from sememekit.encoders.base import State
 from sememekit.errors import ConfigError
+from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import Run
 from sememekit.runs.stream_nats import with_context
 from sememekit.tasks.base import WordPredictor, require
@@ -66,17 +68,25 @@ class LineReader:
 
     def __init__(self, run: Run) -> None:
         self._form, self.vocabulary = run.form(), run.vocabulary
+        self._published = run if isinstance(run, PublishedRun) else None
         self._matcher = MaximumMatcher(run.vocabulary.tokens)
 
     def read(self, words: Sequence[str]) -> ReadLine:
         """One line."""
         ids, place, known = list[int](), [], []
         for word in words:
-            normal = self._form.word(word)
             place.append(len(ids))
-            known.append(normal in self.vocabulary)
-            cut = [normal] if known[-1] or not HAN.search(normal) else self._matcher.segment(normal)
-            ids += [self.vocabulary.id(one) for one in cut if self.vocabulary.unknown_id is not None or one in self.vocabulary]
+            if self._published is not None:
+                own: Sequence[int] = self._published.ids_of(word)
+                known.append(len(own) == 1 and own[0] != self.vocabulary.unknown_id)
+            else:
+                normal = self._form.word(word)
+                known.append(normal in self.vocabulary)
+                cut = [normal] if known[-1] or not HAN.search(normal) else self._matcher.segment(normal)
+                own = [
+                    self.vocabulary.id(one) for one in cut if self.vocabulary.unknown_id is not None or one in self.vocabulary
+                ]
+            ids += own
         return ReadLine(tuple(ids), tuple(place), tuple(known))
 
 
@@ -100,7 +110,6 @@ class TaggedWord:
         return _normalised(sum(own, np.zeros(self.senses)))
 
 
-@final
 class SenseTagger:
     """Gives senses of words in a sentence probabilities, by parts that methods add up.
 
@@ -113,6 +122,10 @@ class SenseTagger:
       after w, scored for ``MOST_SUBSTITUTES`` substitutes in its place. A sense without substitutes has the value of a word
       that is as probable here as anywhere;
     - ``usual``: ``SenseInventory.usual``, without the model.
+
+    A published model (``PublishedRun``) knows no senses, so it has the last two. Its ``substitution`` has ``in_sentence(v)`` of
+    ``PieceModel`` in the place of the log-probabilities, and p(v) of causal models alone; a sense without substitutes has the
+    value of the least probable one. Its surprisal is the sum over the pieces of a word, and a masked model has none.
 
     >>> tagger = SenseTagger(run, inventory_of(run))
     >>> line = LineReader(run).read("去年 美国 贸易".split())
@@ -127,24 +140,20 @@ class SenseTagger:
         ConfigError: the task predicts no words, or the model gives none of the parts.
     """
 
-    def __init__(
-        self, run: Run, inventory: SenseInventory, parts: Sequence[str] = ("share", "lift", "substitution", "usual")
-    ) -> None:
+    def __init__(self, run: Run, inventory: SenseInventory, parts: Sequence[str] = PARTS) -> None:
         self._task = require(run.task, WordPredictor, "tag")
         self._inventory = inventory
         self._end = run.vocabulary.end_id if run.signature.end_of_sentence else None
-        self._own = None if run.graph is None else run.graph
-        self._nothing = torch.zeros(1, self._width(), device=self._task.device)
-        has_shares = self._own is not None and isinstance(self._task.decoder, Sensed)
+        self._own = run.graph
+        self._nothing = torch.zeros_like(self._contexts(torch.zeros(1, 1, dtype=torch.long))[0])
+        self._published = run if isinstance(run, PublishedRun) else None
+        has_shares = self._own is not None and self._published is None and isinstance(self._task.decoder, Sensed)
         self.parts = tuple(part for part in parts if has_shares or part not in ("share", "lift"))
         if not self.parts:
             raise ConfigError(
                 f"{run}: its output layer gives senses no probabilities, so it has no {' and no '.join(parts)}; take --method "
                 "substitution or combined, or train with --decoder sdlm"
             )
-
-    def _width(self) -> int:
-        return self._contexts(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
 
     @torch.no_grad()
     def _contexts(self, tokens: Tensor) -> Tensor:
@@ -161,7 +170,7 @@ class SenseTagger:
             yield from self._tag(ids, places, None if nats is None else surprising)
 
     def _tag(self, lines: list[list[int]], wanted: list[list[int]], nats: list[list[int]] | None) -> Iterator[list[TaggedWord]]:
-        contexts, states = self._read(lines, wanted)
+        contexts, states = ([], {}) if self._published is not None else self._read(lines, wanted)
         targets = [(line, place) for line, places in enumerate(wanted) for place in places]
         parts = self._parts(lines, targets, contexts, states)
         losses = {} if nats is None else self._losses(lines, nats, contexts)
@@ -170,8 +179,12 @@ class SenseTagger:
             senses = {place: len(self._inventory.senses(ids[place])) for place in for_all}
             yield [TaggedWord(senses[at], parts.get((line, at), {}), losses.get((line, at))) for at in for_all]
 
-    def _losses(self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]) -> dict[tuple[int, int], float]:
+    def _losses(
+        self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]
+    ) -> dict[tuple[int, int], float | None]:
         """Nats of the words that were asked for, all at once: output layers are slow on few tokens."""
+        if self._published is not None:
+            return {(line, at): self._published.nats(lines[line], at) for line, own in enumerate(asked) for at in own}
         first = 0 if self._end is not None else 1  # of a stream nothing predicts it
         where = [(line, place) for line, places in enumerate(asked) for place in places if place >= first]
         if not where:
@@ -220,18 +233,20 @@ class SenseTagger:
         found: dict[tuple[int, int], dict[str, Reals]] = {}
         for group in _groups(targets, _ROWS_AT_ONCE):
             words = [lines[line][place] for line, place in group]
-            hidden = torch.stack([contexts[line][place] for line, place in group])
-            rows: list[dict[str, Reals]] = [{} for _ in group]
-            if {"share", "lift"} & set(self.parts):
-                self._add_shares(hidden, words, rows)
-            if "substitution" in self.parts:
-                table = self._task.decoder.log_probs(hidden).double().cpu().numpy()
-                for row, (line, place), word, log_probs in zip(rows, group, words, table, strict=True):
-                    right = lines[line][place + 1 : place + 1 + FOLLOWING]
-                    row["substitution"] = self._substitution(word, log_probs, states[line, place], right)
-            if "usual" in self.parts:
-                for row, word in zip(rows, words, strict=True):
-                    row["usual"] = self._inventory.usual(word)
+            rows = [{"usual": self._inventory.usual(word)} if "usual" in self.parts else {} for word in words]
+            if self._published is None:
+                hidden = torch.stack([contexts[line][place] for line, place in group])
+                if {"share", "lift"} & set(self.parts):
+                    self._add_shares(hidden, words, rows)
+                if "substitution" in self.parts:
+                    table = self._task.decoder.log_probs(hidden).double().cpu().numpy()
+                    for row, (line, place), word, log_probs in zip(rows, group, words, table, strict=True):
+                        right = lines[line][place + 1 : place + 1 + FOLLOWING]
+                        row["substitution"] = self._in_context(word, log_probs, states[line, place], right)
+            elif "substitution" in self.parts:
+                for row, (line, place), word in zip(rows, group, words, strict=True):
+                    lifts = partial(self._published.lifts, self._inventory.log_frequency, lines[line], place)
+                    row["substitution"] = self._substitution(word, lifts, MOST_SUBSTITUTES, None)
             found.update(zip(group, rows, strict=True))
         return found
 
@@ -257,22 +272,30 @@ class SenseTagger:
         found = self._task.decoder.sense_logs(hidden, torch.tensor(words, device=device), torch.from_numpy(senses).to(device))
         return found.double().cpu().numpy()
 
-    def _substitution(self, word: int, log_probs_V: Reals, state: State, right: list[int]) -> Reals:
-        """(n,) log of the mean lift of the substitutes of each sense, see the class."""
-        inventory = self._inventory
-        by_sense = [inventory.substitutes(sense) for sense in inventory.senses(word)]
-        scores = np.zeros(len(by_sense))
-        if right:
-            candidates = np.unique(np.concatenate([words[:MOST_SUBSTITUTES] for words, _ in by_sense] + [np.array([word])]))
-            gains = dict(zip(candidates.tolist(), self._following(candidates, state, right).tolist(), strict=True))
-        for place, (words, weights) in enumerate(by_sense):
-            words, weights = (words[:MOST_SUBSTITUTES], weights[:MOST_SUBSTITUTES]) if right else (words, weights)
-            if len(words):
-                logs = log_probs_V[words] - inventory.log_frequency[words]
-                if right:
-                    logs = logs + np.array([gains[one] - gains[word] for one in words.tolist()])
-                scores[place] = np.logaddexp.reduce(logs + np.log(weights / weights.sum()))
-        return _normalised(scores)
+    def _in_context(self, word: int, log_probs_V: Reals, state: State, right: list[int]) -> Reals:
+        """Substitution by a left-to-right model; without words that follow all substitutes are tried."""
+
+        def lifts(words: NDArray[np.int64]) -> Reals:
+            gains = self._following(np.append(words, word), state, right) if right else np.zeros(len(words) + 1)
+            return np.asarray((log_probs_V - self._inventory.log_frequency)[words] + gains[:-1] - gains[-1])
+
+        return self._substitution(word, lifts, MOST_SUBSTITUTES if right else None, 0.0)
+
+    def _substitution(
+        self, word: int, lifts: Callable[[NDArray[np.int64]], Reals], most: int | None, without: float | None
+    ) -> Reals:
+        """(n,) log of the mean of exp(lift) over the first ``most`` substitutes of each sense, by weight.
+
+        ``without`` is the value of a sense that has none; None for the least of the others."""
+        by_sense = [self._inventory.substitutes(sense) for sense in self._inventory.senses(word)]
+        log_of = np.zeros(len(self._inventory.counts))
+        if len(tried := np.unique(np.concatenate([words[:most] for words, _ in by_sense]))):
+            log_of[tried] = lifts(tried)
+        firsts = [(words[:most], weights[:most]) for words, weights in by_sense]
+        means = np.array([np.logaddexp.reduce(log_of[words] + np.log(own / own.sum())) for words, own in firsts])
+        some = means > -np.inf  # the senses that have substitutes
+        least = means[some].min(initial=np.inf) if without is None else without
+        return _normalised(np.where(some, means, least) if some.any() else np.zeros(len(means)))
 
     def _following(self, candidates: NDArray[np.int64], state: State, right: list[int]) -> Reals:
         """(n,) log-probabilities of the words that follow, with each candidate in the place of the target."""

@@ -16,6 +16,7 @@ from sememekit.files import typed
 from sememekit.files.reading import read_object
 from sememekit.files.writing import replace_file, to_json
 from sememekit.measure.intervals import Interval
+from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import refuse_unknown, segmenter_of_raw
 
@@ -172,50 +173,42 @@ def tag(
         raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
     inventory = inventory_of(loaded, sources)
     tagger = SenseTagger(loaded, inventory, METHODS[method])
-    return _tag(loaded, enumerate(lines, start=1), tagger, inventory, method, words, whole, surprisal)
 
+    def rows() -> Iterator[TaggedToken]:
+        reader, chosen, numbered = LineReader(loaded), frozenset(words), enumerate(lines, start=1)
+        while group := list(islice(numbered, _LINES_AT_ONCE)):
+            cut = [(number, line.split()) for number, line in group if line.strip()]
+            may_cut = not isinstance(loaded, PublishedRun)  # whose words are not the pieces
+            if segmenter := segmenter_of_raw(loaded, [tokens for _, tokens in cut], "tag", may_cut=may_cut):
+                cut = [(number, loaded.form().cut(" ".join(tokens), segmenter)) for number, tokens in cut]
+            read = [reader.read(tokens) for _, tokens in cut]
+            if group[0][0] == 1 and all(index == loaded.vocabulary.unknown_id for line in read for index in line.ids):
+                refuse_unknown(loaded, (loaded.form().word(token) for _, tokens in cut for token in tokens), "tag")
+            wanted, nats = list[list[int]](), list[list[int]]()
+            for (_, tokens), line in zip(cut, read, strict=True):
+                bounds = [*pairwise((*line.place, len(line.ids)))]
+                given = [at for at, token in enumerate(tokens) if surprisal and (whole or not chosen or token in chosen)]
+                nats.append([place for at in given for place in range(*bounds[at])])
+                known = [at for at, token in enumerate(tokens) if line.known[at] and (not chosen or token in chosen)]
+                wanted.append([line.place[at] for at in known if inventory.is_ambiguous(line.ids[line.place[at]])])
+            tagged_lines = tagger.tag([line.ids for line in read], wanted, nats)
+            for (number, tokens), line, tagged in zip(cut, read, tagged_lines, strict=True):
+                for at, token in enumerate(tokens):
+                    asked = not chosen or token in chosen
+                    if not asked and not whole:
+                        continue
+                    begin, end = (*line.place, len(line.ids))[at : at + 2]  # the model may have read several words for one
+                    own = [word.nats for word in tagged[begin:end]]
+                    yield TaggedToken(
+                        sentence=number,
+                        position=at + 1,
+                        token=token,
+                        read_as=" ".join(map(loaded.vocabulary.token, line.ids[begin:end])),
+                        nats=None if not own or None in own else sum(one for one in own if one is not None),
+                        senses=_senses(line.ids[begin], tagged[begin], inventory, method) if asked and line.known[at] else (),
+                    )
 
-def _tag(
-    run: Run,
-    lines: Iterator[tuple[int, str]],
-    tagger: SenseTagger,
-    inventory: SenseInventory,
-    method: Method,
-    words: Collection[str],
-    whole: bool,
-    surprisal: bool,
-) -> Iterator[TaggedToken]:
-    reader, chosen = LineReader(run), frozenset(words)
-    while group := list(islice(lines, _LINES_AT_ONCE)):
-        cut = [(number, line.split()) for number, line in group if line.strip()]
-        if segmenter := segmenter_of_raw(run, [tokens for _, tokens in cut], "tag"):
-            cut = [(number, run.form().cut(" ".join(tokens), segmenter)) for number, tokens in cut]
-        read = [reader.read(tokens) for _, tokens in cut]
-        if group[0][0] == 1 and all(index == run.vocabulary.unknown_id for line in read for index in line.ids):
-            refuse_unknown(run, (run.form().word(token) for _, tokens in cut for token in tokens), "tag")
-        wanted, nats = list[list[int]](), list[list[int]]()
-        for (_, tokens), line in zip(cut, read, strict=True):
-            bounds = [*pairwise((*line.place, len(line.ids)))]
-            given = [at for at, token in enumerate(tokens) if surprisal and (whole or not chosen or token in chosen)]
-            nats.append([place for at in given for place in range(*bounds[at])])
-            known = [at for at, token in enumerate(tokens) if line.known[at] and (not chosen or token in chosen)]
-            wanted.append([line.place[at] for at in known if inventory.is_ambiguous(line.ids[line.place[at]])])
-        rows = tagger.tag([line.ids for line in read], wanted, nats)
-        for (number, tokens), line, tagged in zip(cut, read, rows, strict=True):
-            for at, token in enumerate(tokens):
-                asked = not chosen or token in chosen
-                if not asked and not whole:
-                    continue
-                begin, end = (*line.place, len(line.ids))[at : at + 2]  # the model may have read several words for one
-                own = [word.nats for word in tagged[begin:end]]
-                yield TaggedToken(
-                    sentence=number,
-                    position=at + 1,
-                    token=token,
-                    read_as=" ".join(map(run.vocabulary.token, line.ids[begin:end])),
-                    nats=None if not own or None in own else sum(one for one in own if one is not None),
-                    senses=_senses(line.ids[begin], tagged[begin], inventory, method) if asked and line.known[at] else (),
-                )
+    return rows()
 
 
 def _senses(word: int, tagged: TaggedWord, inventory: SenseInventory, method: Method) -> tuple[SenseTag, ...]:

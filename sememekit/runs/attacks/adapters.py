@@ -19,7 +19,7 @@ from sememekit.attack.searches import softmax
 from sememekit.config import trusted_code
 from sememekit.errors import ConfigError
 from sememekit.runs.build import device_of
-from sememekit.text.huggingface import PREFIX, check_model_folder, local_folder, needed, quiet_transformers
+from sememekit.text.huggingface import PREFIX, load_published, local_folder, needed, quiet_transformers
 
 Predict = Callable[[list[Any]], Any]
 Reads = Callable[[tuple[str, ...]], tuple[int, ...]]
@@ -135,31 +135,11 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     use = f"victim {name!r}"
     folder = local_folder(name.removeprefix(PREFIX), use)
     transformers = needed("transformers", use)
-    check_model_folder(folder, use, "AutoModelForSequenceClassification")
-    try:
-        with quiet_transformers(use):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-            model, told = transformers.AutoModelForSequenceClassification.from_pretrained(
-                folder,
-                local_files_only=True,
-                use_safetensors=True,
-                trust_remote_code=False,
-                dtype=torch.float64,
-                output_loading_info=True,
-            )
-    except Exception as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise ConfigError(
-            f"{use}: transformers cannot open it as a sequence classifier ({type(error).__name__}: {first}); give the folder "
-            "of one; a model that brings its own code is not run"
-        ) from error
-    if missing := sorted(told["missing_keys"]):
-        raise ConfigError(
-            f"{use}: the folder has no weights for {missing[0]}, so that its labels would be random; give a model that was "
-            "trained to classify texts"
-        )
+    model = load_published(folder, use, "AutoModelForSequenceClassification", "sequence classifier", "float64")
+    with quiet_transformers(use):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     labels = _labels_of(model.config, str(folder))
-    model.eval().to(device_of(device))
+    model.to(device_of(device))
     files = [folder / "config.json", *sorted(folder.glob("*.safetensors")), folder / "tokenizer.json"]
     digest = hashlib.sha256()
     for file in files:

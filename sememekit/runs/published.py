@@ -1,0 +1,240 @@
+"""A language model of Hugging Face as a run that was never trained, for the commands that ask runs."""
+
+import hashlib
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from sememekit.config import resources_folder
+from sememekit.corpora.opening import open_corpus
+from sememekit.data.prepared import PreparedData
+from sememekit.decoders.base import Decoder
+from sememekit.encoders.base import Encoded, Encoder, State
+from sememekit.encoders.piece_model import PieceModel
+from sememekit.errors import ConfigError
+from sememekit.files import read_bytes
+from sememekit.prepare.pipeline import Pipeline
+from sememekit.prepare.segmentation import own_cutting
+from sememekit.prepare.settings import PreprocessSettings
+from sememekit.progress import silent
+from sememekit.runs.plan import read_plan
+from sememekit.runs.run import SIGNATURE, Run
+from sememekit.sememes import words_of_lexicons
+from sememekit.sememes.building import BLANK
+from sememekit.tasks.base import Task
+from sememekit.tasks.language_model import LanguageModel
+from sememekit.text.huggingface import PIECES, PREFIX, blank_before, local_folder
+from sememekit.text.vocabulary import Vocabulary
+from sememekit.training import RunFolder
+
+LEAST: Final = 0.01
+"""Beginnings of words below this probability are not followed: longer words behind them have none."""
+
+
+_held: list[TemporaryDirectory[str]] = []
+"""Temporary folders, which are removed when the process ends."""
+
+
+def is_published(model: Path | str | Run) -> bool:
+    """Return whether a run is named as ``hf:PATH``."""
+    return str(model).startswith(PREFIX)
+
+
+class PieceTree:
+    """Words as rows of pieces: the number of each, and the pieces that may come next after each beginning of one."""
+
+    def __init__(self, words: Iterable[tuple[int, ...]]) -> None:
+        self.number = {pieces: number for number, pieces in enumerate(words)}
+        self.next: dict[tuple[int, ...], dict[int, None]] = {}
+        for pieces in self.number:
+            for size, piece in enumerate(pieces):
+                self.next.setdefault(pieces[:size], {})[piece] = None
+
+    def longest(self, pieces: Iterable[int]) -> list[int]:
+        """The numbers of the longest words that a row of pieces is made of, from left to right; each piece is a word."""
+        ids, place, found = tuple(map(int, pieces)), 0, list[int]()
+        while place < len(ids):
+            end = best = place + 1
+            while ids[place:end] in self.next and end < len(ids):
+                end += 1
+                best = end if ids[place:end] in self.number else best
+            found.append(self.number[ids[place:best]])
+            place = best
+        return found
+
+
+@final
+class PiecesSoFar(Encoder):
+    """Contexts that are the ids of the pieces read so far, each plus one, then zeros, as ``PieceWords`` takes them."""
+
+    def __init__(self, words: Sequence[tuple[int, ...]], limit: int) -> None:
+        nn.Module.__init__(self)
+        self._words, self.output_size = words, limit
+
+    def start(self, batch_size: int) -> State:
+        return (torch.zeros(batch_size, self.output_size),)
+
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
+        hidden = torch.zeros(*tokens.shape, self.output_size, device=tokens.device)
+        rows = [pieces_of(row) for row in state[0]]
+        for step, words in enumerate(tokens.tolist()):
+            for column, word in enumerate(words):
+                rows[column] = [*rows[column], *self._words[word]][-self.output_size :]
+                hidden[step, column, : len(rows[column])] = torch.tensor(rows[column], device=hidden.device) + 1
+        return Encoded(hidden, (hidden[-1],), (hidden,))
+
+
+def pieces_of(context: Tensor) -> list[int]:
+    """The pieces that a context (W,) of ``PiecesSoFar`` holds."""
+    return [int(number) - 1 for number in context.tolist() if number]
+
+
+@final
+class PieceWords(Decoder):
+    """Words of one piece or of several, with the probabilities of a model that predicts pieces; nothing is trained.
+
+    A word has the probability that the next pieces begin with it and with no longer word, so all words sum to one. p(pieces) is
+    the product of p(piece | context and the pieces before it); a masked model predicts each at a mask behind these. Beginnings
+    below ``LEAST`` are not followed: they keep the probability of the longer words behind them.
+    """
+
+    def __init__(self, model: PieceModel, words: Sequence[tuple[int, ...]]) -> None:
+        nn.Module.__init__(self)
+        self.model, self._num_words, self._tree = model, len(words), PieceTree(words)
+        self._after = cache(self._after_node)
+
+    def _after_node(self, begun: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """The pieces that may follow, the words that end with them, -1 for none, and whether longer words go on behind them."""
+        pieces = [*self._tree.next[begun]]
+        words = np.array([self._tree.number.get((*begun, piece), -1) for piece in pieces])
+        return np.array(pieces), words, np.array([(*begun, piece) in self._tree.next for piece in pieces])
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        lefts = [pieces_of(row) for row in hidden.reshape(-1, hidden.shape[-1])]
+        found = np.zeros((len(lefts), self._num_words))
+        # Each open beginning: its row, its pieces, its probability, and the longest word on the way there, which has it so far.
+        opened: list[tuple[int, tuple[int, ...], float, int]] = [(row, (), 1.0, -1) for row in range(len(lefts))]
+        while opened:
+            after_NP = self.model.after([[*lefts[row], *begun] for row, begun, *_ in opened]).exp().cpu().numpy()
+            further = []
+            for (row, begun, reached, holder), after_P in zip(opened, after_NP, strict=True):
+                pieces, words, longer = self._after(begun)
+                shares, whole = reached * after_P[pieces], words >= 0
+                found[row, words[whole]] += shares[whole]
+                if holder >= 0:
+                    found[row, holder] -= shares[whole].sum()
+                for at in np.flatnonzero(longer & (shares >= LEAST)).tolist():
+                    word = int(words[at]) if whole[at] else holder
+                    further.append((row, (*begun, int(pieces[at])), float(shares[at]), word))
+            opened = further
+        logs = np.log(np.maximum(found, np.finfo(np.float32).tiny))
+        return torch.from_numpy(logs).to(hidden).view(*hidden.shape[:-1], -1)
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        return -self.log_probs(hidden).gather(-1, target[..., None])[..., 0]
+
+
+class PublishedRun(Run):
+    """A causal or masked model of Hugging Face as a run: its words are its pieces, and the words of lexicons as rows of pieces.
+
+        run = PublishedRun("hf:models/gpt2", data, sources=["open"])
+        run.task.decoder.log_probs(context)      # of EvenSenses over PieceWords
+
+    ``words`` has the pieces of each word, and ``in_text`` says which are words of the lexicons as they stand in a text: other
+    pieces are parts of words, or spelled without the blank.
+
+    Args:
+        name: ``hf:PATH``.
+        data: prepared by its tokenizer, for counts and means; default: a few sentences that ship, without useful counts.
+        sources: lexicons whose words it predicts as wholes, and through which it is seen, as in ``Run.open``.
+
+    Raises ConfigError: as ``PieceModel``, or the data are not in its pieces.
+    """
+
+    def __init__(
+        self, name: str, data: Path | None = None, *, sources: Sequence[str] = (), device: str = "auto", dtype: str = "float32"
+    ) -> None:
+        self._name, self.model = name, PieceModel(name.removeprefix(PREFIX))
+        _held.append(TemporaryDirectory(prefix="sememekit-"))
+        folder, tokenizer = Path(_held[-1].name), self.model.tokenizer
+        self._pieces = PreparedData.open(data or _shipped_text(name, folder / "data"))
+        own = self._pieces.folder / PIECES
+        known = [tokenizer.id(piece) for piece in self._pieces.vocabulary.tokens]
+        if not own.is_file() or read_bytes(own, ConfigError) != tokenizer.content or None in known:
+            raise ConfigError(
+                f"{name}: the text of {data} is not in the pieces of its tokenizer; prepare it with: sememekit preprocess "
+                f"{self._pieces.signature.dataset} SOURCE --segmenter {name} --no-end-of-sentence --out DIR"
+            )
+        self._piece_of = np.array(known)
+        spelled: dict[str, tuple[int, ...]] = {piece: (number,) for number, piece in enumerate(tokenizer.names)}
+        words = sorted(word for word in (words_of_lexicons(sources) if sources else ()) if word.split() == [word])
+        spelt = {
+            ids: word for word, ids in zip(words, tokenizer.of_words(words), strict=True) if tokenizer.unknown_id not in ids
+        }
+        for ids, word in spelt.items():
+            if len(ids) > 1:
+                spelled.setdefault((BLANK if blank_before(word, "auto") else "") + word, ids)
+        self._tree = PieceTree(spelled.values())
+        train = self._pieces.tokens("train" if "train" in self._pieces.splits else self._pieces.splits[0])
+        counts, names = Counter(self._tree.longest(self._piece_of[train])), [*spelled]
+        vocabulary = Vocabulary.from_counts({names[number]: count for number, count in counts.items()}, names)
+        self.words = [spelled[word] for word in vocabulary.tokens]
+        self._tree, self.in_text = PieceTree(self.words), np.array([ids in spelt for ids in self.words])
+        shutil.copy(own, folder)
+        (folder / SIGNATURE).write_text(self._pieces.signature.model_dump_json(), encoding="utf-8")
+        task, run = {"name": "language_model", "embedding_size": 1}, {"device": device, "dtype": dtype}
+        plan = read_plan({"data": {"path": str(self._pieces.folder)}, "task": task, "run": run}, name)
+        super().__init__(RunFolder(folder, plan.table(), {}), plan, vocabulary, "best", plan.run, False, None, sources)
+
+    @property
+    def path(self) -> Path:
+        return Path(self._name)
+
+    @cached_property
+    def _loaded(self) -> tuple[Task, str, str]:
+        model, embedding = self.model, nn.Embedding(len(self.vocabulary), 1)
+        encoder, decoder = PiecesSoFar(self.words, model.limit), PieceWords(model, self.words)
+        task = LanguageModel(self.plan.task.settings, self.vocabulary, embedding, encoder, decoder)  # type: ignore[arg-type]
+        self._see(task)
+        digest = hashlib.sha256()
+        for file in sorted(local_folder(self._name.removeprefix(PREFIX), self._name).glob("*.safetensors")):
+            digest.update(file.read_bytes())
+        return task.to(self.device).eval(), "as published", digest.hexdigest()
+
+    def data(self, given: Path | str | None = None) -> PreparedData:
+        other = self._pieces if given is None else PreparedData.open(given)
+        if other.vocabulary.fingerprint != self._pieces.vocabulary.fingerprint:
+            raise ConfigError(f"{self}: {given} has other pieces than {self._pieces.folder}; open the model with these data")
+        return other.recoded(self.vocabulary, lambda stream: self._tree.longest(self._piece_of[stream]))
+
+    def ids_of(self, word: str) -> tuple[int, ...]:
+        """The words that the model reads for a word between blanks: one where it is a piece or a word of the lexicons."""
+        return tuple(self._tree.longest(self.model.tokenizer.of_words([word])[0]))
+
+    def lifts(self, log_frequency: NDArray[Any], line: Sequence[int], place: int, words: NDArray[np.int64]) -> NDArray[Any]:
+        """``PieceModel.in_sentence`` of words in the place of one of a line; of a causal model minus their log-frequency."""
+        left, right = ([piece for word in part for piece in self.words[word]] for part in (line[:place], line[place + 1 :]))
+        scores = np.array(self.model.in_sentence(left, [self.words[word] for word in words.tolist()], right))
+        return scores if self.model.masked else scores - log_frequency[words]
+
+    def nats(self, line: Sequence[int], place: int) -> float | None:
+        """The surprisal of a word after those before it; None by a masked model."""
+        left, own = [piece for word in line[:place] for piece in self.words[word]], self.words[line[place]]
+        return None if self.model.masked else -self.model.in_sentence(left, [own], [])[0]
+
+
+def _shipped_text(name: str, out: Path) -> Path:
+    """Prepare the few sentences that ship, for means; they have no useful counts."""
+    settings = PreprocessSettings(segmenter=name, end_of_sentence=False)
+    corpus = open_corpus("plain", resources_folder() / "plain-sentences", {}, seed=settings.seed)
+    Pipeline("plain", own_cutting("plain", corpus, settings, None), out, given=None, progress=silent).run()
+    return out
