@@ -235,7 +235,9 @@ def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
     if not sentences:
         raise DataError(f"{path}: no words; give a text with one sentence a line and its words between blanks")
     if all(len(words) == 1 for words in sentences) and sum(len(word) for [word] in sentences) > LONGEST_WORD * len(sentences):
-        raise DataError(f"{path}: no line has a blank, so nobody cut it into words; give a text with its words between blanks")
+        raise DataError(
+            f"{path}: no line has a blank, so the text is not cut into words; give a text with its words between blanks"
+        )
     return sentences
 
 
