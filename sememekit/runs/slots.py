@@ -19,7 +19,7 @@ _WITH_VARIANTS: Final[dict[str, tuple[dict[str, str], type, str]]] = {
     **{slot: (table, _BASES[slot], usual) for slot, (table, usual) in PARTS.items()},
     "constraints": (CONSTRAINTS, Constraint, ""),
 }
-"""Slot -> its variants, the class that they derive from, and the usual one."""
+"""Slot -> its variants, their base class, and the default variant."""
 _SINGLE: Final[dict[str, type[Settings]]] = {
     **{slot: kind for slot, kind in PLAIN.items() if slot != "claim"},
     "attack": RunningSettings,
@@ -49,7 +49,7 @@ class SettingsTable(Record):
 
 
 class SlotInfo(Record):
-    """A slot: the command whose ``--set`` takes it, what it is, and its variants in one sentence each (empty for none)."""
+    """A slot: the command whose ``--set`` takes it, its meaning, and one sentence for each variant."""
 
     slot: str
     command: str
