@@ -1,8 +1,8 @@
 """HowNet definitions (DEF) as trees: KDML, ``{human|人:domain={education|教育},{teach|教:agent={~}}}``, and the flat form of
-HowNet 2000, ``human|人,#occupation|职位,*teach|教,education|教育``; and where a sememe stands in one: how deep, and by which
-role, from which the classes of edges are made that an output layer weights.
+HowNet 2000, ``human|人,#occupation|职位,*teach|教,education|教育``; and the place of a sememe in a definition, by depth and
+role, from which an output layer's classes of edges are made.
 
-Grammar, one for both (blanks around a name are of no account)::
+One grammar for both (blanks around a name are ignored)::
 
     definition := item ((',' | ';' | nothing, after a bracket) item)*
     item       := [name '='] marks (name | '{' body '}' | '(' body ')' | '"' name '"' | '<' [name] '>')
@@ -158,7 +158,7 @@ class _Parser:
         return ("", first) if CHINESE_RUN.fullmatch(first) else (first, "")
 
     def _word(self) -> str:
-        """Everything up to the next delimiter, without the blanks around it; may be empty."""
+        """Read up to the next delimiter, without blanks around; may be empty."""
         start = self._position
         while self._position < len(self._text) and self._text[self._position] not in _DELIMITERS:
             self._position += 1
@@ -180,18 +180,18 @@ EdgeKind = Literal["depth", "role"]
 
 ROOT: Final = "root"
 PLAIN: Final = "plain"
-"""The role of a sememe that hangs in its definition without relation and without mark."""
+"""The role of a sememe without relation and without mark."""
 UNKNOWN_PLACE: Final = "no structure"
 DEEPEST: Final = 3
-"""Deeper sememes are of this class, too."""
+"""The class of deeper sememes, too."""
 
 
 class Place(NamedTuple):
     """The place of a sememe in the definition of a sense.
 
     Attributes:
-        depth: 0 for the root, 1 for what hangs from it, and so on.
-        role: ``root``; else the relation by which it hangs (``agent``), else its marks (``*``), else ``plain``.
+        depth: 0 for the root, 1 for its children, and so on.
+        role: ``root``, or the relation to its parent (``agent``), or else its marks (``*``), or else ``plain``.
     """
 
     depth: int
@@ -200,20 +200,20 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class EdgeClasses:
-    """The edges of a graph divided into C classes, the first of which is for edges without structure; ``class_of_edge`` is
-    (edges,) int64, in the order of ``SememeGraph.edges``."""
+    """The C classes of a graph's edges, the first for edges without structure; ``class_of_edge`` is (edges,) int64, in the
+    order of ``SememeGraph.edges``."""
 
     names: tuple[str, ...]
     class_of_edge: NDArray[np.int64]
 
 
 def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ...]:
-    """The place of each sememe of a sense in its definition; empty where there is no definition or it is no tree.
+    """Return the place of each sememe of a sense in its definition; empty without a definition that is a tree.
 
-    The first part of a definition is its root, and so is one behind a semicolon, which begins another definition. The other
-    parts hang from the root: HowNet 2000 writes ``human|人,#occupation|职位``, later editions ``{human|人:domain={...}}``. A
-    bracket around several is no level of its own, and gives its relation to those that have none. A sememe that stands there
-    several times has the place nearest to the root, then the first; one that is not found has none.
+    The first part of a definition is its root; a semicolon begins another definition with a root. All other parts are below the
+    root: HowNet 2000 writes ``human|人,#occupation|职位``, later editions ``{human|人:domain={...}}``. A bracket around several
+    sememes adds no level, and gives its relation to those without one. A sememe that occurs several times has the place nearest
+    to the root, then the first; a sememe that is not found has none.
 
     >>> places_in("human|人,#occupation|职位,*teach|教", ("人", "教", "职位"))
     (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))
@@ -225,7 +225,7 @@ def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ..
 
 @lru_cache(maxsize=1 << 16)
 def _places(definition: str) -> Mapping[str, Place]:
-    """The place of every name in a definition; many words share one."""
+    """Return the place of every name in a definition (cached, since words share definitions)."""
     try:
         trees = parse_definition(definition)
     except DataError:
@@ -262,7 +262,7 @@ def classes_of(kind: EdgeKind, places: Iterable[Place | None], known: Sequence[s
     """Divide edges by their places, by ``depth`` (root, depth 1, 2, and 3 or more) or by ``role``; ``known`` are the classes of
     another graph, whose numbers are kept (default: the classes of these edges).
 
-    Raises ConfigError: ``kind`` is no such kind. Raises GraphError: an edge has a class that is not among ``known``."""
+    Raises ConfigError: an unknown ``kind``. Raises GraphError: an edge has a class that is not among ``known``."""
     if kind not in ("depth", "role"):
         raise ConfigError(f"classes of edges: there is no kind {kind!r}; allowed: depth, role")
     found = [
