@@ -1,7 +1,7 @@
 """Gated recurrent units, with the reset gate before or after the matrix, and with the sememes of a word (Qin et al. 2020).
 
-h' = (1 - z) h + z n: z is the share of the new state in the layers with the gate before the matrix, where torch's z is the
-share of the old.
+h' = (1 - z) h + z n: z weighs the new state in the layers with the gate before the matrix, while torch's z weighs the old
+state.
 """
 
 from collections.abc import Mapping
@@ -45,8 +45,8 @@ class GRUGate(CustomRecurrentLayer):
     z, r, o_s = sigmoid of maps of x, h and pi; n = tanh(W x + U (r h)); h' = (1 - z) h + z n + o_s tanh(W_s pi + b) as in the
     released code ("mapped"), or + o_s tanh(pi) as in the text ("plain", which needs P = H).
 
-    The added term stays in h, and where z is small nothing reduces it: in no other cell can |h| grow from step to step. That is
-    the published form, in text and code; a lower learning rate keeps it in bounds.
+    The added term stays in h, and with a small z nothing reduces it: unlike in other cells, |h| can grow from step to step.
+    This is the published form, in text and code; a lower learning rate keeps h bounded.
     """
 
     def __init__(self, input_size: int, sememe_size: int, size: int, gate_output: GateOutput) -> None:
@@ -68,7 +68,8 @@ class GRUGate(CustomRecurrentLayer):
 
 @final
 class GRUCell(CustomRecurrentLayer):
-    """A second GRU cell reads pi, and its output joins the old one under the reset gate (Eq. (8), Qin et al. 2020).
+    """A second GRU cell reads pi, and its output is added to the previous output under the reset gate (Eq. (8), Qin et al.
+    2020).
 
     h_s = sigmoid(a) tanh(b), one step of a GRU on pi from zero; z, r = sigmoid of maps of x, h and h_s; n = tanh(W x + U (r (h
     + h_s))) as in the text and the released inference code ("paper"), or tanh(W x + U (r h) + U_s (r h_s)) as in the released
@@ -104,8 +105,8 @@ class GRU(RecurrentStack):
     >>> encoder(vectors_TBE, target_TB, encoder.start(batch_size=2)).hidden.shape
     torch.Size([5, 2, 16])
 
-    With ``reset="before"`` n = tanh(W x + U (r h)), the original form, which Qin et al. 2020 write; their sememe layers have it
-    whatever the setting (see above). State: (h_1, h_2, ...), each (B, H_l).
+    With ``reset="before"`` n = tanh(W x + U (r h)), the original form, as in Qin et al. 2020; the sememe layers always have it
+    (see above). State: (h_1, h_2, ...), each (B, H_l).
     """
 
     states_per_layer: ClassVar[int] = 1
