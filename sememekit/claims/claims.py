@@ -159,9 +159,9 @@ def _with_base(entries: Mapping[str, Any], chain: tuple[str, ...], place: str) -
         return entry
     base, where = entry["base"], place.format(chain[-1])
     if base not in entries:
-        raise ConfigError(f"{where}: base = {base!r} is not there{nearest(str(base), entries)}; there are {', '.join(entries)}")
+        raise ConfigError(f"{where}: no base {base!r}{nearest(str(base), entries)}; allowed: {', '.join(entries)}")
     if base in chain:
-        raise ConfigError(f"{where}: bases go in a circle: {' -> '.join([*chain, base])}; let one of them have no base")
+        raise ConfigError(f"{where}: bases form a circle: {' -> '.join([*chain, base])}; let one of them have no base")
     below = _with_base(entries, (*chain, base), place)
     return {**below, **{key: value for key, value in entry.items() if key != "base"}}
 

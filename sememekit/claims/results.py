@@ -67,7 +67,7 @@ class RunResult(Record):
                 found = found.get(key) if isinstance(found, Mapping) else None
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise DataError(
-                f"result {self.trial}: what was measured has no number {path!r}; it has {', '.join(self.measured)}; correct "
+                f"result {self.trial}: the measurement has no number {path!r}; it has {', '.join(self.measured)}; correct "
                 f"'value' of the claim, or delete {self.trial}.json and make it again: sememekit reproduce run"
             )
         return float(found)

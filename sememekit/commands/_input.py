@@ -39,7 +39,7 @@ def input_stream(file: Path | None) -> Iterator[BinaryIO]:
         return
     if file.suffix.lower() in _TABLES and file.exists():
         raise DataError(
-            f"{file}: holds records, and lines of text are read here; take the text out of them first, such as with: "
+            f"{file}: holds JSON records, and this command reads lines of text; extract the text first, for example: "
             f"jq -r .text {file} | sememekit ..."
         )
     remedy = "" if os.path.exists(file) else "; a text itself is read from stdin: echo TEXT | sememekit ..."

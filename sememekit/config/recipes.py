@@ -309,7 +309,7 @@ def _merged(place: Place, shelf: Shelf) -> Table:
     while (base := shelf.base_of(chain[-1])) is not None:
         if base.key in {link.key for link in chain}:
             names = " -> ".join(link.name for link in [*chain, base])
-            raise ConfigError(f"{place.where}: bases go in a circle: {names}; let one of them have no base")
+            raise ConfigError(f"{place.where}: bases form a circle: {names}; let one of them have no base")
         chain.append(base)
     merged: Table = {}
     place.cost()

@@ -150,7 +150,7 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
         )
     if others and not exact["train"] and (needs_train or not any(exact.values())):
         raise DataError(
-            f"{folder}: {found[0].path.name} is the split {found[0].split!r}, and {len(others)} have the name of none, such as "
+            f"{folder}: {found[0].path.name} is the split {found[0].split!r}, and {len(others)} are of no split, such as "
             f"{others[0].name}; {remedy}"
         )
     return found

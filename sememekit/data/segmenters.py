@@ -26,7 +26,7 @@ def recorded_name(signature: Signature, where: Path) -> str:
     trusted. Raises DataError: it names none."""
     name = signature.options.get("segmenter")
     if not isinstance(name, str):
-        raise DataError(f"{where} names no segmenter; it was changed after writing")
+        raise DataError(f"{where} names no segmenter; the file was changed after it was written")
     check_code({"options.segmenter": name}, str(where))
     return name
 

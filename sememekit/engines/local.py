@@ -65,8 +65,8 @@ class Local(Engine):
             yield from super().map(work, items, look, self._pool.submit)
         except BrokenProcessPool:
             raise EngineError(
-                "a worker was killed, perhaps for want of memory; run the same command again with fewer --workers: finished "
-                "parts are kept"
+                "a worker was killed, perhaps because memory ran out; run the same command again with fewer --workers: "
+                "finished parts are kept"
             ) from None
 
     def close(self) -> None:

@@ -154,14 +154,15 @@ def _check_same(out: Path, said: Mapping[str, Any]) -> None:
     if not path.is_file():
         if (out / STUDY).exists():
             raise DataError(
-                f"{path} is missing beside {STUDY}, so nobody knows what is swept there; choose another --out, or delete {out}"
+                f"{path} is missing beside {STUDY}, so the settings of the sweep are unknown; choose another --out, or delete "
+                f"{out}"
             )
         if out.exists() and (not out.is_dir() or any(entry.name != ".lock" for entry in out.iterdir())):
             raise ConfigError(f"{out} holds files that sweep did not write; choose another --out, or empty it")
         return
     stored = read_object(path, lambda why: DataError(f"{why}; choose another --out, or delete {out}"))
     if lacking := [key for key in said if key not in stored]:
-        raise DataError(f"{path} says no {', '.join(lacking)}; it was changed; choose another --out, or delete {out}")
+        raise DataError(f"{path} lacks {', '.join(lacking)}; it was changed; choose another --out, or delete {out}")
     if not isinstance(stored["table"], dict) or not all(isinstance(keys, dict) for keys in stored["table"].values()):
         raise DataError(f"{path} has no table of settings; it was changed; choose another --out, or delete {out}")
     told = [differences(stored["table"], said["table"])]

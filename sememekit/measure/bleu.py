@@ -118,7 +118,7 @@ def _example(hypotheses: Sequence[str], references: Sequence[str], distance: _Di
 
 def _check_numbers(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> None:
     if len(candidates) != len(references):
-        raise DataError(f"{len(candidates)} lists of answers and references of {len(references)}; each needs its own")
+        raise DataError(f"{len(candidates)} lists of answers, but references for {len(references)}; each needs its own")
     if not candidates:
         raise DataError("no answers to score")
     for number, (texts, own) in enumerate(zip(candidates, references, strict=True), start=1):

@@ -134,8 +134,8 @@ def rouge(
     _check_numbers(hypotheses, references)
     if not sees(settings, (text for own in references for text in own)):
         raise DataError(
-            "ROUGE by words of rouge-score keeps ASCII letters and digits alone, and most letters of these references are "
-            "others; score them by characters (lcsts-characters), or by words of jieba (lcsts-words)"
+            "the tokenizer rouge-score keeps ASCII letters and digits alone, and most letters of these references are not "
+            "ASCII; score them by characters (lcsts-characters), or by words of jieba (lcsts-words)"
         )
     score = _scorer(settings)
     rows = [_example(hypothesis, own, settings, score) for hypothesis, own in zip(hypotheses, references, strict=True)]
@@ -176,7 +176,7 @@ def _signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> 
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
     if len(hypotheses) != len(references):
-        raise DataError(f"{len(hypotheses)} texts to score and references of {len(references)}; each text needs its own")
+        raise DataError(f"{len(hypotheses)} texts to score, but references for {len(references)}; each text needs its own")
     if not hypotheses:
         raise DataError("no texts to score")
     for number, own in enumerate(references, start=1):
@@ -199,7 +199,7 @@ def _scorer(settings: RougeSettings) -> Callable[[str, str], tuple[_Scores, int,
 
 def _cutter(settings: RougeSettings) -> Callable[[str], Sequence[str]]:
     if settings.stemming and (settings.unit == "character" or settings.tokenizer == "jieba"):
-        raise ConfigError("stemming is of English words; leave it out for characters and for jieba")
+        raise ConfigError("stemming is for English words; leave it out for characters and for jieba")
     if settings.unit == "character":
         return cache(lambda text: tuple("".join(text.split())))
     if settings.tokenizer == "jieba":

@@ -324,7 +324,7 @@ def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | No
     size = encoder.input_size
     if isinstance(x, PackedSequence):
         raise TypeError(
-            f"{name}: a packed sequence is not taken; give the padded batch {order}, and lengths= (B,) for its rows"
+            f"{name}: packed sequences are not supported; give the padded batch {order}, and lengths= (B,) for its rows"
         )
     if x.ndim != 3 or x.shape[-1] != size:
         raise ValueError(f"{name}: inputs must be {order} with E = {size}, given {tuple(x.shape)}")

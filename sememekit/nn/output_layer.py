@@ -133,7 +133,7 @@ class OutputLayer(nn.Module):
         self.layer.begin_training(counted[order])
         if not 0.0 <= label_smoothing <= 1.0 or reduction not in ("mean", "sum", "none"):
             given = f"given {label_smoothing} and {reduction!r}"
-            raise ConfigError(f"{name}: label_smoothing is 0 to 1, and reduction is 'mean', 'sum' or 'none', {given}")
+            raise ConfigError(f"{name}: label_smoothing must be 0 to 1, and reduction 'mean', 'sum' or 'none', {given}")
         if weight is not None and weight.shape != (len(counted),):
             raise ConfigError(f"{name}: weight must be ({len(counted)},), one for each word, given {tuple(weight.shape)}")
         if label_smoothing and (getattr(read, "samples", 0) or getattr(self.layer, "learns_from_nll", False)):

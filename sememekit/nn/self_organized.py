@@ -57,8 +57,8 @@ class SelfOrganizedSoftmax(OutputLayer):
         super().__init__(in_features, counts, clusters=clusters, **options)
         if isinstance(counts, int | np.integer) and self.layer.settings.update_every:
             raise ConfigError(
-                f"SelfOrganizedSoftmax: clusters are learned from how often each word is a target, given the number of words "
-                f"alone, {counts}; give (V,) counts, as of torch.bincount(ids, minlength={counts}), or update_every=0 for "
+                f"SelfOrganizedSoftmax: learns clusters from the counts of words, and was given only their number, {counts}; "
+                f"give (V,) counts, as of torch.bincount(ids, minlength={counts}), or update_every=0 for "
                 "clusters that stay as they are"
             )
         self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64, device=self.layer.scores.device))

@@ -80,7 +80,7 @@ class Senses:
         if not senses:
             raise ConfigError("Senses: no words; give a list of senses for each word of the tokenizer, [] for one without")
         if words is not None and len(words) != len(senses):
-            raise ConfigError(f"Senses: {len(words)} words and senses of {len(senses)}; give one name for each")
+            raise ConfigError(f"Senses: {len(words)} words, but senses for {len(senses)}; give one word for each")
         read = [
             [
                 [_checked(sememe) for sememe in _listed(sense, f"sense {place} of word {number}", "a list of sememes")]
@@ -176,7 +176,7 @@ class Senses:
         Raises ConfigError: sememes are names, or one is ``count`` or more."""
         own = {sememe for sememe in self.sememes if sememe != UNKNOWN}
         if any(isinstance(sememe, str) or sememe >= count for sememe in own):
-            raise ConfigError(f"num_sememes={count}: sememes must be numbers below it, and are such as {max(own, key=str)!r}")
+            raise ConfigError(f"num_sememes={count}: sememes must be numbers below num_sememes, given {max(own, key=str)!r}")
         if len(own) == count:
             return self
         more = [number for number in range(count) if number not in own]

@@ -97,7 +97,7 @@ class DifferentiatedSoftmax(OutputLayer):
 
     def _check_embedding(self, name: str, in_features: int, num_words: int, embedding: nn.Embedding | None) -> None:
         if embedding is not None:
-            raise ConfigError(f"{name}: its vectors stand by falling count and are not shared; leave embedding= out")
+            raise ConfigError(f"{name}: its vectors are sorted by falling count and cannot be shared; leave embedding= out")
 
 
 @final

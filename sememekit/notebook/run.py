@@ -69,7 +69,7 @@ class Run(OpenRun):
             total = Tally(sum(nats), len(nats))
         if not total.count:
             raise DataError(
-                "perplexity: the text has no word that could be predicted; give two words at least, to a lattice one"
+                "perplexity: the text has no word that could be predicted; give at least two words (lattice models: one)"
             )
         return total.perplexity
 

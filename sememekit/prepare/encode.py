@@ -203,18 +203,18 @@ def write_splits(
     summaries: dict[str, SplitSummary] = {split: writers[split].summary() for split in SPLITS if split in writers}
     for split, summary in summaries.items():
         if summary.tokens == 0:
-            raise DataError(f"the split {split!r} has no words: nothing but white space, or nothing that --errors leaves of it")
+            raise DataError(f"the split {split!r} has no words: it is white space alone, or --errors dropped all of it")
     return summaries
 
 
 def _require(sentences: int, proportions: Sequence[int]) -> None:
     needed = StratifiedDivision(proportions, 0).smallest if max(proportions) < 1000 else len(proportions) * 10
     if sentences == 0:
-        raise DataError("the text has no words: nothing but white space, or nothing that --errors leaves of it")
+        raise DataError("the text has no words: it is white space alone, or --errors dropped all of it")
     if sentences < needed:
         raise DataError(
-            f"the text has {sentences} sentence{'s' if sentences > 1 else ''}, since each line is one and LF alone ends a "
-            f"line, and {needed} are needed to divide it {':'.join(map(str, proportions))}; give a longer text, one with a "
+            f"the text has {sentences} sentence{'s' if sentences > 1 else ''} (lines that end with LF), and {needed} are "
+            f"needed to divide it {':'.join(map(str, proportions))}; give a longer text, one with a "
             "sentence a line, or a folder with train.txt, valid.txt and test.txt"
         )
 

@@ -44,7 +44,8 @@ def merge_vocabulary(
         raise ConfigError(f"--min-count {min_count}: 1 or more is needed")
     if max_vocabulary is not None and max_vocabulary <= len(specials):
         raise ConfigError(
-            f"--max-vocabulary {max_vocabulary}: more than the {len(specials)} of {', '.join(specials)} is needed"
+            f"--max-vocabulary {max_vocabulary}: must be above {len(specials)}, the number of special words "
+            f"({', '.join(specials)})"
         )
     counts = dict.fromkeys(specials, 0)
     total = covered = 0

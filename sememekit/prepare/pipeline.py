@@ -134,8 +134,8 @@ class Pipeline:
         for split, summary in splits.items():
             if examples is None and summary.tokens < 2:
                 raise DataError(
-                    f"the split {split!r} has one token, which nothing predicts; give more text for it: --{split} FILE, or a "
-                    "longer text that is divided"
+                    f"the split {split!r} has a single token, so there is nothing to predict; give more text for it: --{split} "
+                    "FILE, or a longer text that is divided"
                 )
         chunks = self._count_chunks(target, vocabulary)
         for result in results:

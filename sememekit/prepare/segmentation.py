@@ -121,7 +121,9 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
         if chosen == ["none"]:
             return None
         if "none" in chosen:
-            raise ConfigError(f"--lexicon {' --lexicon '.join(chosen)}: none goes with no other; leave it out")
+            raise ConfigError(
+                f"--lexicon {' --lexicon '.join(chosen)}: none cannot be combined with other lexicons; leave it out"
+            )
         words = words_of_lexicons(chosen)
     words = frozenset(word for word in words if "\n" not in word)
     if not words:

@@ -80,7 +80,7 @@ def gather_statistics(
     """
     if len(tokens) < 2 * batch_size:
         raise DataError(
-            f"statistics of gradients read the training text in {batch_size} columns, and {len(tokens):,} tokens fill "
+            f"gradient statistics read the training text in {batch_size} columns, and its {len(tokens):,} tokens fill "
             f"less than two rows; prepare more training text, or leave out --dynamic"
         )
     columns = training_columns(tokens, batch_size)

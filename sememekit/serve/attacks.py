@@ -49,7 +49,7 @@ def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
     """Replace words of a text until the classifier errs, as ``sememekit attack`` does, a step after the other."""
     run = bench.run(question.run)
     if "labels" not in run.kinds:
-        raise ConfigError(f"attack needs a classifier, and {run} is none")
+        raise ConfigError(f"attack needs a classifier, and {run} is not one")
     named, fields = run.victim, tuple(question.texts)
     victim, texts = named.victim, run.signature.examples.texts if run.signature.examples else ()
     if question.label is not None and question.label not in victim.labels:

@@ -179,7 +179,7 @@ class ExampleCorpus(Corpus):
             if split == "train" and unused and self.kind.spelled and all(map(str.isdecimal, self._as_read)):
                 raise DataError(
                     f"the labels of train are {', '.join(sorted(self._as_read))}, and no example has the label {unused[0]!r}: "
-                    "they hardly mean what this set takes them for; pairs with labels of your own are read by: sememekit "
+                    "their numbers mean something else than in this set; read pairs with labels of your own by: sememekit "
                     "preprocess text-pairs, single texts by: sememekit preprocess classification"
                 )
             summaries[split] = ExampleSplit(

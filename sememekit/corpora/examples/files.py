@@ -38,14 +38,14 @@ def files_of_splits(
         if not packing_of(source.name) and not _begins(source, kind.part_begins):
             plain = typed("sememekit", "preprocess", "plain", source, "--out", "DIR")
             raise DataError(
-                f"{source}: this set is the files {', '.join(kind.parts)} of one folder, each of which begins with "
-                f"{kind.part_begins.decode()!r}, and this file does not; a running text is read by: {plain}; pairs of your own "
-                "(JSON lines, or source TAB target) by: sememekit preprocess gigaword"
+                f"{source}: the files of this set ({', '.join(kind.parts)}) begin with {kind.part_begins.decode()!r}, and this "
+                f"file does not; read running text by: {plain}; pairs of your own (JSON lines, or source TAB target) by: "
+                "sememekit preprocess gigaword"
             )
         raise DataError(
-            f"{source}: one file of a set that is given out in {len(kind.parts)} ({', '.join(kind.parts)}), and its parts are "
-            "not divided anew; give the folder of all, or name them with --train, --valid and --test; to judge a model on this "
-            "file alone add --vocabulary RUN"
+            f"{source}: one of the {len(kind.parts)} files of this set ({', '.join(kind.parts)}), which are not divided anew; "
+            "give the folder of all files, or name them with --train, --valid and --test; to evaluate a model on this file "
+            "alone add --vocabulary RUN"
         )
     if source is not None and source.is_file() and not given:
         return {"test" if has_vocabulary else None: [source]}
@@ -59,7 +59,9 @@ def files_of_splits(
         elif source is not None and (found := _find(source, split, kind)) is not None:
             files[split] = [found]
     if has_vocabulary and not files:
-        raise DataError(f"{source}: no file with the name of a split (train, valid, test) in its own; name it with --test FILE")
+        raise DataError(
+            f"{source}: no file name contains the name of a split (train, valid, test); name the file with --test FILE"
+        )
     if {"train", "test"} == set(files) and not has_vocabulary and not kind.held_out_stays_out:
         warn("no file is named for valid: of 20 examples of train, one is valid; --valid FILE names others")
         files[None] = files.pop("train")

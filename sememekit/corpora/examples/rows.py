@@ -263,7 +263,7 @@ class RowReader:
             for number, lines in enumerate(zip_longest(*streams), start=1):
                 for file, line in zip(files, lines, strict=True):
                     if line is None:
-                        raise DataError(f"{file.name}: ends after {number - 1} lines, and the files beside it go on")
+                        raise DataError(f"{file.name}: ends after {number - 1} lines, and the files beside it are longer")
                 bad = sum(reading.counts.pop(name, 0) for name in ("invalid_utf8", "nul")) if skips else 0
                 if bad:
                     faults.add("skipped_lines")
