@@ -33,9 +33,9 @@ class Snapshot(NamedTuple):
 
     Attributes:
         name: such as "step-00000123".
-        weights: parameters and persistent buffers by name; shared ones under each of their names.
-        trainer: the rest, as ``Trainer.state`` gave it; empty when only weights were asked for.
-        sha256: of the file of the weights: names repeat from one run to another.
+        weights: parameters and persistent buffers by name; shared tensors under each name.
+        trainer: the result of ``Trainer.state``; empty if only weights were read.
+        sha256: of the weights file, since names repeat between runs.
     """
 
     name: str
@@ -66,7 +66,7 @@ def whole_snapshots(checkpoints: Path) -> list[str]:
 
 
 def free_name(checkpoints: Path, step: int) -> str:
-    """A name for a snapshot of ``step``: a new one where that step was written before (a signal right after an epoch)."""
+    """Return a free name for a snapshot of ``step``, which may exist already (a signal right after an epoch)."""
     name, number = f"step-{step:08d}", 0
     while (checkpoints / (free := f"{name}.{number}" if number else name)).exists():
         number += 1
@@ -74,8 +74,8 @@ def free_name(checkpoints: Path, step: int) -> str:
 
 
 def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> None:
-    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it. ``run`` says
-    whose snapshot it is."""
+    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it. ``run``
+    identifies the run."""
     weights, aliases = split_shared(model.state_dict())
     tensors: dict[str, Tensor] = {}
     document = {"aliases": aliases, "state": flatten(dict(trainer), tensors, "trainer"), "run": dict(run or {})}
@@ -142,7 +142,7 @@ def check_snapshot(folder: Path, *, with_trainer: bool) -> str:
 
 
 def split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors stored once, and alias -> name for further names of the same memory."""
+    """Return tensors stored once, and alias -> name for further names of the same memory."""
     first: dict[tuple[int, tuple[int, ...]], str] = {}
     weights, aliases = {}, {}
     for name, tensor in state.items():
@@ -157,7 +157,7 @@ def split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[s
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Inside, a file that cannot be read is a CheckpointError."""
+    """Turn errors of reading into CheckpointError inside the block."""
     try:
         yield
     except FileNotFoundError:
@@ -187,9 +187,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], list[str]]:
-    """Return the names that are pointed to, and the snapshots that were being written or removed.
+    """Return the names in the pointer, and the snapshots that were being written or removed.
 
-    ``offer`` says how to go on without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
+    ``offer`` returns the advice without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
     """
     table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {offer()}"))
     fits = fits_seal(table)
@@ -215,7 +215,7 @@ _INTEGER_KEYS = "__integer_keys__"
 
 
 def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
-    """The tree with every tensor replaced by a reference; the tensors are added to ``tensors`` under their paths.
+    """Replace every tensor of a tree by a reference, and add the tensors to ``tensors`` under their paths.
 
     A tree has dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None; ``path`` names its root.
     Raises TypeError for anything else.

@@ -1,6 +1,6 @@
-"""Files of tensors in the safetensors format, written and read one tensor after the other.
+"""Files of tensors in the safetensors format, written and read tensor by tensor.
 
-``safetensors.torch.save`` makes the whole file in memory, beside the tensors; here a checkpoint needs no second copy of them.
+Unlike ``safetensors.torch.save``, this needs no second copy of the tensors in memory.
 """
 
 import json
@@ -28,7 +28,7 @@ _TYPES: Final = {
 
 
 def tensor_pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
-    """The bytes of a file of tensors, those that ``safetensors.torch.save`` gives, piece by piece."""
+    """Yield the bytes of a file of tensors piece by piece, equal to those from ``safetensors.torch.save``."""
     order = list(_TYPES)
     names = sorted(tensors, key=lambda name: (order.index(tensors[name].dtype), name))
     yield _header({name: tensors[name] for name in names})
@@ -40,8 +40,8 @@ def tensor_pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name.
 
-    Each is copied alone, so that the file is in memory once. Nothing in it is executed. Raises OSError, SafetensorError,
-    or what the library raises where a file is not of this format.
+    Each is copied alone, so that the file is in memory once. Nothing is executed. Raises OSError, SafetensorError, or another
+    error of the library for a file of another format.
     """
     found = {}
     with safetensors.safe_open(path, framework="pt") as opened:
