@@ -149,4 +149,4 @@ _TAKERS: Final = {
     "labels": (),
     "words": ("senses", "method", "sources"),
 }
-"""Kind of run -> options for it alone."""
+"""Kind of run -> options for this kind only."""
