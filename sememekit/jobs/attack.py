@@ -48,11 +48,11 @@ def attack(
         data: labelled texts; see ``read_examples``.
         table: goal, search, candidates, constraints and attack, as a recipe has them.
         logits: the victim gives logits.
-        language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
-        resume: continue the attack in ``out``; what is given must agree with what it stores.
-        trust_code: import code that folders name although the call does not name it.
-        workers, engine: processes among which the examples are divided, and where they run, as ``--engine`` takes it.
-        asked_to_stop: tells of signals; these are watched here unless it is given.
+        language_model: a run for constraints that need one, and for the perplexity of the changed texts.
+        resume: continue the attack in ``out``; arguments must agree with the stored ones.
+        trust_code: import code that only folders name.
+        workers, engine: number of processes, and where they run, as in ``--engine``.
+        asked_to_stop: whether a signal came (default: signals are watched here).
 
     Raises:
         ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
