@@ -1,4 +1,4 @@
-"""Messages about a file that is not UTF-8: its encoding or packing, and the command that converts it."""
+"""Messages on files that are not UTF-8: encoding or compression, and the command that converts them."""
 
 import codecs
 from pathlib import Path
@@ -18,11 +18,11 @@ _BEGINNINGS: Final = (
     (b"\x28\xb5\x2f\xfd", "as packed ones do; unpack it: zstd -dc <"),
     (b"PK\3\4", "as packed ones do; unpack it: unzip -p"),
 )
-"""First bytes of files that are not UTF-8, how a file with them begins, and the command that is given its name."""
+"""First bytes of files that are not UTF-8, a description, and the command that converts them."""
 
 
 def by_its_beginning(head: bytes, name: str | Path) -> str:
-    """The next step for a file that is no text in UTF-8 by its first bytes, as a clause of a message; "" for others."""
+    """Return the next step for a file that is not UTF-8 by its first bytes, as a clause of a message; otherwise ""."""
     told = next((told for begin, told in _BEGINNINGS if head.startswith(begin)), "")
     if head.startswith(b"PK") and Path(name).suffix.lower() in (".xlsx", ".ods"):
         return f"it is a spreadsheet; save it as CSV, such as with: soffice --headless --convert-to csv {typed(name)}"
@@ -32,10 +32,10 @@ def by_its_beginning(head: bytes, name: str | Path) -> str:
 
 
 def may_be_gb18030(sample: bytes) -> bool:
-    """Whether bytes are text in GB18030 as far as they go; a character may be cut off at the end.
+    """Return whether bytes are GB18030 text, perhaps with a truncated last character.
 
-    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. They are distinguished by what is rare in
-    Chinese: whole characters of UTF-8, and characters that GB2312, the common part of GB18030, lacks.
+    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. Such text has what is rare in Chinese:
+    complete UTF-8 characters, and characters outside GB2312, the common part of GB18030.
     """
     try:
         text = codecs.getincrementaldecoder("gb18030")().decode(sample)
@@ -50,7 +50,7 @@ def may_be_gb18030(sample: bytes) -> bool:
 
 
 def from_gb18030(name: str | Path) -> str:
-    """The next step for a file that may be GB18030, as a clause of a message: a command, where the file lies here unpacked."""
+    """Return the next step for a file that may be GB18030, as a clause of a message."""
     path = Path(name)
     command = typed("iconv", "-f", "GB18030", "-t", "UTF-8")
     if packing_of(path.name) or not path.is_file():

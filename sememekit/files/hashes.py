@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any, Final
 
 _SETTLED: Final = 2 * 10**9
-"""Nanoseconds after its last change from which on a file is identified by its time: file systems have coarse clocks."""
+"""Age in nanoseconds from which a file is identified by its time, since file systems have coarse clocks."""
 
 _hashes: dict[tuple[Any, ...], str] = {}
 
 
 def has_sha256(paths: Sequence[Path], expected: str) -> bool:
-    """Whether the concatenated bytes of the files have this SHA-256. Raises OSError: a file cannot be read.
+    """Return whether the concatenated files have this SHA-256. Raises OSError: a file cannot be read.
 
-    A file is read once in a process while its size, time and inode stay.
+    A process reads a file once while its size, time and inode stay.
     """
     key = _key(paths)
     settled = time.time_ns() - max(part[2] for part in key) > _SETTLED

@@ -1,4 +1,4 @@
-"""Whole files, read with one wording for what can go wrong."""
+"""Read whole files, with uniform error messages."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from typing import Any
 from sememekit.files.writing import fits_seal
 
 Refuse = Callable[[str], Exception]
-"""Makes an error out of a clause that names the file and what is wrong with it."""
+"""A function from a clause with the file and its fault to an error."""
 
 
 @contextmanager
 def opening(path: Path, refuse: Refuse) -> Iterator[None]:
-    """Inside, ``refuse`` makes the error of a file that cannot be opened or read; for files that are read as streams."""
+    """Turn errors of opening and reading a stream inside the block into errors of ``refuse``."""
     try:
         yield
     except OSError as error:
@@ -24,12 +24,12 @@ def opening(path: Path, refuse: Refuse) -> Iterator[None]:
 
 
 def at_home(path: Path | str) -> Path:
-    """The path with ``~`` as the home directory; ``~nobody`` stays, as a shell leaves it."""
+    """Return the path with ``~`` expanded; ``~nobody`` stays, as in a shell."""
     return Path(os.path.expanduser(path))
 
 
 def is_there(path: Path, refuse: Refuse) -> bool:
-    """Whether a file exists; ``refuse`` makes the error for anything else at its place: reading a pipe may never end."""
+    """Return whether a file exists; ``refuse`` makes the error for anything but a file, as reading a pipe may never end."""
     if path.is_file():
         return True
     if os.path.lexists(path):
@@ -38,7 +38,7 @@ def is_there(path: Path, refuse: Refuse) -> bool:
 
 
 def refuse_odd_files(folder: Path, refuse: Refuse) -> None:
-    """Refuse a folder of ours with anything but files and folders, after following links; nobody reads hidden files."""
+    """Refuse a folder with anything but files and folders (links followed, hidden files ignored)."""
     with opening(folder, refuse):
         for path in folder.iterdir():
             if not path.name.startswith(".") and not path.is_dir():
@@ -66,12 +66,12 @@ def read_text(path: Path, refuse: Refuse) -> str:
 
 
 def read_object(path: Path, refuse: Refuse) -> dict[str, Any]:
-    """A JSON object out of a file; ``refuse`` makes the error where it cannot be opened or is none."""
+    """Read a JSON object; ``refuse`` makes the error if it cannot be opened or is not one."""
     return object_of(read_bytes(path, refuse), path, refuse)
 
 
 def read_sealed(path: Path, refuse: Refuse) -> dict[str, Any]:
-    """``read_object`` of what ``sealed`` wrote; ``refuse`` also makes the error where the SHA-256 does not fit."""
+    """``read_object`` for files of ``sealed``; ``refuse`` also makes the error for a wrong SHA-256."""
     found = read_object(path, refuse)
     if not fits_seal(found):
         raise refuse(f"{path} does not match its own checksum; it was changed or damaged after writing")
@@ -79,7 +79,7 @@ def read_sealed(path: Path, refuse: Refuse) -> dict[str, Any]:
 
 
 def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:
-    """The JSON object that the bytes of ``path`` are; ``refuse`` makes the error where they are none."""
+    """Parse the bytes of ``path`` as a JSON object; ``refuse`` makes the error if they are not one."""
     try:
         found = json.loads(raw.decode())
     except RecursionError:
@@ -92,7 +92,7 @@ def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:
 
 
 def typed(*words: str | Path) -> str:
-    """The words of a command with blanks between them, quoted where a shell needs it: ``sememekit train --out 'my run'``.
+    """Return the words of a command, quoted for a shell: ``sememekit train --out 'my run'``.
 
     Placeholders (``FORMAT:PATH``) need no quotes and get none.
     """
