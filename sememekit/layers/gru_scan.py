@@ -1,4 +1,4 @@
-"""The recurrence of GRUs whose reset gate acts before the matrix, input side ready, with a backward pass written by hand."""
+"""The recurrence of GRUs with the reset gate before the matrix, with precomputed inputs and a hand-written backward pass."""
 
 from typing import Any
 
@@ -20,15 +20,15 @@ def gru_scan(
     """Scan h' = (1 - z) h + z n (+ o_s output) over time.
 
     [z, r (, o_s)] = sigmoid(ready_gates_t + h U^T), n = tanh(ready_candidate_t + what r lets through, times W^T). With a
-    ``second`` memory h_s the reset gate acts on both: on their sum, or on each for itself where W is (H, 2 H).
+    ``second`` memory h_s the reset gate acts on both: on their sum, or on each separately if W is (H, 2 H).
 
-    G is 2 H, or 3 H with ``output``; R is H, or 2 H where the reset gate acts on each memory for itself.
+    G is 2 H, or 3 H with ``output``; R is H, or 2 H for separate memories.
 
     Args:
-        ready_gates_TBG, ready_candidate_TBH: what does not depend on the step before, biases included.
+        ready_gates_TBG, ready_candidate_TBH: the parts independent of the previous step, with biases.
         to_candidate_HR: W: of r h, or of r (h + h_s), or of [r h; r h_s].
         second: (T, B, H) h_s, or None.
-        output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
+        output: (T, B, H) a second source of the output, gated by o_s, or None.
 
     Returns (T, B, H) outputs of every step."""
     if not torch.compiler.is_compiling():
@@ -50,7 +50,7 @@ def gru_scan(
 
 
 class _GRUScan(torch.autograd.Function):
-    """Gradients of both matrices are taken after the loop, in one product each. The loops never wait for a device."""
+    """Gradients of both matrices take one product each after the loop. The loops never synchronise with a device."""
 
     @staticmethod
     def forward(ctx: Any, ready_gates_TBG: Tensor, ready_candidate_TBH: Tensor, *more: Any) -> Tensor:
