@@ -205,7 +205,7 @@ class Scheduled(Decoder):
 
 
 class Sensed(Decoder):
-    """An output layer whose words are sums of senses, and senses products of sememes."""
+    """An output layer in which a word is a sum of senses, and a sense a product of sememe experts."""
 
     @abstractmethod
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:

@@ -75,7 +75,7 @@ class MogrifierLayer(CustomRecurrentLayer):
         return 2.0 * _sums(rounds[0], hidden).sigmoid() if rounds else hidden.new_ones(1)
 
     def step(self, x: Tensor, first_gate: Tensor, hidden: Tensor, cell: Tensor) -> State:
-        """Return output and cell state (..., H) after a step on x (..., E) from h, c (..., H), which may have axes of size 1."""
+        """Return output and cell state (..., H) after a step on x (..., E) from h, c (..., H), which may broadcast."""
         pair = [x * first_gate, hidden]
         for number, each in zip(count(1), self._rounds()[1:], strict=False):
             target = number % 2
@@ -126,7 +126,7 @@ class Mogrifier(RecurrentStack):
         weight_drop: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of each hidden-to-hidden matrix, as in ``awd_lstm``; one mask for each call."""
         injection: Literal["none", "concat"] = "none"
-        """How sememes enter the first layer: "none", or "concat", which needs a graph."""
+        """Injection of sememes into the first layer: "none", or "concat", which needs a graph."""
 
         only_with: ClassVar[Mapping[str, OnlyWith]] = {"rank": OnlyWith("rounds", other_than=(0,))}
 

@@ -83,7 +83,7 @@ class RecurrentStack(Encoder):
         initialisation: Initialisation = "uniform"
         """Initial weights of the layers: "uniform" as torch, or "kaiming" (normal, biases 0) as the released sememe cells."""
         injection: Injection = "none"
-        """How sememes enter the first layer: "none", "concat", "gate" or "cell"; all but "none" need a graph."""
+        """Injection of sememes into the first layer: "none", "concat", "gate" or "cell"; all but "none" need a graph."""
         sememe_size: int | None = Field(default=None, ge=1)
         """Size of the sememe vectors (default: of the word vectors)."""
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

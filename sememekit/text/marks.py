@@ -1,4 +1,4 @@
-"""Stretches of a Chinese text that need no model to be words: numbers, Latin letters and punctuation marks."""
+"""Words of a Chinese text by rule: numbers, Latin letters and punctuation marks."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _STRETCH: Final = re.compile(rf"(?P<mark>{_NUMBER}|{_LATIN})|(?P<text>{_CHINESE}
 
 
 def split_marks(text: str) -> list[tuple[str, bool]]:
-    """The stretches of a text without its white space, and whether each is a mark.
+    """Split a text at white space and marks; return the parts, and whether each is a mark.
 
     A mark is a run of digits with their signs, a run of Latin or Greek letters, or a punctuation mark, a repeated one such as
     ``——`` together; the classes of characters follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), with
@@ -25,7 +25,7 @@ def split_marks(text: str) -> list[tuple[str, bool]]:
 
 
 def with_marks(text: str, words: Iterable[str]) -> list[str]:
-    """``words``, a segmentation of ``text``, with every mark of the text one word and no word across its edges."""
+    """Return the segmentation ``words`` of ``text`` with every mark as one word, and no word across its edges."""
     ends, place = set(), 0
     for word in words:
         place += len(word)
