@@ -40,7 +40,7 @@ _PLACES = {
     "preprocess": "jobs.preprocess",
     "train": "jobs.train",
 }
-"""Public name -> where it is defined; nothing for a package. ``__init__.pyi`` says the same to type checkers."""
+"""Public name -> its module; empty for a package. ``__init__.pyi`` has the same for type checkers."""
 
 __all__ = [
     "DECODERS",

@@ -9,9 +9,9 @@
     │   └── RankError     another process of the same training ended
     └── EngineError       a process that an engine ran something in ended before it was done
 
-A message says what went wrong, where, what was given, what is allowed and what to type next. The command line prints it on
-one line and exits with 1; ``--debug`` shows the traceback. An OSError of writing, such as of a full disk, is left as the system
-raises it: the command line says what to do about it. Any other exception is a bug.
+A message has the problem, the place, the given value, what is allowed and what to type next. The command line prints it on one
+line and exits with 1; ``--debug`` shows the traceback. An OSError of writing, such as a full disk, is raised unchanged, and the
+command line adds advice. Any other exception is a bug.
 """
 
 
@@ -20,7 +20,7 @@ class SememekitError(Exception):
 
 
 class ConfigError(SememekitError):
-    """A recipe, a setting or a name is not one that we know."""
+    """An unknown or invalid recipe, setting or name."""
 
 
 class DataError(SememekitError):
@@ -36,12 +36,12 @@ class CheckpointError(SememekitError):
 
 
 class TrainingError(SememekitError):
-    """Training ended early because going on would waste time: the loss is not finite, or it does not fall."""
+    """Training ended early, since the loss is not finite or does not fall."""
 
 
 class RankError(TrainingError):
-    """Another process that trains the same model ended, so that no step can be taken any more."""
+    """Another process of the same training ended, so that no further step is possible."""
 
 
 class EngineError(SememekitError):
-    """A process of an engine ended before it was done; what it had finished is on the disk."""
+    """A process of an engine ended before it was done; finished parts are on disk."""

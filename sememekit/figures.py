@@ -1,4 +1,4 @@
-"""Numbers as readers see them: written one way in terminals, pages and messages."""
+"""Uniform formatting of numbers in terminals, pages and messages."""
 
 
 def formatted(value: float, form: str) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int | None], None]
-"""Called as (stage, done, total); total is None where it is not known."""
+"""Called as (stage, done, total); total is None if unknown."""
 
 OneStage = Callable[[int, int], None]
 """Called as (done, total): progress within one stage."""
 
 
 def silent(*told: object) -> None:
-    """Progress that nobody watches, of either type."""
+    """Ignore progress, of either type."""

@@ -1,8 +1,8 @@
-"""Several processes that train one model: who is one of them, which part of a batch is whose, and what they tell each other.
+"""Several processes that train one model: their ranks, their parts of a batch, and their communication.
 
-``torchrun --nproc_per_node=N -m sememekit train ...`` starts N processes, the *ranks*, and tells each its number. Every rank
-has the whole model and takes a part of each batch; gradients are added up, so that every rank takes the same step. Numbers that
-decide something are exchanged on the CPU by gloo, so that no step waits for a device; tensors on GPUs go by NCCL.
+``torchrun --nproc_per_node=N -m sememekit train ...`` starts N processes, the numbered *ranks*. Every rank has the whole model
+and a part of each batch; gradients are summed, so that every rank takes the same step. Decisions are exchanged on the CPU by
+gloo, without waiting for a device; tensors on GPUs by NCCL.
 
     with joined() as ranks:
         mine = tokens_TB[:, ranks.columns(tokens_TB.shape[1])]
@@ -25,11 +25,11 @@ from torch.distributed.rendezvous import rendezvous
 from sememekit.errors import ConfigError, RankError
 
 MEETING: Final = timedelta(minutes=5)
-"""Time that processes wait for each other at the start."""
+"""Timeout of processes at the start."""
 WAITING: Final = timedelta(hours=24)
-"""Time that a process waits for the others later: one validates or writes a checkpoint meanwhile."""
+"""Later timeout, as a process may validate or write a checkpoint meanwhile."""
 _LARGE: Final = 1 << 20
-"""Numbers from which a tensor is sent alone; smaller ones go together."""
+"""Size from which a tensor is sent alone; smaller ones are joined."""
 _WANTED: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _START: Final = "torchrun --nproc_per_node=N -m sememekit train ..."
 
@@ -38,15 +38,15 @@ T = TypeVar("T")
 
 @final
 class Ranks:
-    """The processes that train one model, as one of them sees them; ``ALONE`` where there is one.
+    """The processes that train one model, from the view of one; ``ALONE`` for a single process.
 
     Every rank makes the same calls in the same order. A call to a rank whose process ended raises RankError.
 
     Attributes:
         rank: the number of this process, 0 to ``size`` - 1.
-        size: how many there are.
+        size: number of processes.
         local: the number of this process among the processes of its machine, which is the number of its GPU.
-        restarts: how often torchrun has started them anew.
+        restarts: number of restarts by torchrun.
     """
 
     def __init__(self, rank: int = 0, size: int = 1, local: int = 0, restarts: int = 0, store: Store | None = None) -> None:
@@ -54,19 +54,19 @@ class Ranks:
 
     @property
     def leads(self) -> bool:
-        """Whether this is the rank that writes and speaks."""
+        """Whether this rank writes and prints."""
         return self.rank == 0
 
     def columns(self, count: int) -> slice:
-        """Return this rank's slice of ``count`` columns that lie side by side; sizes differ by one at most."""
+        """Return this rank's slice of ``count`` adjacent columns; sizes differ by at most one."""
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
     def of(self, examples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return this rank's part of a batch's examples (n,): every ``size``-th, to share long ones out; maybe none."""
+        """Return this rank's part of a batch's examples (n,): every ``size``-th, to spread long ones; maybe empty."""
         return examples if self.size == 1 else examples[self.rank :: self.size]
 
     def sum(self, numbers: Sequence[int]) -> list[int]:
-        """The sums of whole numbers over the ranks."""
+        """Return sums of integers over the ranks."""
         if self.size == 1:
             return list(numbers)
         totals = torch.tensor(numbers, dtype=torch.int64)
@@ -75,7 +75,7 @@ class Ranks:
         return totals.tolist()
 
     def any(self, asked: bool) -> bool:
-        """Whether any rank says so."""
+        """Return whether ``asked`` is true on any rank."""
         return self.sum([int(asked)])[0] > 0
 
     def add_up_(self, tensors: Sequence[Tensor]) -> None:
@@ -99,7 +99,7 @@ class Ranks:
                 work.wait()
 
     def wait(self) -> None:
-        """Until every rank is here."""
+        """Wait until every rank is here."""
         self.sum([0])
 
     def leaders(self, value: T) -> T:
@@ -121,9 +121,9 @@ class Ranks:
         return found
 
     def joined_along(self, tensor: Tensor | None, dim: int) -> Tensor | None:
-        """The tensors of all ranks one after the other along an axis, the same on every rank.
+        """Concatenate the tensors of all ranks along an axis, with the same result on every rank.
 
-        A rank may have None; None where all have. Other axes and dtypes agree.
+        A rank may have None; the result is None if all have. Other axes and dtypes agree.
         """
         if self.size == 1:
             return tensor
@@ -144,7 +144,7 @@ class Ranks:
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)]).movedim(0, dim)
 
     def speaks_of_failure(self) -> bool:
-        """Whether this is the first process to fail, so that a person reads of it once."""
+        """Return whether this is the first process to fail, so that a failure is printed once."""
         if self._store is None:
             return True
         try:
@@ -163,14 +163,14 @@ class Ranks:
 
 
 ALONE: Final = Ranks()
-"""One process, which has every part of a batch."""
+"""A single process, with the whole batch."""
 
 
 @contextmanager
 def joined(environment: Mapping[str, str] = os.environ) -> Iterator[Ranks]:
-    """The ranks that torchrun started, of which this process is one; ``ALONE`` where it started none.
+    """Return the ranks of torchrun, including this process; ``ALONE`` without torchrun.
 
-    Raises ConfigError: the environment names some of what torchrun names and not all, or the others cannot be met.
+    Raises ConfigError: incomplete environment variables of torchrun, or unreachable processes.
     """
     size = _number(environment, "WORLD_SIZE", 1)
     missing = [name for name in _WANTED if name not in environment]
@@ -217,7 +217,7 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int) -> int:
 
 
 def _lasting(store: Store) -> Store:
-    """The store below the prefix of one attempt, which torchrun keeps over its restarts."""
+    """Return the store without the prefix of one attempt, which torchrun keeps over restarts."""
     while isinstance(store, PrefixStore):
         store = store.underlying_store
     return store

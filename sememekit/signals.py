@@ -21,18 +21,18 @@ from typing import Final
 FAILED, USAGE, STOPPED, INTERRUPTED = 1, 2, 75, 130
 
 STOPPING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
-"""Sent by a scheduler, by Ctrl-C, by a terminal that was closed, and as Slurm's early warning."""
+"""Signals of a scheduler, of Ctrl-C, of a closed terminal, and Slurm's early warning."""
 
 SAME_SIGNAL: Final = 2.0
-"""Seconds in which a further signal counts as the same request: ``timeout`` and Slurm signal a process and its group."""
+"""Seconds in which a further signal counts as the same request, as ``timeout`` and Slurm signal a process and its group."""
 
 
 class Stopped(BaseException):
-    """A signal arrived where there is no step to finish first. Not an ``Exception``, so no handler takes it for one."""
+    """A signal arrived with no step to finish. Not an ``Exception``, so that no handler catches it."""
 
 
 class StopRequest:
-    """Call it: whether a signal has asked to stop. Inside ``at_once`` the first signal raises ``Stopped``."""
+    """A callable that tells whether a signal asked to stop. Inside ``at_once`` the first signal raises ``Stopped``."""
 
     def __init__(self) -> None:
         self._asked = False  # no Event: setting one takes a lock, for which a signal inside the handler of a signal would wait
@@ -44,8 +44,8 @@ class StopRequest:
         return self._asked
 
     def note(self) -> bool:
-        """Record a signal; True for a second one that came after the first had time to act. Raises Stopped for the first,
-        inside ``at_once``."""
+        """Record a signal; return True for a second one after the first had time to act. Raises Stopped for the first, inside
+        ``at_once``."""
         now = time.monotonic()
         if self._asked:
             return not self._settled and now - self._first > SAME_SIGNAL
@@ -57,12 +57,12 @@ class StopRequest:
         return False
 
     def settle(self) -> None:
-        """Ignore further signals: the requested stop is done, a checkpoint is there."""
+        """Ignore further signals, after the requested stop with its checkpoint."""
         self._settled = True
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
-        """Inside, signals are only recorded, for work that polls; afterwards as before."""
+        """Only record signals inside the block, for work that polls."""
         before, self._raises = self._raises, False
         try:
             yield
@@ -71,7 +71,7 @@ class StopRequest:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Inside, a signal (also one that came before) ends the work. Raises Stopped."""
+        """Raise Stopped at a signal inside the block (or one before it)."""
         self._raises = True
         try:
             if self._asked:
@@ -83,10 +83,10 @@ class StopRequest:
 
 @contextmanager
 def stop_signals(*, patient: bool = False, lasting: bool = False) -> Iterator[StopRequest]:
-    """Inside, SIGTERM, SIGINT, SIGHUP and SIGUSR1 set the yielded ``StopRequest``; no effect outside of the main thread.
+    """Let SIGTERM, SIGINT, SIGHUP and SIGUSR1 set the yielded ``StopRequest`` inside the block; only in the main thread.
 
     Args:
-        patient: treat any number of signals as one. Otherwise a second one, some seconds after the first, acts as usual.
+        patient: treat repeated signals as one. Otherwise a second signal, some seconds later, acts as usual.
         lasting: after a stop request, ignore further signals for good.
     """
     asked = StopRequest()
@@ -112,7 +112,7 @@ def stop_signals(*, patient: bool = False, lasting: bool = False) -> Iterator[St
 
 @contextmanager
 def held_signals() -> Iterator[None]:
-    """Inside, these signals are blocked, also in processes that are started here: see ``release_signals``."""
+    """Block these signals inside the block, also in child processes; see ``release_signals``."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -26,7 +26,7 @@ from sememekit.tasks.writing import Predictor, TextWriter, predictor
 CURVE_POINTS: Final = 121
 """Points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1."""
 CANDIDATES: Final = 40
-"""Predictions that are looked at for each row of the comparison, those first in which the runs differ most."""
+"""Predictions that are examined for each row of the comparison, largest difference first."""
 
 
 class RunAnalysis(OfRun):
@@ -64,8 +64,8 @@ class Case(Record):
 
     Attributes:
         position: of the predicted word in the split.
-        context: the sentence before and this one up to the word, or the last words.
-        better, worse: of the run that gave it more probability and of the other.
+        context: the previous sentence and this one up to the word, or the last words.
+        better, worse: the predictions of the run that gave the word more probability, and of the other run.
     """
 
     position: int
@@ -77,10 +77,10 @@ class Case(Record):
 
 
 class RunComparison(Record):
-    """The largest differences of two runs about the target word, as in Table 6, Yang et al. 2018.
+    """Predictions in which two runs differ most about the target word, as in Table 6, Yang et al. 2018.
 
     Attributes:
-        better: cases in which the first run did better, then those in which the second did.
+        better: cases in which the first run did better, then cases in which the second did.
         wins: share of all predictions in which the first run gave the word more probability.
     """
 
@@ -93,7 +93,7 @@ class Analysis(Record):
 
     Attributes:
         contexts: N, rows of the matrix.
-        predictions: of the split: n - 1 of a stream, or the words of all targets and their ends.
+        predictions: their number in the split: n - 1 for a stream, all target words and end marks for pairs.
         sampled: whether the rows are a sample of the predictions, and ``why_sampled`` in words.
         decomposition: "whole", singular values of the matrix as it is, or "blocks", of the triangular factor of its rows.
     """
@@ -126,12 +126,13 @@ def analyze(
 ) -> Analysis:
     """Rank and divergence of a model's predictions, and the predictions in which two models differ most.
 
-    The matrix has a row of log-probabilities over the vocabulary for each context, computed in float64. Where it does not fit
-    into ``memory`` it is decomposed by blocks of rows (``measure.rank.TriangularFactor``), which takes memory for V x V
-    numbers, however many rows there are. Where not even these fit, the rows are a sample drawn without replacement, the same
-    for both runs. Headline and dialogue models: the contexts of all words of targets and of their ends. Arguments as
-    ``sememekit analyze --help``; default data: the first run's. Raises ConfigError: the task predicts no words, or not even two
-    contexts fit into ``memory``. Raises DataError: data absent or without the split, or another vocabulary."""
+    The matrix has a row of log-probabilities over the vocabulary for each context, computed in float64. A matrix that does not
+    fit into ``memory`` is decomposed by blocks of rows (``measure.rank.TriangularFactor``), in memory for V x V numbers,
+    however many rows there are. If these do not fit either, the rows are a sample without replacement, the same for both runs.
+    Headline and dialogue models: contexts of all target words and end marks. Arguments as ``sememekit analyze --help``; default
+    data: the first run's. Raises ConfigError: the task predicts no words, or not even two contexts fit into ``memory``. Raises
+    DataError: data absent or without the split, or another vocabulary.
+    """
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     tasks = [predictor(loaded.task, "analyze") for loaded in opened]
     prepared = opened[0].data(data)
@@ -142,7 +143,9 @@ def analyze(
             f"two runs can be compared word by word only where both were trained on the same prepared data"
         )
     if len({declares(task, TextWriter) for task in tasks}) > 1:
-        raise ConfigError(f"{opened[0]} and {opened[1]}: one predicts a running text, one pairs; give two runs of one kind")
+        raise ConfigError(
+            f"{opened[0]} and {opened[1]}: one predicts running text and one predicts pairs; give two runs of one kind"
+        )
     text = PredictedText(tasks[0], prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
     rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)
@@ -175,7 +178,7 @@ def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -
     fitting, blocks = rows_that_fit(num_words, memory * 2**30), bytes_by_blocks(num_words) / 2**30
     asked = min(predictions, wanted or predictions)
     if asked < 2:
-        raise DataError(f"analyze compares predictions with each other, and here is {asked}; two or more are needed")
+        raise DataError(f"analyze compares two predictions or more with each other, given {asked}; take a longer text")
     if asked <= fitting or blocks <= memory:
         reason = None if asked == predictions else f"{asked:,} of {predictions:,} contexts were asked for"
         return asked, asked > fitting, reason
@@ -226,10 +229,10 @@ def _analysis(
 def _comparison(
     tasks: list[Predictor], nats: list[npt.NDArray[np.float64]], text: PredictedText, cases: int, top: int, progress: Progress
 ) -> RunComparison:
-    """The predictions that differ most, both ways round.
+    """Return the predictions that differ most, in favour of either run.
 
-    Those count in which the better run has the target word among its ``top`` most probable, so that the difference is one of
-    expecting it or not; each word is shown once, the unknown word never.
+    Only predictions count in which the better run has the target among its ``top`` words, so that one run expected it and the
+    other did not. Each word is shown once, the unknown word never.
     """
     gain, data = nats[1] - nats[0], text.data
     unknown = data.vocabulary.unknown_id

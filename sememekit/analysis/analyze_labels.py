@@ -46,8 +46,8 @@ class Moved(Record):
     """A word or a sememe, and the mean effect of taking it away.
 
     Attributes:
-        times: how often it stands in the examples that were looked into.
-        effect: mean nats that the log-probability of the label falls by; above 0 it speaks for the label that was chosen.
+        times: occurrences in the examples that were analysed.
+        effect: mean fall of the label's log-probability in nats; above 0 it supports the chosen label.
     """
 
     name: str
@@ -63,8 +63,8 @@ class LabelRun(OfRun):
         accuracy: on the whole split, with the confusion matrix.
         by_sememes: by the share of tokens that have sememes in the run's graph; empty for runs without a graph.
         by_length: by the tokens of an example.
-        words, sememes: the ones with the largest mean size, among all that stand in the examples ``AT_LEAST`` times.
-        rare_words, rare_sememes: how many are left out as rarer.
+        words, sememes: the largest mean effects (absolute), among all that occur ``AT_LEAST`` times in the examples.
+        rare_words, rare_sememes: number left out because they are rarer.
         no_sememes: why there are no sememes, or None.
     """
 
@@ -84,7 +84,7 @@ class LabelComparison(Record):
 
     Attributes:
         both, first, second, neither: how many examples both, only one or none labels correctly.
-        p: of McNemar's exact test, two-sided, on those that one alone labels correctly.
+        p: two-sided p of McNemar's exact test, on the examples that only one run labels correctly.
     """
 
     both: int
@@ -99,7 +99,7 @@ class LabelAnalysis(Record):
 
     Attributes:
         labels: names of the rows and columns of the confusion matrix.
-        looked_into: examples in which words and sememes were taken away, drawn by ``seed``.
+        looked_into: examples in which words and sememes were removed, drawn by ``seed``.
     """
 
     split: str
@@ -220,7 +220,7 @@ def _largest(effects: dict[str, list[float]], top: int) -> tuple[tuple[Moved, ..
 def _binned(
     values: npt.NDArray[Any], begins: Sequence[float], name: Callable[[float, float | None], str], right: npt.NDArray[np.bool_]
 ) -> tuple[Group, ...]:
-    """The examples by bins of their values; the last bin has no end, and empty ones are left out."""
+    """Group the examples into bins of their values; the last bin has no upper end, empty bins are left out."""
     groups = []
     for begin, end in zip(begins, (*begins[1:], None), strict=True):
         inside = right[(values >= begin) & (values < (math.inf if end is None else end))]

@@ -18,8 +18,8 @@ class WordCluster(Record):
 
     Attributes:
         asked_for: the words of the question that are in it.
-        words: its most frequent words, of ``size`` in all.
-        frequency: the share of the text that its words are, 0 to 1.
+        words: its most frequent words; it has ``size`` in all.
+        frequency: share of its words among the tokens of the text, 0 to 1.
     """
 
     number: int
@@ -34,7 +34,7 @@ class ClustersReport(OfRun):
 
     Attributes:
         num_clusters: of the model; ``empty_clusters`` of these have no word.
-        saved: the file that has them all, or an empty string.
+        saved: the file with all clusters, or an empty string.
     """
 
     num_words: int
@@ -50,7 +50,8 @@ def clusters(
     run: Path, *, words: Sequence[str] = (), top: int = 10, members: int = 15, save: Path | None = None, which: Which = "best"
 ) -> ClustersReport:
     """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``. Raises
-    ConfigError: its decoder has no clusters, or another file is where they are saved. Raises DataError: an unknown word."""
+    ConfigError: its decoder has no clusters, or ``save`` is a file of another kind. Raises DataError: an unknown word.
+    """
     loaded = Run.open(run, which=which, device="cpu")
     decoder = predictor(loaded.task, "clusters").decoder
     if not isinstance(decoder, Clustered):

@@ -27,24 +27,24 @@ UPDATES: Final = "validation, equal updates"
 TIME: Final = "validation, equal CPU time"
 
 Points = tuple[tuple[float, float, float], ...]
-"""Validation of a run by epoch: updates and CPU seconds so far, and the figure."""
+"""Validation curve of a run: for each epoch the updates and CPU seconds so far, and the metric."""
 Columns = Sequence[Sequence[int]]
-"""The places of the runs of each side in the list of all."""
+"""Positions of the runs of each side in the list of all runs."""
 _NOTHING: Final = Interval(value=None)
 
 
 class SideDifference(Record):
     """A side against the first one; intervals are 95 %.
 
-    For perplexities: exp(difference of the mean nats) - 1, the ratio of geometric means over seeds less 1; -0.05 is 5 % less.
+    For perplexities: exp(difference of the mean nats) - 1, that is the ratio of the geometric means minus 1; -0.05 is 5 % less.
     For accuracies: the difference of the means; 0.02 is 2 points more.
 
     Attributes:
         sentences: over the sentences of the text, or the examples of a classifier, drawn in pairs; the trained models are as
-            they are. For two single classifiers it is Newcombe's, without draws; with several seeds it has no limits where
-            fewer than 10 examples tell the sides apart.
-        seeds: over trainings, by Student's distribution; without limits where no side has two seeds.
-        both: over the two together, see ``combined``; without limits where one of them has none.
+            they are. For two single classifiers it is Newcombe's, without draws; with several seeds it has no limits if fewer
+            than 10 examples differ between the sides.
+        seeds: over trainings, by Student's t distribution; without limits if no side has two seeds.
+        both: over sentences and seeds together, see ``combined``; without limits if either has none.
     """
 
     sentences: Interval | None
@@ -56,11 +56,11 @@ class SideMeasure(Record):
     """One measure of one side.
 
     Attributes:
-        measure: what was measured, one of the constants of this module; the figure on ``split`` for the first.
-        budget: the updates, or the seconds, of the equal budget; None for the first.
-        values: the figure of each run; empty where one had validated nothing within the budget.
+        measure: one of the constants of this module; the first is the metric on ``split``.
+        budget: the updates or seconds of the equal budget; None for the first measure.
+        values: the metric of each run; empty if a run had not validated within the budget.
         mean: their mean, geometric of perplexities; None without values.
-        sd: their standard deviation (with n - 1); None of one run, and without values.
+        sd: their standard deviation (n - 1); None for one run, and without values.
         difference: against the first side; None for the first.
     """
 
@@ -93,9 +93,9 @@ class RunsComparison(Record):
     Attributes:
         figure: "perplexity" or "accuracy", a share of 0 to 1.
         sides: in the order given; differences are from the first.
-        split, signature: of what was measured; all runs have this signature.
-        unit, units, resamples: what was drawn, how many there are, and how often.
-        remarks: what a reader should know of the runs.
+        split, signature: of the measured text; all runs have this signature.
+        unit, units, resamples: what the bootstrap draws, their number, and the number of draws.
+        remarks: cautions about the runs.
     """
 
     figure: Literal["perplexity", "accuracy"]
@@ -221,10 +221,10 @@ def _tested(
 
 
 def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int], drawn: Interval) -> Interval:
-    """The interval over examples, where ``hits`` (n, c) say which run labels which example rightly.
+    """Return the interval over examples; ``hits`` (n, c) say which run labels which example correctly.
 
-    Draws say nothing where two sides label all but a few examples alike. Two single runs have Newcombe's interval instead, and
-    others none over the examples where fewer than ``FEWEST_EXAMPLES`` tell the sides apart.
+    A bootstrap says nothing if two sides agree on all but a few examples. Two single runs have Newcombe's interval instead;
+    several seeds have no interval over examples if fewer than ``FEWEST_EXAMPLES`` differ.
     """
     if len(first) == len(second) == 1:
         every = np.ones(len(hits))
@@ -260,7 +260,7 @@ def _measure(
 
 
 _ALIKE: Final = 1.1
-"""Times of two sides whose ratio is below it may differ by chance."""
+"""Two sides whose times have a smaller ratio may differ by chance."""
 _OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_every", "run.checkpoint_every")
 
 
@@ -301,6 +301,6 @@ def remarks_of_machines(versions: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """ "slot.key" -> value, but for what is other in each training, and where files lie."""
+    """Return "slot.key" -> value, without seeds, paths and other keys that differ in each training."""
     found = {f"{slot}.{key}": value for slot, keys in plan.items() if isinstance(keys, Mapping) for key, value in keys.items()}
     return {key: value for key, value in found.items() if key not in _OF_NO_MODEL and not key.endswith(".path")}

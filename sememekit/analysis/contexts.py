@@ -15,7 +15,7 @@ from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter
 
 CONTEXT_WORDS: Final = 40
-"""Words of a context that are shown where the text has no end of sentence."""
+"""Words of a context that are shown if the text has no end-of-sentence marks."""
 
 
 class PredictedText:
@@ -23,7 +23,7 @@ class PredictedText:
 
     Attributes:
         words: (P,) the word of each prediction, in the order of the text.
-        columns: that a stream is read in; 1 for pairs.
+        columns: number of columns in which a stream is read; 1 for pairs.
     """
 
     def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
@@ -61,8 +61,9 @@ class PredictedText:
             yield position, chunk.nats.cpu()[mask].double().numpy(), chunk.hidden.cpu()[mask]
 
     def context(self, position: int) -> tuple[str, ...]:
-        """Words before a prediction: the sentence before and this one, or the last words of a text without ends of sentences;
-        of a pair the first words of its source, an arrow, and the target up to there."""
+        """Return the words before a prediction: the previous and this sentence, or the last words if no ends are marked; for a
+        pair the first words of its source, an arrow, and the target so far.
+        """
         token = self.data.vocabulary.token
         if self.is_pairs:
             example = int(np.searchsorted(self._begins, position, side="right")) - 1
@@ -81,7 +82,7 @@ class PredictedText:
 def read_contexts(
     task: Predictor, text: PredictedText, chosen: npt.NDArray[np.int64], progress: OneStage
 ) -> tuple[npt.NDArray[np.float64], Tensor]:
-    """Nats (P,) of every prediction of a text in its order, and the contexts (N, H) of the ``chosen`` ones."""
+    """Return the nats (P,) of all predictions of a text in order, and the contexts (N, H) of the ``chosen`` ones."""
     nats = np.zeros(len(text.words))
     wanted = np.full(len(text.words), -1)
     wanted[chosen] = np.arange(len(chosen))

@@ -32,7 +32,7 @@ from sememekit.tasks.writing import TextWriter, hypothesis_words, originals_of
 from sememekit.training.checkpoint import seed_runs
 
 SEARCH_OF_DATASETS: Final[Mapping[str, Mapping[str, Any]]] = {"duc": {"min_length": 30, "max_length": 30}}
-"""Data set -> what its rules say about the search: exactly 30 words and no end for DUC-2004 (Sec. 5.1, Shen et al. 2017)."""
+"""Data set -> search settings by its rules: exactly 30 words and no end mark for DUC-2004 (Sec. 5.1, Shen et al. 2017)."""
 
 
 class MetricsReport(OfRun):
@@ -59,7 +59,7 @@ class LabelMetrics(Accuracy, MetricsReport):
     Attributes:
         nats: of the right labels, summed.
         labels: their names, in the order of the confusion matrix.
-        vectors: how much of the text has a vector in the file that the model began with, where there was one.
+        vectors: coverage of the text by the pretrained vectors of the model, if there were any.
         signature: one line; figures whose signatures are equal can be compared.
     """
 
@@ -73,12 +73,12 @@ class WrittenMetrics(MetricsReport):
     """Report of ``eval`` on a model that writes texts; ``metrics`` are the first of the ``scores``.
 
     Attributes:
-        perplexity: per word of the targets, ends included; ``nats`` and ``tokens`` are what it was made of.
+        perplexity: per word of the targets, end marks included; computed from ``nats`` and ``tokens``.
         parts: perplexity of each term of the loss; their product is the perplexity.
-        checkpoint_by: what the best weights of the run were chosen by.
+        checkpoint_by: the metric that chose the best checkpoint.
         words: mean length of the best texts.
-        unknown: share of ``<unk>`` among the words that the search chose. With ``task.search.unknown=replace`` these have given
-            way to words of the source in the texts that are scored; it says how many words of them were copied so.
+        unknown: share of ``<unk>`` among the words that the search chose. With ``task.search.unknown=replace`` it is the share
+            of words that were copied from the source instead.
         cut_sources: how many sources had more words than the model reads (``task.read_words``).
         source_words, read_words: how many words all sources have, and how many of them the model read.
         scores: for each kind of scoring, the metrics.
@@ -117,11 +117,11 @@ def evaluate(
     """The metrics of the task: ``LabelMetrics``, ``WrittenMetrics``, or of any other task what it names.
 
     Args:
-        overrides: of a model that writes texts, ``task.search.KEY=VALUE`` over what the run and the rules of the data set say.
-        texts: of such a model, the file to write its texts to, a JSON object a line: source, texts, references.
+        overrides: for a model that writes texts, ``task.search.KEY=VALUE`` in place of the settings of run and data set.
+        texts: for such a model, the file for its texts: a JSON object a line with source, texts, references.
 
     Raises:
-        ConfigError: an override of something else, another file where the texts go, or one of both for another task.
+        ConfigError: an override of another key, a file of another kind at ``texts``, or either for a task that writes no texts.
         DataError: as ``evaluate_ppl``; of a model that writes texts, data without references.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
@@ -238,7 +238,7 @@ class SeedsReport(Record):
             writes; and what any other task names.
         signature: shared by all of them, without what a cache or dynamic evaluation adds where each run was tuned alone; None
             for a task whose metrics have none.
-        reports: what the command finds of each run.
+        reports: the report of each run.
     """
 
     run: str
@@ -250,10 +250,10 @@ class SeedsReport(Record):
 
 
 def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | MetricsReport] = evaluate_ppl) -> SeedsReport:
-    """The figures of each seed of a model, with mean and standard deviation; the runs are opened one after the other.
+    """Measure each seed of a model, with mean and standard deviation; the runs are opened one after the other.
 
     Args:
-        read: what is asked of each, such as ``partial(evaluate_ppl, split="valid", batch_size=1)`` or ``evaluate``.
+        read: the measurement of each run, such as ``partial(evaluate_ppl, split="valid", batch_size=1)`` or ``evaluate``.
 
     Raises:
         CheckpointError: no such runs, or one without a checkpoint.
@@ -279,7 +279,7 @@ def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | Metri
 
 
 def _compared(report: PerplexityReport | MetricsReport) -> str:
-    """Return all that must agree before two figures can be compared."""
+    """Return the parts that must agree before two figures can be compared."""
     if isinstance(report, PerplexityReport):
         return f"{of_text(report.signature, adapted=False)}|dtype:{report.dtype}"
     return report.signature if isinstance(report, LabelMetrics | WrittenMetrics) else ""

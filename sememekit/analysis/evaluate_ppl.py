@@ -27,8 +27,8 @@ class GroupPerplexity(Record):
 
     Attributes:
         perplexity: None where no target is of this kind.
-        share: tokens of all predicted tokens, 0 to 1.
-        of_which: whether these targets are counted in another row, too; the other rows together are the whole text.
+        share: share of all predicted tokens, 0 to 1.
+        of_which: whether these targets are also counted in another row; the rows without it add up to the whole text.
     """
 
     name: str
@@ -47,12 +47,12 @@ class PerplexityReport(OfRun, Perplexity):
             ``tokens`` is the words as given, ``<unk>`` and the like spelled out.
         graph: fingerprint of the sememe graph of the run, or of the one that was given for grouping.
         signature: one line; numbers whose signatures are equal can be compared.
-        groups: "senses", "sememes" or both, as far as asked for: a row for each kind of target word.
+        groups: for each requested grouping ("senses", "sememes", ...) a row for each kind of target word.
         parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
             and the model stays as it was trained; their product is the perplexity.
-        adaptation: how a cache or dynamic evaluation read the text, where that was asked for.
-        marginal: for models of whole sentences, what is summed over and by which rule states merge.
-        cut_sources: of pairs, how many sources had more words than the model reads (``task.read_words``).
+        adaptation: settings of the cache or dynamic evaluation, if one was used.
+        marginal: for lattice models, which segmentations are summed and by which rule states merge.
+        cut_sources: for pairs, the number of sources with more words than the model reads (``task.read_words``).
     """
 
     split: str
@@ -88,12 +88,13 @@ def evaluate_ppl(
     columns as ``batch_size`` says. Special tokens and ``<unk>`` count as any other word.
 
     ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
-    senses (Table 3), where words without annotation have a row of their own, by their count in the training text, or by sememes
-    among words of like counts. ``batch_size`` None is the batch size of the training, or 1 for an ``adaptation``: a cache,
-    dynamic evaluation, or both, which learn from the text. The run stays as it is; dynamic evaluation keeps statistics of
-    gradients in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no
-    words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have another
-    vocabulary. Raises GraphError: the graph is of another vocabulary."""
+    senses (Table 3), with a row for words without annotation, by their count in the training text, or by sememes among words of
+    like counts. ``batch_size`` None is the batch size of the training, or 1 with an ``adaptation`` (cache, dynamic evaluation,
+    or both). The run is not changed; dynamic evaluation stores gradient statistics in its folder. Other arguments as
+    ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by`` is given and there is no graph.
+    Raises DataError: the data are absent, lack the split, or have another vocabulary. Raises GraphError: the graph is of
+    another vocabulary.
+    """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = loaded.graph if graph is None else given_graph(graph, loaded)
@@ -103,8 +104,9 @@ def evaluate_ppl(
 
 
 def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKind] = ()) -> PerplexityReport:
-    """Return the report of one scored text, with a table for each grouping of the ``kinds``. Perplexities by character and byte
-    divide by the whole split; pairs have none, since the size of their targets alone is unknown."""
+    """Return the report of one scored text, with a table for each grouping of the ``kinds``. Figures by character and byte
+    divide by the size of the whole split; pairs have none, since the size of their targets is unknown.
+    """
     loaded, data, scoring, sums = scored.run, scored.data, scored.scoring, scored.sums
     split, total, lengths = scored.text.split, sums.total, scoring.source_lengths
     size = data.signature.splits[split]
@@ -145,10 +147,10 @@ def given_graph(path: Path, loaded: Run) -> SememeGraph:
 
 
 class PerplexityChange(Record):
-    """A model against the first one of a comparison, on the same predictions.
+    """Difference of a model from the first one of a comparison, on the same predictions.
 
     Attributes:
-        perplexity: its perplexity minus the first one's; None where there is nothing to compare.
+        perplexity: its perplexity minus the first model's; None if there is nothing to compare.
         nats: the difference of the mean nats with its 95 % paired bootstrap interval over sentences.
         relative: the same as a change of the perplexity, exp(difference of nats) - 1: -0.05 is 5 % less.
         excludes_zero: whether the interval leaves zero out.
@@ -166,9 +168,9 @@ class ComparedWords(Record):
     Attributes:
         grouping: "all", "senses", "sememes" or "change".
         share: of all predictions, 0 to 1.
-        perplexities: of each model; None where no target is of this kind.
-        changes: of each model but the first, against the first.
-        of_which: whether these targets are counted in another row of the grouping, too.
+        perplexities: one for each model; None if no target is of this kind.
+        changes: for each model but the first, its difference from the first.
+        of_which: whether these targets are also counted in another row of the grouping.
     """
 
     grouping: str
@@ -185,9 +187,9 @@ class PerplexityComparison(Record):
 
     Attributes:
         reports: the report of each run alone, in the order given.
-        signature: that all of them have, without how a lattice sums its paths, which each report has.
+        signature: shared by all reports, without how a lattice sums its paths (each report has that).
         graph: fingerprint of the sememe graph that words are grouped by, or None.
-        unit: what was resampled, in words; ``units`` is how many there are and ``resamples`` how often they were drawn.
+        unit: what the bootstrap draws, in words; ``units`` is their number and ``resamples`` the number of draws.
         rows: the whole text first, then the groups that were asked for.
     """
 
@@ -214,7 +216,7 @@ class OverlayComparison(PerplexityComparison):
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Changed words that the text does not have."""
+        """Return the changed words that do not occur in the text."""
         return tuple(row.name for row in self.rows if row.grouping == "change" and not row.tokens)
 
 
@@ -230,9 +232,9 @@ def compare_ppl(
     seed: int = 0,
     progress: Progress = silent,
 ) -> PerplexityComparison:
-    """Perplexities of several models on one text, and by how much each differs from the first.
+    """Compare the perplexities of several models on one text; differences are from the first.
 
-    Words are grouped by one graph for all: the given one, otherwise the graph of the runs, of which some may have none. Raises
+    Words are grouped by one graph for all models: ``graph``, or else the graph of those runs that have one. Raises
     ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped. Raises
     CheckpointError, DataError, GraphError: as ``evaluate_ppl``."""
     if len(runs) < 2:
@@ -258,15 +260,15 @@ def evaluate_overlay(
     graph: Path | None = None,
     batch_size: int | None = None,
 ) -> OverlayComparison:
-    """The perplexity of the words that an overlay changes and of all others, before and after, on the same predictions.
+    """Compare a run with and without an overlay: perplexity of the changed words and of all others.
 
-    All weights stay as they were trained: the gate and the weights of bases of each sememe, the bias of each sense. The change
-    alters which gates a sense is multiplied by, C of its new number of sememes, and so the normaliser of every prediction. A
+    All weights stay as they were trained: the gate and the weights of bases of each sememe, the bias of each sense. The overlay
+    alters which gates a sense is multiplied by and C of its new number of sememes, and so the normaliser of every prediction. A
     sememe encoder reads the new sum of the sememes of the word.
 
     Args:
         overlay: a file that ``lookup --change`` wrote.
-        split, by, data, graph, batch_size, progress: as ``evaluate_ppl`` takes them; the graph for ``by`` is that before.
+        split, by, data, graph, batch_size, progress: as ``evaluate_ppl`` takes them; ``by`` uses the graph before the change.
 
     Raises:
         ConfigError: the model reads no graph, was built from one once, or never trained a sememe that is added.
@@ -307,7 +309,7 @@ def _side_by_side(
     graph: SememeGraph | None,
     seed: int,
 ) -> dict[str, Any]:
-    """The fields of a comparison: the whole text, then each kind of words; sentences are drawn once for all rows."""
+    """Return the fields of a comparison: the whole text, then each kind of words; all rows share the bootstrap draws."""
     listed = [("all", "all words", False), *((kind.grouping, kind.name, kind.of_which) for kind in kinds)]
     sums = [[one.sums.units(place) for one in texts] for place in range(len(listed))]
     estimates = iter(ratio_difference_intervals([(side, sides[0]) for sides in sums for side in sides[1:]], seed=seed))

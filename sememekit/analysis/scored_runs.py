@@ -253,7 +253,7 @@ def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
     if ("metric" in sides[0]) != ("metric" in sides[1]):
         labels, texts = (first[0], other[0]) if "metric" in sides[0] else (other[0], first[0])
         raise ConfigError(
-            f"{labels} labels texts and {texts} does not, so that they have no figure in common; compare models of one task"
+            f"{labels} is a classifier and {texts} is not, so they have no metric in common; compare models of one task"
         )
     differing = "; ".join(f"{name} is {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in names)
     advice = f"evaluate each alone: sememekit {'eval' if 'metric' in sides[0] else 'evaluate-ppl'} RUN"

@@ -235,7 +235,9 @@ def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
     if not sentences:
         raise DataError(f"{path}: no words; give a text with one sentence a line and its words between blanks")
     if all(len(words) == 1 for words in sentences) and sum(len(word) for [word] in sentences) > LONGEST_WORD * len(sentences):
-        raise DataError(f"{path}: no line has a blank, so nobody cut it into words; give a text with its words between blanks")
+        raise DataError(
+            f"{path}: no line has a blank, so the text is not cut into words; give a text with its words between blanks"
+        )
     return sentences
 
 
@@ -265,7 +267,7 @@ _STRETCH: Final = re.compile(rf"(?P<mark>{_NUMBER}|{_LATIN})|(?P<text>{_CHINESE}
 
 
 def split_marks(text: str) -> list[tuple[str, bool]]:
-    """The stretches of a text without its white space, and whether each is a mark.
+    """Split a text at white space and marks; return the parts, and whether each is a mark.
 
     A mark is a run of digits with their signs, a run of Latin or Greek letters, or a punctuation mark, a repeated one such as
     ``——`` together; the classes of characters follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), with
@@ -278,7 +280,7 @@ def split_marks(text: str) -> list[tuple[str, bool]]:
 
 
 def with_marks(text: str, words: Iterable[str]) -> list[str]:
-    """``words``, a segmentation of ``text``, with every mark of the text one word and no word across its edges."""
+    """Return the segmentation ``words`` of ``text`` with every mark as one word, and no word across its edges."""
     ends, place = set(), 0
     for word in words:
         place += len(word)

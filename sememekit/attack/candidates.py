@@ -26,7 +26,7 @@ _SEVERAL: Final = re.compile(r"[\s_]")
 
 
 class Candidates(AttackPart, ABC):
-    """Gives words their substitutes.
+    """A source of substitutes.
 
     >>> candidates = TableCandidates(TableCandidates.Settings(path=substitutes, most=1), resources)
     >>> candidates.table(["good", "film"])
@@ -35,14 +35,14 @@ class Candidates(AttackPart, ABC):
 
     @abstractmethod
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Substitutes of each word, best first; a word without any may be left out. DataError where their file cannot be used.
+        """Return the substitutes of each word, best first; words without any may be left out. DataError: an unusable file.
 
-        No word is its own substitute, none comes twice, and all are single words of ``resources.known_words``: an expression of
-        several words, with blanks or underscores between, is none.
+        Substitutes differ from the word and from each other, and are single words of ``resources.known_words``: expressions
+        with blanks or underscores are left out.
         """
 
     def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
-        """The substitutes that the contract allows, ``most`` of them at most; 0 for all."""
+        """Return at most ``most`` substitutes that the contract allows; 0 for all."""
         known = self.resources.known_words
         fine = [
             other
@@ -56,8 +56,8 @@ class Candidates(AttackPart, ABC):
 class SememeCandidates(Candidates):
     """Words with an equal set of sememes in some sense, of the same part of speech where it is known (Zang et al. 2020).
 
-    Those that share most senses come first; of equals the more frequent one in the victim's training, where it tells, else in
-    the texts under attack; then by spelling. ``most`` cuts this order.
+    They are sorted by the number of shared senses, then by frequency in the victim's training (if known) or in the attacked
+    texts, then by spelling. ``most`` cuts this order.
     """
 
     class Settings(Candidates.Settings):
@@ -66,7 +66,7 @@ class SememeCandidates(Candidates):
         lemmas: str = ""
         """A file of ``lemma TAB form`` lines, or ``wordnet``: inflected words get inflected substitutes; empty for none."""
         most: int = Field(default=0, ge=0)
-        """Substitutes a word; 0 for all."""
+        """Substitutes for each word; 0 for all."""
 
     settings: SememeCandidates.Settings
 
@@ -92,19 +92,19 @@ _WORDS_AT_ONCE: Final = 256
 class EmbeddingCandidates(Candidates):
     """The nearest words, nearest first, whose SQUARED Euclidean distance is below ``delta``.
 
-    As the public code of Alzantot et al. 2018, but for words without a vector: there they sit at the origin and are neighbours
-    of each other; here they have no neighbours and are none.
+    As the public code of Alzantot et al. 2018, except that words without a vector have no neighbours and are not neighbours;
+    there they are at the origin and neighbours of each other.
     """
 
     class Settings(Candidates.Settings):
         path: str = ""
-        """Word vectors as text, ``.xz`` too. The paper takes counter-fitted ones."""
+        """Word vectors as text, ``.xz`` too; counter-fitted in the paper."""
         delta: float = Field(default=0.5, gt=0.0)
-        """Squared distance that a neighbour must stay below."""
+        """Upper bound of the squared distance of neighbours."""
         most: int = Field(default=8, ge=1)
-        """Neighbours a word, before words that the victim does not know are left out: only known words are searched."""
+        """Neighbours for each word; only words that the victim knows are searched."""
         normalise: bool = False
-        """Make all vectors one long first; the squared distance is then 2 - 2 cos."""
+        """Normalise all vectors to length 1 first; the squared distance is then 2 - 2 cos."""
 
     settings: EmbeddingCandidates.Settings
 
@@ -140,13 +140,13 @@ def squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -
 
 @final
 class WordNetCandidates(Candidates):
-    """Words that share a synset, and so a part of speech, with the word; its first synset comes first."""
+    """Words that share a synset, and so a part of speech, with the word, in the order of its synsets."""
 
     class Settings(Candidates.Settings):
         path: str = ""
         """Folder of WordNet's data files; empty for Debian's."""
         most: int = Field(default=0, ge=0)
-        """Substitutes a word; 0 for all."""
+        """Substitutes for each word; 0 for all."""
 
     settings: WordNetCandidates.Settings
 
@@ -164,7 +164,7 @@ class TableCandidates(Candidates):
         path: str
         """A JSON file of words and their substitutes."""
         most: int = Field(default=0, ge=0)
-        """Substitutes a word; 0 for all."""
+        """Substitutes for each word; 0 for all."""
 
     settings: TableCandidates.Settings
 

@@ -1,4 +1,4 @@
-"""The text of an example: words that may be replaced, and everything between them left as it is."""
+"""The text of an example: its replaceable words, and the unchanged text between them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _PIECE: Final = re.compile(r"<[^<>\s]+>|(?<!\S)['’]\w+|\w+(?:['’-]\w+)*|[^\w
 """A token between angle brackets, a clitic that stands alone, a word, or one mark."""
 
 Cutter = Callable[[str], Sequence[str]]
-"""Cuts a text into the words that may be replaced: the ``segment`` of a segmenter."""
+"""A function that segments a text into replaceable words."""
 
 LONGEST_RUN: Final = 6
-"""Characters of Chinese or Japanese without a blank that may still be one word; words above it are rare names."""
+"""Longest stretch of Chinese or Japanese that counts as one word; longer words are rare names."""
 
 _RUN: Final = re.compile(rf"[{UNSPACED_RANGES}]{{{LONGEST_RUN + 1},}}")
 
 
 class Word(NamedTuple):
-    """One word of a text: which field it is in, and from where to where."""
+    """One word of a text, with its field and span."""
 
     field: int
     begin: int
@@ -36,7 +36,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """The fields of an example cut into words; marks of punctuation count as words, as in tokenised corpora.
+    """The fields of an example as words; punctuation marks count as words, as in tokenized corpora.
 
     >>> document = Document.read(("a good film.",))
     >>> [word.text for word in document.words]
@@ -50,10 +50,10 @@ class Document:
 
     @classmethod
     def read(cls, fields: Fields, cut: Cutter | None = None) -> Document:
-        """Cut the fields into words; the fields themselves stay as they are.
+        """Segment the fields into words, with their text unchanged.
 
-        ``cut`` cuts text without blanks between its words (Chinese); None cuts at white space and marks. DataError where its
-        words are not the text from left to right, so that none can be replaced in it.
+        ``cut`` segments text without blanks (Chinese); None cuts at white space and marks. DataError if its words do not add up
+        to the text, so that they cannot be replaced.
         """
         words = (
             Word(number, begin, end, field[begin:end])
@@ -63,7 +63,7 @@ class Document:
         return cls(fields, tuple(words))
 
     def replace(self, changes: Mapping[int, str]) -> Fields:
-        """The fields with other words at the places (numbers of words) of ``changes``; blanks and all else stay."""
+        """Return the fields with the words of ``changes`` (word number -> substitute) replaced; all other text stays."""
         fields = list(self.fields)
         for number in sorted(changes, reverse=True):
             word = self.words[number]
@@ -97,7 +97,7 @@ def _spans(field: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def match_case(substitute: str, word: str) -> str:
-    """The substitute, written in capitals as the word is: none, the first, or all."""
+    """Return the substitute in the case of the word: lower, capitalised or upper."""
     if len(word) > 1 and word.isupper():
         return substitute.upper()
     return substitute[:1].upper() + substitute[1:] if word[:1].isupper() else substitute

@@ -1,16 +1,17 @@
-"""Runs attacks: each example is a coroutine that yields texts and is sent answers; each round asks the victim some batches.
+"""Run attacks: each example is a coroutine that yields texts and receives answers; each round queries the victim in batches.
 
-A round takes the examples with least to ask; one that is too large for a round waits for the others and is asked in parts.
+A round takes the examples with the fewest texts; one that is too large for a round waits for the others, then is queried in
+parts.
 
 Queries: every text that a search asks for is one query of its example, the example itself included. With the rule ``distinct``
 a text that the same example asked before is answered from memory and not counted again; with ``every`` it is counted each time.
-All texts of one step are asked, and counted, even if the first of them succeeds. A step that goes over the query budget is cut:
-its first texts are asked as far as the budget allows, and then the search ends.
+All texts of one step are queried and counted, even if the first succeeds. A step beyond the query budget is cut to the budget,
+and the search ends.
 
-A text that a constraint refuses as a whole is not asked and no query; to the search it has the score ``REFUSED``.
+A text that a constraint refuses is not queried and not counted; the search gets the score ``REFUSED``.
 
-An answer of the victim that is no probability, or none at all, ends its example with the outcome ``error``. A success is asked
-again, each of its two texts alone and uncounted: where it does not hold, it is no success.
+An invalid or missing answer of the victim ends its example with the outcome ``error``. A success is queried again, each of its
+two texts alone and uncounted, and must hold.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ from sememekit.measure.attack_rates import SpaceSize
 _Asking = Generator[Sequence[Fields], list[Answer], ExampleResult]
 
 NOT_AGAIN: Final = "fooled the victim once, and not when asked again alone"
-"""The reason of an example whose success did not hold."""
+"""The reason for a success that did not hold."""
 _TIMES: Final = 9
-"""Calls over which the answers of a victim that gives other ones each time are averaged."""
+"""Number of calls that are averaged for a victim with varying answers."""
 _BATCHES: Final = 8
-"""Batches that a round asks at most: enough texts to sort by length, few enough to lose at a stop."""
+"""Most batches of a round: enough texts to sort by length, few enough to lose at a stop."""
 REFUSED: Final = 0.0
-"""The lowest score there is: no search takes such a text for better than another."""
+"""The lowest score: no search prefers such a text."""
 
 
 @final
@@ -60,8 +61,8 @@ class Attack:
     ('failed', 2)
 
     Attributes:
-        cut: cuts texts without blanks between their words; None for white space and marks.
-        reads: fields -> characters of each that the victim reads; None where it reads all. Words behind are not part of it.
+        cut: segmenter of texts without blanks; None for white space and marks.
+        reads: fields -> characters of each that the victim reads; None if it reads all. Later words are not attacked.
     """
 
     victim: Victim
@@ -76,8 +77,8 @@ class Attack:
     def run(self, examples: Iterable[Example], should_stop: Callable[[], bool] = lambda: False) -> Iterator[ExampleResult]:
         """Attack the examples, ``together`` of them at a time, and yield each result as soon as it is known.
 
-        The outcome of an example does not depend on the others. After ``should_stop`` is true no result is yielded any more;
-        examples that were under way are begun anew when the attack is resumed.
+        The outcome of an example does not depend on other examples. After ``should_stop`` no result is yielded; unfinished
+        examples start again when the attack is resumed.
         """
         waiting = iter(examples)
         active: list[_Active] = []
@@ -104,8 +105,8 @@ class Attack:
                     yield self.confirmed(result)
 
     def _round(self, active: Sequence[_Active]) -> list[tuple[_Active, int]]:
-        """The examples to ask next, those with least to ask first, and for how many of their texts: all, or a part of the one
-        that is too large for a round, once there is no other."""
+        """Return the examples to query next, fewest texts first, with the number of texts: all, or a part of an example that is
+        too large for a round, if no other is left."""
         room = _BATCHES * self.victim.batch_size * LENGTH
         found: list[tuple[_Active, int]] = []
         for one in sorted(active, key=lambda one: one.left * one.length):
@@ -117,8 +118,8 @@ class Attack:
         return found
 
     def confirmed(self, result: ExampleResult) -> ExampleResult:
-        """A success as it is if the victim is fooled again, asked for each of its two texts alone; else a failure. Where its
-        answers have moved, the means of several calls decide."""
+        """Return a success unchanged if the victim is fooled again by its texts one by one, otherwise a failure. If answers
+        vary, the means of several calls decide."""
         if result.adversarial is None or result.probabilities is None or result.adversarial_probabilities is None:
             return result
         label = self.victim.labels.index(result.label)
@@ -136,9 +137,9 @@ class Attack:
         return result if holds else result.model_copy(update={**_NO_SUCCESS, "outcome": "failed", "reason": NOT_AGAIN})
 
     def attack_one(self, example: Example, generator: np.random.Generator | None = None) -> _Asking:
-        """One example, as a coroutine that yields texts to ask and returns the result.
+        """Attack one example, as a coroutine that yields texts to query and returns the result.
 
-        ``generator`` is the source of everything random in it; by default from the seed and the number of the example.
+        ``generator`` draws all its random numbers (default: from the seed and the number of the example).
         """
         generator = np.random.default_rng([self.settings.seed, example.index]) if generator is None else generator
         labels = self.victim.labels
@@ -216,11 +217,11 @@ _NO_SUCCESS: Final[dict[str, Any]] = {
     "adversarial_probabilities": None,
     "changes": (),
 }
-"""Values of a result that a success alone has."""
+"""Values of a result that only a success has."""
 
 
 class _Active:
-    """An example under way: what it asks for, of about which length, and the answers so far."""
+    """An unfinished example: its queries, their approximate length, and the answers so far."""
 
     def __init__(self, asking: _Asking, length: int) -> None:
         self._asking, self.length = asking, max(length, LENGTH)
@@ -232,7 +233,7 @@ class _Active:
         return len(self.wanted) - len(self.answers)
 
     def advance(self, answers: list[Answer] | None) -> ExampleResult | None:
-        """Send the answers; the result, or None where the example asks for more."""
+        """Send the answers; return the result, or None if the example has more queries."""
         try:
             self.wanted = next(self._asking) if answers is None else self._asking.send(answers)
         except StopIteration as end:
@@ -306,11 +307,11 @@ class _Run:
         return _Outcome(self._queries, best, self._attack.search.verdict)
 
     def _key(self, row: Rows) -> bytes:
-        """Stands for the text of a row (P,): in Chinese two rows can be one text, and a text is asked and counted once."""
+        """Return a key for the text of a row (P,): in Chinese two rows can be one text, which counts once."""
         return blake2b("\0".join(self._space.text(row)).encode(errors="surrogatepass"), digest_size=16).digest()
 
     def _check(self, rows: Rows) -> NDArray[np.bool_]:
-        """(N,) which rows the constraints allow; the later ones are asked only about what the earlier ones allow."""
+        """Return (N,) which rows the constraints allow; each constraint checks only the rows that earlier ones allow."""
         if not self._checks:
             return np.ones(len(rows), dtype=bool)
         keys = [row.tobytes() for row in rows]
@@ -323,7 +324,7 @@ class _Run:
         return np.array([self._allowed[key] for key in keys])
 
     def _count(self, keys: list[bytes], allowed: NDArray[np.bool_]) -> tuple[list[int], int]:
-        """Return the rows to ask, and the number of rows from the front that the budget allows; counts them."""
+        """Return the rows to query, and the number of rows within the budget; count them."""
         settings = self._attack.settings
         fresh: dict[bytes, int] = {}
         for index, key in enumerate(keys):
@@ -366,10 +367,10 @@ def _size(whole: Space, space: Space) -> SpaceSize:
 
 
 def words_of(examples: Iterable[Example], cut: Cutter | None = None) -> list[str]:
-    """Every word of the examples as written and in lower case, most frequent first: what candidates are looked up for.
+    """Return every word of the examples, as written and in lower case, most frequent first, to look up candidates.
 
     Args:
-        cut: see ``Document.read``; an example that it cannot be used on ends in an error of its own later on.
+        cut: see ``Document.read``; an example on which it fails ends in an error later.
     """
     counts = Counter[str]()
     for example in examples:

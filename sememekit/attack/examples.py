@@ -1,4 +1,4 @@
-"""Labelled texts out of a file, and the result of an attack on each."""
+"""Labelled texts from a file, and the result of an attack on each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Example:
     """One labelled text.
 
     Attributes:
-        index: place in the file, from 0; the random numbers of an attack on it depend on the seed and this alone.
+        index: place in the file, from 0; it decides, with the seed, all random numbers of the attack on it.
         fields: the text, or (premise, hypothesis).
         label: name of the true label, as the file has it.
     """
@@ -54,9 +54,9 @@ class ExampleResult(ExampleOutcome):
 
     Attributes:
         reason: why it was skipped, failed, had nothing to try or ended in an error.
-        space: how much there was to try; None where it did not come to that.
-        prediction, probabilities: of the victim before the attack; None where it could not be asked.
-        target: label that the attack was after; None for any other.
+        space: size of the search space; None if it was not reached.
+        prediction, probabilities: of the victim before the attack; None if the query failed.
+        target: target label of the attack; None for any other label.
         adversarial: the fields that fooled the victim; None unless it succeeded.
         best_score: the highest score that the search saw, 0 to 1.
     """
@@ -77,12 +77,12 @@ class ExampleResult(ExampleOutcome):
 
     @property
     def broken(self) -> bool:
-        """Whether the victim gave no answer; a resumed attack tries again, for it may be repaired by then."""
+        """Whether the victim gave no answer; a resumed attack then tries again."""
         return self.outcome == "error" and self.reason.startswith(FAULT)
 
 
 def read_examples(path: Path, kind: ExampleSet | None = None) -> tuple[list[Example], LabelledFile]:
-    """Labelled texts, and the file that they are of: see ``read_labelled``. Labels get the spelling of the set."""
+    """Read labelled texts and the name of their file; see ``read_labelled``. Labels get the spelling of the set."""
     file = read_labelled(path, kind)
     spelled = kind.spelled if kind is not None else {}
     rows = enumerate(file.rows)
@@ -90,7 +90,7 @@ def read_examples(path: Path, kind: ExampleSet | None = None) -> tuple[list[Exam
 
 
 def choose_examples(examples: Sequence[Example], limit: int, sample: str, seed: int) -> list[Example]:
-    """The first ``limit`` examples, or so many drawn without replacement, in the order of the file; 0 takes all."""
+    """Return the first ``limit`` examples, or a sample without replacement in the order of the file; 0 for all."""
     if not limit or limit >= len(examples):
         return list(examples)
     if sample == "first":

@@ -1,10 +1,9 @@
 """The folder of an attack on disk, and two of them compared.
 
     OUT/
-      attack.json      what was attacked, with what, and the hashes of all files that decide a result
-      examples.jsonl   one line an example, added as soon as it is finished; in the order of the data once all are
-      report.json      the numbers
-      report.html      the same for people, with every change marked
+      attack.json victim, data, settings, and the hashes of all files that decide a result examples.jsonl one line an example,
+      added as soon as it is finished; in the order of the data once all are report.json the numbers report.html the same for
+      people, with every change marked
 
 A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result. So are
 examples on which the victim failed, which may be repaired by then; of two lines of an example the last counts.
@@ -28,14 +27,14 @@ from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_diff
 
 FORMAT: Final = 3
 _FREE: Final = ("together", "batch_size")
-"""Settings of [attack] that decide no result; a resumed attack may change them."""
+"""Settings of [attack] that a resumed attack may change, since they decide no result."""
 _WRITTEN: Final = "written"
 """Key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, and their SHA-256."""
 
 
 @final
 class AttackFolder:
-    """Results of one attack. ``create`` for a new one, ``open`` for one that is there."""
+    """Results of one attack; ``create`` a new folder, or ``open`` an existing one."""
 
     def __init__(self, path: Path, identity: dict[str, Any]) -> None:
         self.path = path
@@ -52,14 +51,14 @@ class AttackFolder:
 
     @staticmethod
     def check_free(path: Path) -> None:
-        """CheckpointError where something is there already."""
+        """Raise CheckpointError if something exists there."""
         leftovers = {".attack.json.writing"}
         if path.exists() and (not path.is_dir() or any(entry.name not in leftovers for entry in path.iterdir())):
             raise CheckpointError(f"{path} exists already; go on with --resume, choose another --out, or delete it first")
 
     @classmethod
     def open(cls, path: Path) -> AttackFolder:
-        """Open the folder of an attack; CheckpointError where it is none."""
+        """Open the folder of an attack; CheckpointError if it is not one."""
         file = path / "attack.json"
         with opening(file, CheckpointError):
             if not path.exists():
@@ -75,13 +74,13 @@ class AttackFolder:
 
     @property
     def resume_command(self) -> str:
-        """The command that resumes it: code is named again, or trusted."""
+        """The command that resumes it, with code named again or trusted."""
         code = code_names(self.identity)
         victim = [str(code.pop("victim"))] if "victim" in code else []
         return typed("sememekit", "attack", *victim, "--out", self.path, "--resume", *(["--trust-code"] if code else []))
 
     def refuse_code(self, given: Iterable[str], *, trust: bool) -> None:
-        """Raise CheckpointError where attack.json names code that the command line does not name.
+        """Raise CheckpointError if attack.json names code that the command line does not name.
 
         ``given`` are the names that the command line repeats; ``trust`` takes all (--trust-code).
         """
@@ -115,7 +114,8 @@ class AttackFolder:
         return _unsealed(path, advice) if path.exists() else None
 
     def report(self) -> AttackReport:
-        """The report of a finished attack. Raises CheckpointError: it is unfinished, damaged, or of other files."""
+        """The report of a finished attack. Raises CheckpointError: it is unfinished, damaged, or does not match the other
+        files."""
         self.results()
         if (report := self._report()) is None or report["stopped"]:
             raise CheckpointError(
@@ -127,8 +127,8 @@ class AttackFolder:
 
     @property
     def signature(self) -> str:
-        """One line of all that must agree before two rates can be compared: everything but the victim, and whether substitutes
-        are words that it knows. Files count by their content and names, wherever they lie."""
+        """Return one line of all that must agree before two rates can be compared: everything but the victim, and whether it
+        limits substitutes to its words. Files count by name and content, not by folder."""
         flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data", "unread")})
         free = {f"plan.attack.{name}" for name in _FREE}
         deciding = {name: _without_folder(value) for name, value in flat.items() if name not in free}
@@ -162,8 +162,8 @@ class AttackFolder:
             for name, stored, found in zip(("attack.json", "", path.name), report[_WRITTEN], self._written(size), strict=True):
                 if stored != found:
                     raise CheckpointError(
-                        f"{self.path}/{name or path.name} is not what report.json beside it was made of: one of them was "
-                        "changed after writing; take the folder from a copy, or attack anew with another --out"
+                        f"{self.path}/{name or path.name} does not match report.json beside it: one of the two was changed "
+                        "after writing; take the folder from a copy, or attack anew with another --out"
                     )
         return whole_results(path)
 
@@ -174,7 +174,7 @@ class AttackFolder:
         return sha256(identity).hexdigest(), len(lines), sha256(lines).hexdigest()
 
     def drop_torn_line(self) -> None:
-        """Cut off what follows the last whole line; errors as ``results``."""
+        """Remove an incomplete last line; errors as ``results``."""
         path = self.path / "examples.jsonl"
         self.results()
         if path.exists():
@@ -187,14 +187,14 @@ class AttackFolder:
         append_result(self.path / "examples.jsonl", result)
 
     def finish(self) -> None:
-        """Put the lines into the order of the data: the file is then the same whatever the order of finishing."""
+        """Sort the lines in the order of the data, so that the file does not depend on the order of finishing."""
         results = self.results()
         lines = b"".join(results[index].model_dump_json().encode() + b"\n" for index in sorted(results))
         (self.path / "report.json").unlink(missing_ok=True)
         replace_file(self.path / "examples.jsonl", lines)
 
     def write_report(self, report: AttackReport, page: str = "") -> None:
-        """Write the numbers and, of an attack that is finished, the page for people."""
+        """Write the report, and for a finished attack the page."""
         plain = json.loads(report.model_dump_json())
         replace_file(self.path / "report.json", sealed({**plain, _WRITTEN: self._written()}))
         if page:
@@ -208,8 +208,8 @@ def append_result(path: Path, result: ExampleResult) -> None:
 
 
 def whole_results(path: Path) -> dict[int, ExampleResult]:
-    """The results of a file by their examples, without a line that was not finished; none where there is no file. Raises
-    DataError: a line in the middle that is no result."""
+    """Return the results of a file by example, without an incomplete last line; empty without a file. Raises DataError: an
+    invalid line in the middle."""
     found = {}
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1] if path.exists() else (), start=1):
         try:
@@ -221,11 +221,11 @@ def whole_results(path: Path) -> dict[int, ExampleResult]:
 
 
 HUGGING_FACE: Final = "hf:"
-"""Before the folder of a model that is the victim."""
+"""Prefix of the folder of a victim model."""
 
 
 def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
-    """Part -> name, of everything in an attack that is code to import and no part of sememekit: names with a colon."""
+    """Return part -> name for all code of an attack from outside sememekit, which are the names with a colon."""
     names = {"victim": (identity.get("victim") or {}).get("name")}
     if isinstance(names["victim"], str) and (Path(names["victim"]).exists() or names["victim"].startswith(HUGGING_FACE)):
         names = {}  # a run folder whose path has a colon, or weights of a model, which are no code
@@ -234,7 +234,7 @@ def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unsealed(path: Path, advice: str) -> dict[str, Any]:
-    """A table of the folder without its seal. Raises CheckpointError, with what to do: it is not as it was written."""
+    """Read a JSON file of the folder and check its checksum. Raises CheckpointError, with ``advice``: it was changed."""
 
     def refuse(why: str) -> CheckpointError:
         return CheckpointError(f"{why}; {advice}")
@@ -246,7 +246,7 @@ def _unsealed(path: Path, advice: str) -> dict[str, Any]:
 
 
 def _without_folder(value: Any) -> Any:
-    """The value with the names of files in the place of their paths."""
+    """Return the value with file names in place of paths."""
     if isinstance(value, list | tuple):
         return [_without_folder(one) for one in value]
     return value.rpartition("/")[2] if isinstance(value, str) else value
@@ -263,8 +263,8 @@ def _flat(tree: Any, name: str = "") -> dict[str, Any]:
 
 def compare_attacks(first: Path, second: Path) -> AttackComparison:
     """Paired differences between two finished attacks on the same data, the first minus the second. Raises CheckpointError: a
-    folder is no attack, or an unfinished one: successes end first, so what is done already is no sample. Raises DataError: they
-    are neither on one file nor on the same texts and labels, or have no example in common.
+    folder is no attack, or is unfinished (successes end first, so its examples are not a sample). Raises DataError: they have
+    neither the same file nor the same texts and labels, or no common example.
     """
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
@@ -299,7 +299,7 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
 
 
 def _other_answers(first: Mapping[int, ExampleResult], second: Mapping[int, ExampleResult]) -> dict[str, tuple[str, str]]:
-    """A row where the victims answer the same texts unlike: two functions, or two objects of a notebook, can have one name."""
+    """Return a row in which the victims answer differently on the same texts, as two functions can have one name."""
     pairs = [(first[one].probabilities, second[one].probabilities) for one in first.keys() & second.keys()]
     known = [(one, two) for one, two in pairs if one is not None and two is not None and len(one) == len(two)]
     moved = sum(any(abs(a - b) > SAME for a, b in zip(one, two, strict=True)) for one, two in known)

@@ -1,4 +1,4 @@
-"""Goals: any wrong label (untargeted), or one that is chosen beforehand (targeted)."""
+"""Goals: any wrong label (untargeted), or a chosen label (targeted)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sememekit.errors import ConfigError
 
 
 class Aim(NamedTuple):
-    """The goal for one example: the number of its true label, and of the ``target`` label, None for any other."""
+    """The goal for one example: the number of its true label, and of the ``target`` label (None for any other label)."""
 
     label: int
     target: int | None
 
     def scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(N,) what a search makes as large as it can: p(target), or 1 - p(label)."""
+        """Return (N,) the objective of a search: p(target), or 1 - p(label)."""
         return probabilities[:, self.target] if self.target is not None else 1.0 - probabilities[:, self.label]
 
     def reached(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """(N,) whether the most probable label, the first of equals, is the target, or is not the true one."""
+        """Return (N,) whether the most probable label (first of ties) is the target, or without target is wrong."""
         predicted = probabilities.argmax(axis=1)
         return predicted == self.target if self.target is not None else predicted != self.label
 
@@ -52,7 +52,7 @@ class Goal(ABC):
 
 @final
 class Untargeted(Goal):
-    """Any wrong label will do."""
+    """Any wrong label is a success."""
 
     def aim(self, label: int, generator: np.random.Generator) -> Aim:
         return Aim(label, None)
@@ -60,14 +60,14 @@ class Untargeted(Goal):
 
 @final
 class Targeted(Goal):
-    """A label chosen beforehand: by ``targets``, else one of the others at random.
+    """A target label from ``targets``, or else another label at random.
 
     Alzantot et al. 2018 and the sememe RNN paper: entailment <-> contradiction, and neutral becomes one of the two at random.
     """
 
     class Settings(Goal.Settings):
         targets: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-        """Label -> the labels that it is to become, one of them at random; a label that is not here may become any other."""
+        """Label -> its target labels, one drawn at random; a label that is not listed may become any other."""
 
     settings: Targeted.Settings
 
@@ -77,7 +77,7 @@ class Targeted(Goal):
         if strangers := sorted(named - set(labels)):
             raise ConfigError(f"[goal] targets: the victim has no label {strangers[0]!r}; its labels: {', '.join(labels)}")
         if loops := [name for name, others in settings.targets.items() if name in others or not others]:
-            raise ConfigError(f"[goal] targets: label {loops[0]!r} needs at least one other label, and not itself")
+            raise ConfigError(f"[goal] targets: label {loops[0]!r} must have at least one target, and never itself")
 
     def aim(self, label: int, generator: np.random.Generator) -> Aim:
         name = self.labels[label]

@@ -1,4 +1,4 @@
-"""The plan of an attack: goal, search, candidates, constraints, and how it is run, out of a recipe and flags."""
+"""The plan of an attack, from a recipe and flags: goal, search, candidates, constraints, and running settings."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -18,33 +18,33 @@ GOALS: dict[str, str] = {"untargeted": "sememekit.attack.goals:Untargeted", "tar
 
 
 class RunningSettings(Settings):
-    """Settings of an attack's course."""
+    """Running settings of an attack."""
 
     preset: str = ""
     """The published setup that these settings follow, shown in the report."""
     limit: int = Field(default=0, ge=0)
-    """Examples at most; 0 for all."""
+    """Most examples; 0 for all."""
     sample: Literal["first", "random"] = "first"
     """Choice of examples, where there are more than ``limit``."""
     query_budget: int = Field(default=0, ge=0)
-    """Queries an example at most; 0 for no limit."""
+    """Most queries for an example; 0 for no limit."""
     counting: Literal["distinct", "every"] = "distinct"
-    """Whether a text that an example asks for again counts once or every time. The victim is asked once either way."""
+    """Whether a repeated text of an example counts once or every time. The victim is called once either way."""
     constraints: Literal["standard", "loose", "none"] = "standard"
-    """``loose`` adds stop_words, protected (marks, numbers, negations), part_of_speech and opposites, as published attacks, to
-    those that are named; ``standard`` adds also names, first_senses, common_words and length; ``none`` adds nothing."""
+    """Preset that is added to the named constraints. ``loose``: stop_words, protected (marks, numbers, negations),
+    part_of_speech and opposites, as published attacks; ``standard``: also names, first_senses, common_words and length;
+    ``none``: nothing."""
     segmenter: str = ""
-    """Cuts texts without blanks between their words (Chinese) where the victim is a function, which is given them without
-    blanks all the same; empty for white space and marks. A run has its own; one
-    that reads characters can be attacked by words."""
+    """Segmenter of unsegmented text (Chinese) for a victim function, which still reads it without blanks; empty for white space
+    and marks. A run has a segmenter of its own; if it reads characters, this segmenter gives the words."""
     lexicon: str = ""
-    """``FORMAT:PATH`` of the words that this segmenter knows."""
+    """``FORMAT:PATH`` of the words of this segmenter."""
     known_words: bool = True
-    """Only substitutes that the victim knows, where it has ``words``."""
+    """Only substitutes that the victim knows, if it declares ``words``."""
     together: int = Field(default=256, ge=1)
-    """Examples that advance together. It decides speed and memory, never a result."""
+    """Examples that advance together; changes speed and memory, never a result."""
     batch_size: int = Field(default=512, ge=1)
-    """Texts in one call of the victim. Likewise."""
+    """Texts in one call of the victim; changes speed and memory, never a result."""
     seed: Seed = 1
     """Random seed."""
 
@@ -62,7 +62,7 @@ class Part(Settings):
         return load_variant(self.kind, self.name, _VARIANTS[self.kind])
 
     def build(self, given: Any = None) -> Any:
-        """The part itself: a goal is given the labels, a search nothing, candidates and constraints ``AttackResources``."""
+        """Build the part: a goal gets the labels, a search nothing, candidates and constraints ``AttackResources``."""
         return self.variant(self.settings) if given is None else self.variant(self.settings, given)
 
 
@@ -77,7 +77,7 @@ class AttackPlan(Settings):
     attack: RunningSettings
 
     def table(self) -> dict[str, Any]:
-        """The plan as plain tables, as a recipe would write it with nothing left to default."""
+        """Return the plan as plain tables: a recipe without any default left out."""
         plain: dict[str, Any] = {} if self.claim is None else {"claim": self.claim.model_dump(mode="json")}
         for slot in ("goal", "search", "candidates"):
             part: Part = getattr(self, slot)
@@ -91,7 +91,7 @@ PARTS = {
     slot: (variants, USUAL_VARIANTS[slot])
     for slot, variants in (("goal", GOALS), ("search", SEARCHES), ("candidates", CANDIDATES))
 }
-"""Slot -> its variants, and the usual one."""
+"""Slot -> its variants, and the default variant."""
 _VARIANTS: Mapping[str, Mapping[str, str]] = {**{slot: names for slot, (names, _) in PARTS.items()}, "constraint": CONSTRAINTS}
 """Kind of a part -> its variants."""
 _TABLES = ("claim", *ATTACK_SLOTS)
@@ -154,7 +154,7 @@ def _list(names: Iterable[str]) -> str:
 
 
 def check_parts(plan: AttackPlan, *, language_model: bool) -> None:
-    """Raise ConfigError where candidates or constraints lack what they need, before anything is opened."""
+    """Raise ConfigError if candidates or constraints lack a resource, before anything is opened."""
     for part in (plan.candidates, *plan.constraints):
         part.variant.check_settings(part.settings, language_model=language_model)
 

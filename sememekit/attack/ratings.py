@@ -1,7 +1,7 @@
-"""Blind rating sheets of adversarial texts, and what raters wrote into them.
+"""Blind rating sheets of adversarial texts, and the answers of raters.
 
-A row is a success: its original and its adversarial text, in an order that their hash decides. Nothing tells which is which,
-what the victim says, or the true label. Rows are in the order of the hashes, so that the first n are a random sample.
+A row is a success: its original and its adversarial text, in an order decided by their hash. The sheet hides which is which,
+the victim's answers and the true label. Rows are sorted by hash, so that the first n are a random sample.
 """
 
 import csv
@@ -25,7 +25,7 @@ _YES: Final = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": 
 
 
 class Item(NamedTuple):
-    """A row: its name, the example, the number of it in the attack, and whether the adversarial text stands first."""
+    """A row: its name, the example and its number in the attack, and whether the adversarial text comes first."""
 
     name: str
     result: ExampleResult
@@ -38,7 +38,7 @@ class Item(NamedTuple):
 
 
 def items_of(results: Iterable[ExampleResult]) -> list[Item]:
-    """The rows of an attack, ``MOST_RATED`` of its successes or all."""
+    """Return the rows of an attack: at most ``MOST_RATED`` of its successes."""
     won = [result for result in results if result.adversarial is not None]
     names = [sha256(json.dumps([one.index, one.fields, one.adversarial]).encode()).hexdigest() for one in won]
     items = [Item(name[:10], result, name[10] < "8") for name, result in zip(names, won, strict=True)]
@@ -46,7 +46,7 @@ def items_of(results: Iterable[ExampleResult]) -> list[Item]:
 
 
 def sheet(items: Sequence[Item]) -> bytes:
-    """The rows as CSV, with the answers empty."""
+    """Return the rows as CSV with empty answers."""
     stream = StringIO()
     writer = csv.writer(stream)
     writer.writerow(COLUMNS)
@@ -55,9 +55,9 @@ def sheet(items: Sequence[Item]) -> bytes:
 
 
 def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[str]) -> tuple[dict[int, Verdict], int]:
-    """Return the majority of the raters for each rated example, by its number, and the number of filled rows. A tie is a no.
+    """Return the majority of raters for each rated example, by number, and the number of filled rows. A tie is a no.
 
-    ``paths`` are filled sheets, one or several raters; rows without answers are passed over. Raises DataError: a row of another
+    ``paths`` are filled sheets of one or several raters; rows without answers are skipped. Raises DataError: a row of another
     attack, an unknown answer, or no answers at all.
     """
     known = {item.name: item for item in items}
@@ -73,7 +73,9 @@ def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[
                 continue
             where = f"--ratings {path}:{rows.line_num}"
             if row["item"] not in known:
-                raise DataError(f"{where}: item {row['item']!r} is none of this attack; rate the sheet in its folder")
+                raise DataError(
+                    f"{where}: item {row['item']!r} is not on the sheet of this attack; fill in the sheet in its folder"
+                )
             item = known[row["item"]]
             found.setdefault(item.result.index, []).append(_verdict(answers, item, labels, where))
     if not found:

@@ -10,21 +10,21 @@ class AttackReport(Record):
     """Results of an attack.
 
     Attributes:
-        preset: what the settings stand for, as the recipe says.
-        targeted: whether examples have a label that they are to be turned to, so that another wrong label is no success.
+        preset: the published setup of the settings, from the recipe.
+        targeted: whether examples have a target label, so that other wrong labels are no success.
         segmentation: how texts were cut into words that may be replaced.
-        texts_cut, words_cut: texts that the victim reads only in part, and their words behind the cut, which are not attacked.
+        texts_cut, words_cut: texts that the victim truncates, and their words behind the cut, which are not attacked.
         notes: constraints in force, and filters that were off.
-        warnings: what limits what the figures say.
-        counting: the rule by which queries are counted; ``query_budget`` of each example, 0 for none.
+        warnings: reasons to distrust the figures.
+        counting: the rule for counting queries; ``query_budget`` for each example, 0 for none.
         perplexity_before, perplexity_after: of the changed fields of the successes, under the language model; None without.
         reasons: why examples were skipped, failed, had nothing to try or ended in an error, with how often.
         queries: counted over all examples; ``texts_asked``, ``calls`` and ``seconds`` are of this call of the command.
         stopped: whether a signal ended it; ``resume_command`` continues it.
-        refused_by_standard: successes that the preset ``standard`` would refuse, by each of its constraints that was not in
-            force; ``refused_by_any`` by one or more of them, None under ``standard``.
-        validity: what raters said of the successes (``--ratings``); None without.
-        signature: of all but the victim: data, examples, settings and the files behind them. Rates compare where it is equal.
+        refused_by_standard: number of successes that each unused constraint of the preset ``standard`` would refuse;
+            ``refused_by_any``: by at least one of them, None under ``standard``.
+        validity: validity of the successes by raters (``--ratings``); None without.
+        signature: data, examples, settings and files, without the victim; rates with equal signatures can be compared.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)
@@ -66,9 +66,9 @@ class AttackComparison(Record):
 
     Attributes:
         common: examples that both finished without an error.
-        only_one: examples that one side alone has, or that ended in an error on a side; they are left out. Accuracy and
-            accuracy under attack still count examples with an error that both sides classified.
-        unlike: settings that differ between the two, which a difference of rates may come from.
+        only_one: examples that only one side has, or with an error on a side; they are left out. Accuracy and accuracy under
+            attack still count examples with an error that both sides classified.
+        unlike: settings that differ between the two, and may cause differences of rates.
         rows: the differences, the first minus the second.
     """
 

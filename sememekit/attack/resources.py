@@ -13,7 +13,7 @@ from sememekit.sememes import Lexicon, open_lexicons
 from sememekit.sememes.substitutes import Inflections
 
 SentenceNats = Callable[[Sequence[Sequence[str]]], list[list[float]]]
-"""N sentences, words apart -> for each, the negative log-likelihood of every prediction under a language model, in nats."""
+"""N sentences as words -> the nats of every prediction under a language model, for each sentence."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,11 @@ class AttackResources:
     """Resources of candidates and constraints besides their settings.
 
     Attributes:
-        known_words: the words that substitutes are taken from, or None for no limit: a substitute that the victim does not know
-            would test its unknown word, not its understanding.
-        frequent_words: words, most frequent first: of the victim's training where it tells, else of the texts under attack.
-        field_names: what the fields of an example are called.
+        known_words: the allowed substitutes, or None for no limit; a word unknown to the victim would test its ``<unk>`` alone.
+        frequent_words: words by falling frequency, in the victim's training (if known) or in the attacked texts.
+        field_names: names of the fields of an example.
         sentence_nats: the language model of the constraints ``language_model`` and ``perplexity``, or None.
-        words: every word that can stand in a text, in the originals or as a substitute; None where that is not known.
+        words: every word of the originals and substitutes; None if unknown.
     """
 
     known_words: frozenset[str] | None
@@ -37,7 +36,7 @@ class AttackResources:
     _opened: dict[tuple[str, ...], list[Lexicon]] = field(default_factory=dict, compare=False, repr=False)
 
     def lexicons(self, sources: tuple[str, ...]) -> list[Lexicon]:
-        """The lexicons of these specs, read once for all parts."""
+        """Return the lexicons of these specs, read once for all parts."""
         if sources not in self._opened:
             self._opened[sources] = open_lexicons(sources) if sources else []
         return self._opened[sources]
@@ -53,33 +52,33 @@ def named_apart(sources: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def hashes_of(lexicons: Iterable[Lexicon], inflections: Inflections | None) -> dict[str, str]:
-    """Name -> SHA-256 of what parts of speech, senses and forms are read from."""
+    """Return name -> SHA-256 of the files of parts of speech, senses and forms."""
     forms = [] if inflections is None else [(inflections.source, inflections.sha256)]
     return named_apart([*((lexicon.name, lexicon.sha256) for lexicon in lexicons), *forms])
 
 
 def built_in_lines(name: str) -> list[str]:
-    """The lines of a list that comes with sememekit, without remarks: ``resources/attack/NAME.txt``."""
+    """Return the lines of the shipped list ``resources/attack/NAME.txt``, without remarks."""
     lines = read_text(resources_folder() / "attack" / f"{name}.txt", DataError).splitlines()
     return [line for line in lines if not line.startswith("#")]
 
 
 class AttackPart:
-    """Settings, resources, and the files that decide what a part does."""
+    """A part of an attack with settings, resources, and the files that decide its results."""
 
     class Settings(config.Settings):
         """Settings of one part."""
 
     required: ClassVar[Mapping[str, str]] = {}
-    """Setting -> the message where it is empty."""
+    """Setting -> the message if it is empty."""
     asks_model_as: ClassVar[str] = ""
-    """The name of a constraint that asks the language model; empty for a part that asks none."""
+    """The name of a constraint that needs the language model; otherwise empty."""
 
     @classmethod
     def check_settings(cls, settings: Settings, *, language_model: bool) -> None:
-        """Raise ConfigError where a setting is left out, or a language model is needed and there is none.
+        """Raise ConfigError if a setting or a needed language model is missing.
 
-        Called before a victim is opened, so that anything missing is reported at once, and when the part is made.
+        Called before a victim is opened, so that errors come early, and when the part is built.
         """
         for key, message in cls.required.items():
             if not getattr(settings, key):

@@ -1,8 +1,8 @@
-"""Searches for adversarial examples: generators of rows of a space, which are sent the scores of these rows.
+"""Searches for adversarial examples: generators that yield rows of a space and receive their scores.
 
-A search never sees a text, a label or the victim. It yields rows, is sent their scores, higher is better, and returns when it
-has nothing left to try. The engine counts the queries, ends it at the first row that reaches the goal, and lets the searches of
-many examples advance together.
+A search never sees a text, a label or the victim. It yields rows, receives their scores (higher is better), and returns when
+nothing is left to try. The engine counts queries, ends the search at the first row that reaches the goal, and runs the searches
+of many examples together.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sememekit.attack.space import Rows, Space, best_index, is_better
 
 Scores = NDArray[np.float64]
 Queries = Generator[Rows, Scores, None]
-"""Yields (N, P) rows, is sent (N,) scores."""
+"""A generator that yields (N, P) rows and receives (N,) scores."""
 
 
 class Search(ABC):
-    """Looks through a space for a row with a high score.
+    """A search of a space for a row with a high score.
 
     >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
     >>> search = Greedy(Greedy.Settings()).run(space, 0.1, np.random.default_rng(1))
@@ -37,7 +37,7 @@ class Search(ABC):
         """Settings of one search."""
 
     verdict: ClassVar[str] = "search exhausted, no adversarial example found"
-    """The reason of an example on which ``run`` returned without a success."""
+    """The reported reason if ``run`` returns without a success."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -50,20 +50,20 @@ class Search(ABC):
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         """Search a space with at least one changeable word and one change allowed.
 
-        ``start`` is the score of the example as it is; ``generator`` belongs to the example, so that the result does not
-        depend on what is searched beside it.
+        ``start`` is the score of the original; each example has its own ``generator``, so that results do not depend on other
+        examples.
         """
 
 
 def best_single_replacement(
     rows: Rows, where: NDArray[np.int64], space: Space, known: Scores | None = None
 ) -> Generator[Rows, Scores, tuple[Rows, Scores]]:
-    """Try all substitutes at one place of each row and take the best where it beats the row; gives the rows and their scores.
+    """Try all substitutes at one place of each row, and take the best if it beats the row; return rows and scores.
 
     Args:
         rows: (N, P).
         where: (N,) the place of each row.
-        known: (N,) scores of the rows, where they are known; otherwise they are asked as well.
+        known: (N,) scores of the rows; None queries them as well.
     """
     sizes = space.sizes[where]
     trials = np.repeat(rows, sizes, axis=0)
@@ -85,9 +85,9 @@ def best_single_replacement(
 def draw_places(
     rows: Rows, weights: NDArray[np.float64], space: Space, generator: np.random.Generator, *, revisit: bool
 ) -> NDArray[np.int64]:
-    """(N,) a place for each row, in proportion to ``weights`` (P,): an unchanged one while there is one, if not ``revisit``.
+    """Draw a place for each row (N,) in proportion to ``weights`` (P,); without ``revisit``, unchanged places first.
 
-    A row at the limit of changes can only exchange a change for another. One uniform number is drawn a row.
+    A row at the limit of changes can only replace a changed word. One uniform number is drawn for each row.
     """
     changed = rows > 0
     open_places = np.ones_like(changed) if revisit else ~changed
@@ -100,10 +100,10 @@ def draw_places(
 
 @final
 class Greedy(Search):
-    """Try every single change, take the best, and go on from there while the score rises.
+    """Try every single change, take the best, and continue while the score rises.
 
-    Without ``rescan`` the first round alone tries everything: it gives each word its best substitute and a rank by gain, and
-    the words are then changed in that order (the manner of Ren et al. 2019). It needs far fewer queries.
+    Without ``rescan`` only the first round tries everything. It finds the best substitute of each word and ranks words by gain;
+    words are then changed in that order (as Ren et al. 2019), with far fewer queries.
     """
 
     class Settings(Search.Settings):
@@ -141,11 +141,11 @@ class Greedy(Search):
 
 @final
 class Beam(Search):
-    """Keep the ``width`` best rows of each number of changes, and try every further single change of each."""
+    """Keep the ``width`` best rows for each number of changes, and try every further change of each."""
 
     class Settings(Search.Settings):
         width: int = Field(default=8, ge=1)
-        """Rows that are kept."""
+        """Number of rows to keep."""
 
     settings: Beam.Settings
 
@@ -163,16 +163,16 @@ class Beam(Search):
 
 @final
 class Exhaustive(Search):
-    """Ask for every row, fewest changes first: where it fails, no search can succeed, and a success has the fewest changes.
+    """Query every row, fewest changes first: if it fails, no search can succeed, and a success has the fewest changes.
 
     A space of more than ``limit`` rows is refused, with its size: the example is skipped.
     """
 
     class Settings(Search.Settings):
         limit: int = Field(default=20_000, ge=1)
-        """Rows that are asked for one example at most."""
+        """Most rows for one example."""
         at_once: int = Field(default=500, ge=1)
-        """Rows that are asked together."""
+        """Rows of one step."""
 
     settings: Exhaustive.Settings
     verdict = "no adversarial example exists in the searched space (exhaustive)"
@@ -201,13 +201,13 @@ class Exhaustive(Search):
 
 @final
 class RandomSearch(Search):
-    """Rows with 1 to ``max_changes`` changes, the number drawn evenly, then places and substitutes evenly."""
+    """Random rows with 1 to ``max_changes`` changes: number, places and substitutes are drawn uniformly."""
 
     class Settings(Search.Settings):
         draws: int = Field(default=1000, ge=1)
-        """Texts that are drawn, repeats included."""
+        """Number of drawn texts, repeats included."""
         at_once: int = Field(default=50, ge=1)
-        """Texts that are asked together."""
+        """Texts of one step."""
 
     settings: RandomSearch.Settings
 
@@ -226,29 +226,29 @@ class RandomSearch(Search):
 class Genetic(Search):
     """Populations of texts: parents by softmax(score / temperature), uniform crossover, a replacement in each child, an elite.
 
-    The first population is the example with one replacement in each member. A place is drawn in proportion to how many
-    substitutes it has. ``replacement`` is ``best`` (sentiment: all substitutes of the place are tried, the best is taken if it
-    raises the score) or ``random`` (entailment, as released). A child with more changes than allowed loses random ones.
+    The first population is the example with one replacement in each member. A place is drawn in proportion to its number of
+    substitutes. ``replacement`` is ``best`` (sentiment: all substitutes of the place are tried, the best is taken if it raises
+    the score) or ``random`` (entailment, as released). A child with more changes than allowed loses random ones.
 
-    Every text that is tried counts as a success if it fools the victim; the public code looks at the fittest of each generation
-    alone, so it may ask more before it sees the same.
+    Every tried text that fools the victim is a success; the public code checks only the fittest of each generation, so it may
+    need more queries.
     """
 
     class Settings(Search.Settings):
         population: int = Field(default=60, ge=2)
         """Texts of one generation."""
         generations: int = Field(default=20, ge=1)
-        """Populations that are looked at."""
+        """Number of generations."""
         temperature: float = Field(default=0.3, gt=0.0)
-        """Lower is greedier in choosing parents."""
+        """Temperature of choosing parents; lower is greedier."""
         crossover: float = Field(default=0.5, ge=0.0, le=1.0)
-        """Probability, word by word, of the second parent's word."""
+        """Probability of the second parent's word at each place."""
         mutation: float = Field(default=1.0, ge=0.0, le=1.0)
         """Share of the children that get a replacement."""
         replacement: Literal["best", "random"] = "best"
-        """Choice of the replacement at its place."""
+        """Choice of the replacement at a place."""
         revisit: bool = False
-        """True if a changed word may be drawn again before all others are changed."""
+        """Allow drawing a changed word again before all others are changed."""
 
     settings: Genetic.Settings
 
@@ -289,18 +289,19 @@ def softmax(values: Scores) -> Scores:
 class ParticleSwarm(Search):
     """Each particle is a text that moves word by word towards its own best and the swarm's best, then may mutate.
 
-    Velocity of a word: v <- w v + (1 - w)(a + b), where a is -3 if the word agrees with the particle's best and 3 if not, and
-    b the same for the swarm's; w falls from the first ``inertia`` to the second. With probability P1, falling, a particle takes
-    words of its own best, each with probability sigmoid(v); then with P2, rising, words of the swarm's. A particle of which
-    the share r is changed mutates with probability 1 - 2 r: the best substitute at a place that is drawn in proportion to the
-    number of its substitutes (10 at most). As in the public code, but for the limit of changes, which holds for all texts here.
+    Velocity of a word: v <- w v + (1 - w)(a + b), where a is -3 if the word agrees with the particle's best and 3 if not, and b
+    likewise for the swarm's best; w falls from the first ``inertia`` to the second. With the falling probability P1 a particle
+    takes words of its own best, each with probability sigmoid(v); then with the rising P2, words of the swarm's best. A
+    particle with a share r of changed words mutates with probability 1 - 2 r: it takes the best substitute at a place drawn in
+    proportion to the number of its substitutes (at most 10). As in the public code, except that the limit of changes holds for
+    all texts.
     """
 
     class Settings(Search.Settings):
         population: int = Field(default=60, ge=1)
-        """Particles, texts that move."""
+        """Number of particles."""
         iterations: int = Field(default=20, ge=1)
-        """Moves of the swarm."""
+        """Number of moves."""
         inertia: tuple[float, float] = (0.8, 0.2)
         """w at the start and at the end."""
         moves: tuple[float, float] = (0.8, 0.2)

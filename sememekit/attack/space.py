@@ -1,6 +1,6 @@
-"""The space of texts that a search moves in: which words may change, into what, and how many at once.
+"""The space of texts of a search: the words that may change, their substitutes, and the limit of changes.
 
-A point of the space is a row of P small integers, one for each changeable word: 0 is the word as it was, k its k-th substitute.
+A point of the space is a row of P small integers, one for each changeable word: 0 is the original word, k its k-th substitute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Rows = NDArray[np.int16]
 """(N, P) points of a space."""
 
 _CLOSE = 1e-6
-"""Scores nearer than this are equal: the last bits of a probability depend on what else was in the batch."""
+"""Scores that differ by less count as equal, as the last bits depend on the rest of the batch."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Space:
     [('a fine film',), ('a great film',)]
 
     Attributes:
-        substitutes: for each word of the document, what may replace it, best first; empty where it may not change.
+        substitutes: for each word of the document its substitutes, best first; empty if it may not change.
         scope: numbers of the words that count for length and for the share of changes.
         max_changes: words that may differ from the example at once.
         refusal: why the example is not attacked at all, or an empty string.
@@ -45,9 +45,9 @@ class Space:
 
     @classmethod
     def open(cls, document: Document, table: Mapping[str, tuple[str, ...]]) -> Space:
-        """Every word with its substitutes out of ``table`` and no limit.
+        """Return the space with the substitutes of ``table`` for every word, and no limit.
 
-        A word that is not in it is looked up in lower case, and its substitutes get its case.
+        A missing word is looked up in lower case, and its substitutes get the case of the word.
         """
         found = tuple(_substitutes(word.text, table) for word in document.words)
         everything = tuple(range(len(found)))
@@ -62,7 +62,7 @@ class Space:
         *,
         may_change: Callable[[str], bool] = lambda word: True,
     ) -> Space:
-        """The space with those substitutes that may stand for a word, of those words that may change."""
+        """Return the space restricted to allowed substitutes of allowed words."""
         pairs = [(word.text, found) for word, found in zip(self.document.words, self.substitutes, strict=True)]
         left = (
             tuple(other for other in found if may_stand(word, other)) if found and may_change(word) else ()
@@ -71,7 +71,7 @@ class Space:
         return self.narrowed(substitutes=tuple(left))
 
     def inside(self, stays: Callable[[Word], bool]) -> Space:
-        """The space with these words alone: no other may change, or counts for length and share of changes."""
+        """Return the space of these words only; no other word may change, or counts for length and share of changes."""
         kept = [stays(word) for word in self.document.words]
         return self.narrowed(
             substitutes=tuple(found if keep else () for found, keep in zip(self.substitutes, kept, strict=True)),
@@ -90,16 +90,16 @@ class Space:
 
     @property
     def num_words(self) -> int:
-        """Words that the share of changes refers to."""
+        """Number of words for the share of changes."""
         return len(self.scope)
 
     @property
     def most(self) -> int:
-        """Words that can differ at once: the limit, or P where that is less."""
+        """Most words that can differ at once: the limit, or P if less."""
         return min(self.max_changes, len(self.positions))
 
     def origin(self, num: int = 1) -> Rows:
-        """(num, P) rows of the example as it is."""
+        """Return (num, P) rows of the original text."""
         return np.zeros((num, len(self.positions)), dtype=np.int16)
 
     def changes(self, row: Rows) -> dict[int, str]:
@@ -131,7 +131,7 @@ class Space:
         return round(float(np.logaddexp.reduce(logs[1:]) / np.log(10.0)), 4)
 
     def within_limit(self, rows: Rows, generator: np.random.Generator) -> Rows:
-        """The rows with random changes taken back where there are more than ``max_changes``. Draws once a row that has."""
+        """Undo random changes of rows with more than ``max_changes``; one draw for each such row."""
         rows = rows.copy()
         for index in np.flatnonzero((rows > 0).sum(axis=1) > self.max_changes):
             changed = np.flatnonzero(rows[index])
@@ -140,7 +140,7 @@ class Space:
         return rows
 
     def single_changes(self, row: Rows) -> Rows:
-        """All rows that change one more word of ``row`` (P,), by word, then by substitute; none where the limit is reached."""
+        """Return all rows that change one more word of ``row`` (P,), by word, then by substitute; empty at the limit."""
         if int((row > 0).sum()) >= self.most:
             return self.origin(0)
         free = np.flatnonzero(row == 0)
@@ -152,7 +152,7 @@ class Space:
 
 
 class Texts(Sequence[Fields]):
-    """The texts of the chosen rows, made when they are read: all variants of a long text would fill the memory."""
+    """The texts of the chosen rows, built when read, since all variants of a long text would fill the memory."""
 
     def __init__(self, space: Space, rows: Rows, chosen: Sequence[int]) -> None:
         self._space, self._rows, self._chosen = space, rows, chosen
@@ -171,12 +171,12 @@ class Texts(Sequence[Fields]):
 
 
 def best_index(scores: NDArray[np.float64]) -> int:
-    """The first row whose score is as good as the best, small differences apart."""
+    """Return the first row with the best score, ignoring rounding."""
     return int(np.argmax(scores >= scores.max() - _CLOSE))
 
 
 def is_better(new: float, old: float) -> bool:
-    """Whether a score beats another by more than rounding."""
+    """Return whether a score beats another by more than rounding."""
     return new > old + _CLOSE
 
 

@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 from sememekit.attack.documents import Fields
 
 Answer = NDArray[np.float64] | str
-"""(C,) probabilities of one text, or what was wrong with them."""
+"""(C,) probabilities of one text, or an error message."""
 
 DECIMALS: Final = 9
-"""Digits of a probability that decide and are stored: the last bits depend on what else is in the batch."""
+"""Decimals of a probability that count and are stored, as the last bits depend on the rest of the batch."""
 SAME: Final = 1e-4
 """Largest difference of a probability between two calls of one victim: with other texts in the batch, on another machine."""
 LENGTH: Final = 600
-"""Characters of a text up to which ``batch_size`` of them are asked together; of longer ones fewer, which bounds memory."""
+"""Longest text in characters for batches of ``batch_size``; batches of longer texts are smaller, to bound memory."""
 _TOLERANCE: Final = 1e-3
-"""Largest distance of the sum of a row from 1: half precision is not exact."""
+"""Largest distance of a row's sum from 1, as in half precision."""
 
 FAULT: Final = "the victim"
-"""Beginning of every error that the victim caused: examples with another error cannot be attacked whatever the victim does."""
+"""Prefix of errors caused by the victim; other errors are due to the example."""
 
 
 def num_characters(text: Fields) -> int:
@@ -38,15 +38,15 @@ class Victim:
     >>> victim.labels[answer.argmax()]
     'positive'
 
-    The function gets a list of texts (strings, or tuples of strings where an example has several fields) and gives an array
-    (N, C) of probabilities. It is asked once for texts that are equal, in batches of texts of similar length. Where a batch
-    raises or has the wrong shape, its examples are asked one by one, so that one bad example costs no other its answer. Answers
-    are rounded to ``DECIMALS``, so that the rest of the batch decides nothing where it moves the numbers by much less.
+    The function gets a list of texts (strings, or tuples of strings for several fields) and returns an array (N, C) of
+    probabilities. Equal texts are queried once, in batches of similar length. If a batch raises or has the wrong shape, its
+    examples are queried one by one, so that a bad example does not affect others. Answers are rounded to ``DECIMALS``, so that
+    small effects of the batch decide nothing.
 
     Args:
         labels: C names, in the order of the columns.
-        batch_size: texts in one call at most; of texts longer than ``LENGTH`` characters so many fewer.
-        words: the words that the classifier knows, most frequent first, where it tells.
+        batch_size: most texts in one call; fewer for texts longer than ``LENGTH`` characters.
+        words: the words that the classifier knows, most frequent first, if declared.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class Victim:
         self.batch_size = batch_size
 
     def ask(self, wanted: Sequence[Sequence[Fields]], should_stop: Callable[[], bool] = lambda: False) -> list[list[Answer]]:
-        """Probabilities of all texts of all examples: for each example an answer for each of its texts, in order. None at all
-        where ``should_stop`` becomes true before the last batch."""
+        """Probabilities of all texts of all examples: for each example an answer for each of its texts, in order. None if
+        ``should_stop`` becomes true before the last batch."""
         answers: dict[Fields, Answer] = {}
         failed: set[Fields] = set()
         for batch in self._batches({text for texts in wanted for text in texts}):
@@ -87,14 +87,15 @@ class Victim:
         return [[answers[text] for text in texts] for texts in wanted]
 
     def alone(self, text: Fields) -> Answer:
-        """The answer to one text in a call of its own, which is not counted."""
+        """Return the answer to one text in a separate call, which is not counted."""
         counted = self.calls, self.texts_asked
         [[answer]] = self.ask([[text]])
         self.calls, self.texts_asked = counted
         return answer
 
     def _batches(self, texts: Iterable[Fields]) -> Iterator[list[Fields]]:
-        """Texts of like length: ``batch_size`` of them, or as many as fill, padded, so many texts of ``LENGTH`` characters."""
+        """Yield batches of texts of similar length: ``batch_size``, or fewer if padding would exceed that many of ``LENGTH``
+        characters."""
         batch: list[Fields] = []
         for text in sorted(texts, key=lambda text: (num_characters(text), text)):
             if batch and len(batch) >= min(self.batch_size, self.batch_size * LENGTH // max(num_characters(text), 1)):

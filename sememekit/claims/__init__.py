@@ -1,1 +1,1 @@
-"""The claims of five papers as data: how each is tried at a small size, and the rule of its verdict."""
+"""The claims of five papers as data, with a small protocol for each, and the rule of the verdict."""

@@ -1,4 +1,4 @@
-"""From a claim to command lines: what has to be run, in which order, and where each step leaves its result."""
+"""Command lines of a claim: its steps in order, with their results."""
 
 import json
 import shlex
@@ -14,7 +14,7 @@ from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, trained
 from sememekit.config import load_recipe
 
 TINY_SHARE = 10
-"""With ``--tiny`` a text is cut to one line in so many, and to ``TINY_LINES`` where its length is not stated."""
+"""With ``--tiny`` a text is cut to this fraction of its lines, or to ``TINY_LINES`` if its length is not stated."""
 TINY_LINES = 400
 
 
@@ -23,11 +23,10 @@ class Step:
     """One command of sememekit, or a copy of texts.
 
     Attributes:
-        kind: ``copy``, ``prepare``, ``graph``, ``clusters``, ``train`` or ``evaluate``; ``train`` also for a model of which
-            clusters are taken.
-        words: the subcommand with its arguments; (source, target, lines) in turn for ``copy``: the first lines, the last for a
+        kind: ``copy``, ``prepare``, ``graph``, ``clusters``, ``train`` (also of a model that gives clusters) or ``evaluate``.
+        words: the subcommand with its arguments; for ``copy`` triples (source, target, lines): the first lines, the last for a
             negative number, all for 0.
-        made: what is there when the step is done; steps whose result is there already are not repeated.
+        made: the output of the step; steps with an existing output are not repeated.
     """
 
     kind: Literal["copy", "prepare", "graph", "clusters", "train", "evaluate"]
@@ -35,7 +34,7 @@ class Step:
     made: Path
 
     def shell(self) -> str:
-        """The step as a person would type it."""
+        """Return the step as a command to type."""
         if self.kind != "copy":
             return shlex.join(["sememekit", *self.words])
         parts = [self.words[index : index + 3] for index in range(0, len(self.words), 3)]
@@ -52,14 +51,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Trial:
-    """One model with one seed, and where its parts lie below the folder of all results.
+    """One model with one seed, and its files below the folder of all results.
 
     Attributes:
-        name: of the model, the size and the seed, with a digest of what it is made of.
-        shown: the steps as a person would type them, with the folders ``reproduced`` and ``CORPORA``.
+        name: from model, size and seed, with a digest of its parts.
+        shown: the steps as commands to type, with the folders ``reproduced`` and ``CORPORA``.
         root: the folder of corpora and lexicons.
-        run: the folder of its training; models that differ only in how they are measured share it.
-        result: what it came to, a file for each arm.
+        run: the folder of its training, shared by models that differ only in measurement.
+        result: result file for each arm.
     """
 
     name: str
@@ -75,14 +74,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Timing:
-    """The two models of a claim, whose first epochs are trained interleaved to time an update of each.
+    """The two models of a claim, whose first epochs are trained interleaved to time updates.
 
     Attributes:
-        name: of both models, with a digest of what they are made of.
+        name: of both models, with a digest of their parts.
         arms: names of (baseline, other), as they are trained.
-        steps: prepare the data.
-        trains: one epoch of each, without the folder of the run.
-        result: what it came to.
+        steps: the steps that prepare the data.
+        trains: commands for one epoch of each, without the run folder.
+        result: the result file.
     """
 
     name: str
@@ -93,18 +92,18 @@ class Timing:
 
 
 def unpacked(source: str, target: str) -> bool:
-    """Whether a copy takes the lines of a file that ``xz`` packed."""
+    """Return whether a copy reads lines from a file packed by ``xz``."""
     return source.endswith(".xz") and not target.endswith(".xz")
 
 
 def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: int = 0, tiny: bool = False) -> list[Trial]:
-    """Return the trials of a claim at small size: both models with every seed; a model that claims share is one trial.
+    """Return the trials of a claim at small size: both models with every seed; claims share trials of the same model.
 
     Args:
         file, claim: a claim with a small protocol, and its file.
         out, root: the folders of results, and of corpora and lexicons, ``{root}`` in the file.
-        seeds: how many seeds; as the claim says for 0.
-        tiny: a tenth of the text, one epoch, tiny layers: tries the chain, and shows nothing else.
+        seeds: number of seeds; 0 for the claim's number.
+        tiny: a tenth of the text, one epoch, tiny layers, which only test the commands.
     """
     trials = []
     for arm, seed, (name, run) in _names(file, claim, seeds, tiny):
@@ -120,10 +119,9 @@ def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool 
 
 
 def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> list[Timing]:
-    """Return the timings of updates: of the claim's two models, and of the baseline and the other model after a cut.
+    """Return the update timings of the claim's two models, and of the baseline and the other model after a rate cut.
 
-    A claim on one model, measured in two ways, has no timing; claims whose models are trained alike share one. See
-    ``steps_of``.
+    A claim on one model has no timing; claims with equally trained models share one. See ``steps_of``.
     """
     timings = []
     for name, arms in _timed(file, claim).items():
@@ -140,8 +138,8 @@ def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> lis
 
 
 def timing_names(file: ClaimFile, claim: PaperClaim) -> list[str]:
-    """The names of the timings of a claim: none for a claim on one model, and only the first where ``after_cut`` costs what the
-    baseline does, or is not set."""
+    """Return the names of a claim's timings: none for a claim on one model, and only the first without an ``after_cut`` of
+    other cost."""
     return list(_timed(file, claim))
 
 
@@ -155,7 +153,7 @@ def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:
 
 
 def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[tuple[str, int, tuple[str, str]]]:
-    """Return (arm, seed, names) of each trial: its own name and its run's, which another arm may share."""
+    """Return (arm, seed, names) of each trial: its name, and the name of its run, which may be shared."""
     assert claim.small is not None
     count = seeds or (1 if tiny else claim.seeds)
     arms = [(arm, _trained_as(file, arm)) for arm in claim.small]
@@ -183,13 +181,13 @@ def _text_from(data: DataSet) -> str:
 
 
 def _clusters_from(data: DataSet) -> tuple[str, ...]:
-    """Describe the sources of its clusters: the commands, and the settings of the recipes that they train by."""
+    """Describe the sources of its clusters: the commands, and the settings of their recipes."""
     words = [word for command in data.clusters for word in shlex.split(command)]
     return (*data.clusters, *(_settings(recipe) for option, recipe in pairwise(words) if option == "--recipe"))
 
 
 def _trained_as(file: ClaimFile, arm_name: str) -> str:
-    """The first arm of the file that is trained as this one is, on the same data and with the same settings and resources."""
+    """Return the first arm of the file with the same training: data, settings and resources."""
     return _first_trained(file, trained_by(file.arm[arm_name]))
 
 
@@ -198,7 +196,7 @@ def _first_trained(file: ClaimFile, training: tuple[object, ...]) -> str:
 
 
 SHOWN_OUT, SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
-"""Folders in the commands that a result keeps: no place of the machine that made it."""
+"""Folders in stored commands, which hide the machine's paths."""
 
 
 def _steps(
@@ -214,7 +212,7 @@ def _steps(
 
 
 def _measure(command: str, places: dict[str, Path], run: Path, measured: Path) -> Step:
-    """A command that measures a model, what it prints in a file."""
+    """Return a step that measures a model and stores the output in a file."""
     filled = _filled(command, {**places, "run": run, "out": folder_of(measured)})
     if filled[0] == "attack":  # stored results are of this preset, which was called standard
         filled = (*filled, "--constraints", "loose")
@@ -224,7 +222,7 @@ def _measure(command: str, places: dict[str, Path], run: Path, measured: Path) -
 def _augment_steps(
     file: ClaimFile, arm: Arm, seed: int, out: Path, places: dict[str, Path], tiny: bool
 ) -> tuple[list[Step], tuple[str, ...]]:
-    """The first model's training, the attack on it, and the option that gives training the examples."""
+    """Return the training of the first model, the attack on it, and the training option for its examples."""
     if not arm.augment:
         return [], ()
     first = _first_trained(file, trained_by(arm, augmented=False))
@@ -235,12 +233,12 @@ def _augment_steps(
 
 
 def folder_of(measured: Path) -> Path:
-    """The folder that the command whose result is ``measured`` may write."""
+    """Return the folder that the command with result ``measured`` may write."""
     return measured.with_suffix(".out")
 
 
 def _places(file: ClaimFile, arm: Arm, out: Path, root: Path, tiny: bool) -> dict[str, Path]:
-    """Return the places of an arm's texts, data, graph and clusters; ``root`` is the folder of corpora."""
+    """Return the paths of an arm's texts, data, graph and clusters; ``root`` is the folder of corpora."""
     data = file.data[arm.data]
     digest = _digest(_text_from(data))
     folder = out / "data" / f"{arm.data}-{'tiny' if tiny else 'small'}-{digest}"
@@ -269,7 +267,7 @@ def _data_steps(data: DataSet, arm: Arm, places: dict[str, Path], tiny: bool) ->
 
 
 def _train_words(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], tiny: bool) -> tuple[str, ...]:
-    """The command of a training, without the folder of the run."""
+    """Return the command of a training, without the run folder."""
     words = ["train", "--recipe", arm.recipe, "--data", str(places["data"])]
     words += ["--graph", str(places["graph"])] if arm.graph else []
     words += ["--vectors", str(places["root"] / arm.vectors)] if arm.vectors else []
@@ -280,16 +278,16 @@ def _train_words(file: ClaimFile, arm: Arm, seed: int, places: dict[str, Path], 
 
 
 def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:
-    """The words of a template, each with its places put in; a path with blanks stays one word."""
+    """Fill the words of a template with paths; a path with blanks stays one word."""
     return tuple(word.format(**places) for word in shlex.split(template))
 
 
 _NOT_SET: Final = {"claim", "data", "graph", "clusters"}
-"""Tables of a recipe that are no settings: what a paper printed, and where files lie."""
+"""Tables of a recipe that are not settings: the printed value, and paths."""
 
 
 def _settings(recipe: str) -> str:
-    """Return the settings of a recipe without its claim and data: a changed recipe is another trial."""
+    """Return the settings of a recipe without claim and data; a changed recipe is another trial."""
     table = _shipped(recipe) if ".toml" not in recipe else load_recipe(recipe)
     return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in _NOT_SET}, sort_keys=True)
 
@@ -309,7 +307,7 @@ TURNS: Final = 3
 
 
 def shell_script(trials: Sequence[Trial], timings: Sequence[Timing] = ()) -> str:
-    """All steps of the trials as a shell script, each once; then the turns in which the updates of both models are timed."""
+    """Return the steps of the trials as a shell script, without repetition; then the interleaved timings of both models."""
     lines = ["set -e", *dict.fromkeys(step.shell() for trial in trials for step in trial.steps)]
     for timing in timings:
         place = timing.result.parents[1] / timing.name

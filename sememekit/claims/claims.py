@@ -12,7 +12,7 @@ from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
 MOST_SEEDS: Final = 20
-"""Seeds of an arm, and up to which results are looked for."""
+"""Most seeds of an arm, up to which results are searched."""
 
 
 class DataSet(Settings):
@@ -29,8 +29,8 @@ class DataSet(Settings):
     graph: str = ""
     """The subcommand that builds its sememe graph, with ``{root}``, ``{data}`` and ``{graph}``; empty for none."""
     clusters: tuple[str, ...] = ()
-    """The subcommands that learn word clusters for it, with ``{root}``, ``{text}``, ``{data}`` and ``{clusters}``, a folder of
-    theirs. The last word of each is what it makes; the last one makes the file of clusters. Empty for none."""
+    """The subcommands that learn word clusters for it, with ``{root}``, ``{text}``, ``{data}`` and their folder ``{clusters}``.
+    The last word of each is its output; the last output is the file of clusters. Empty for none."""
 
 
 class Arm(Settings):
@@ -43,23 +43,23 @@ class Arm(Settings):
     set: tuple[str, ...] = ()
     """``slot.key=value``, as ``train --set`` takes them."""
     graph: bool = False
-    """Whether training and evaluation are given the graph of the data."""
+    """Whether training and evaluation use the graph of the data."""
     clusters: bool = False
-    """Whether training is given the word clusters of the data."""
+    """Whether training uses the word clusters of the data."""
     vectors: str = ""
-    """Word vectors that training is given, a path below ``{root}``; empty for none."""
+    """Pretrained word vectors, a path below ``{root}``; empty for none."""
     augment: str = ""
-    """The subcommand that attacks a first model on training examples, with the names of ``evaluate``; training is given the
-    successes. The first model belongs to the arm that is trained like this one without them. Empty for none."""
+    """The subcommand that attacks a first model on training examples, with the names of ``evaluate``; its successes are added
+    to training. The first model is of the arm with the same training without them. Empty for none."""
     evaluate: str = "evaluate-ppl {run}"
     """The subcommand that measures the trained model, with ``{run}``, ``{root}``, ``{data}``, ``{graph}`` and ``{out}``, a
     folder that it may write; ``--json`` is added."""
     higher: bool = False
-    """Whether the validation metric that the schedule watches is better when it is higher."""
+    """Whether a higher validation metric of the schedule is better."""
 
 
 def trained_by(arm: Arm, augmented: bool = True) -> tuple[object, ...]:
-    """Return what decides how an arm is trained (or would be without ``augment``), whatever is measured on it."""
+    """Return all that decides the training of an arm (or its training without ``augment``), without its measurement."""
     return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors, arm.clusters, arm.augment if augmented else ""
 
 
@@ -72,14 +72,14 @@ class PaperClaim(Settings):
     """The place in the paper."""
     metric: str = "test perplexity"
     value: str = "perplexity"
-    """Place of the metric in the output of ``evaluate``: keys with dots; in a list, an entry's ``name`` or number."""
+    """Place of the metric in the output of ``evaluate``: keys with dots; in lists the ``name`` or number of an entry."""
     baseline_value: str = ""
-    """The same in what the baseline's ``evaluate`` prints; empty where it is ``value``. For a baseline that is no model and
-    stands beside the model in what one command measures; ``small`` names one arm twice then."""
+    """Place in the output of the baseline's ``evaluate`` (default: ``value``). For a baseline that the same command measures
+    beside the model; ``small`` then names one arm twice."""
     over: str = ""
-    """The divisor of ``value``, for claims that one group gains more than another; empty for none."""
+    """The divisor of ``value``, for claims that a group gains more than another; empty for none."""
     note: str = ""
-    """A caveat of the verdict, such as a weak baseline; the ledger prints it."""
+    """A caveat for the ledger, such as a weak baseline."""
     better: Literal["lower", "higher", "equal"] = "lower"
     """The paper's ordering of the values of ``other`` and ``baseline``."""
     margin: float = Field(default=0.01, gt=0.0)
@@ -91,24 +91,24 @@ class PaperClaim(Settings):
     small: tuple[str, str] | None = None
     """The models (baseline, other) at small size; None if no protocol fits a CPU."""
     after_cut: str = ""
-    """The arm whose updates cost as much as ``other`` from the first cut of the rate on; empty if a cut changes nothing."""
+    """The arm with the update cost of ``other`` after the first rate cut; empty if a cut changes nothing."""
     validated: bool = True
-    """Whether the validation after each epoch measures what the claim is about, so that equal time can be judged."""
+    """Whether validation measures the metric of the claim, so that equal time can be judged."""
     seeds: int = Field(default=3, ge=1)
     """Seeds of each arm at small size."""
     why_not: str = ""
-    """Reason why there is no small protocol."""
+    """Reason for no small protocol."""
 
 
 class ClaimFile(Settings):
     """One file: a paper, its data sets, the models compared, and its claims.
 
-    A data set or an arm may name another one of the file as its ``base``, whose keys it has where it has none of its own.
+    A data set or an arm may name another of the file as its ``base``, from which it inherits missing keys.
 
     Attributes:
         paper: authors, year and title.
-        own: whether the paper is none of the five.
-        tiny: ``slot.key=value`` that make any arm of the file a matter of seconds, for ``--tiny``.
+        own: whether the file is for none of the five papers.
+        tiny: ``slot.key=value`` for ``--tiny``, which make any arm train in seconds.
     """
 
     paper: str
@@ -120,7 +120,7 @@ class ClaimFile(Settings):
 
 
 def paper_of(file: ClaimFile, claim: PaperClaim) -> str:
-    """Return the paper that makes a claim; empty for controls and for what none of the five papers says."""
+    """Return the paper of a claim; empty for controls and for claims of none of the five papers."""
     return "" if file.own or claim.source.startswith(("not a claim of the paper", "no claim of the papers")) else file.paper
 
 
@@ -153,15 +153,15 @@ def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperC
 
 
 def _with_base(entries: Mapping[str, Any], chain: tuple[str, ...], place: str) -> Any:
-    """Return the entry at the end of the chain of bases; its keys replace its base's, which may have a base, too."""
+    """Return the last entry of a chain of bases, merged over its base, which may have a base, too."""
     entry = entries[chain[-1]]
     if not isinstance(entry, dict) or "base" not in entry:
         return entry
     base, where = entry["base"], place.format(chain[-1])
     if base not in entries:
-        raise ConfigError(f"{where}: base = {base!r} is not there{nearest(str(base), entries)}; there are {', '.join(entries)}")
+        raise ConfigError(f"{where}: no base {base!r}{nearest(str(base), entries)}; allowed: {', '.join(entries)}")
     if base in chain:
-        raise ConfigError(f"{where}: bases go in a circle: {' -> '.join([*chain, base])}; let one of them have no base")
+        raise ConfigError(f"{where}: bases form a circle: {' -> '.join([*chain, base])}; let one of them have no base")
     below = _with_base(entries, (*chain, base), place)
     return {**below, **{key: value for key, value in entry.items() if key != "base"}}
 

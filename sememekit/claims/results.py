@@ -1,4 +1,4 @@
-"""The result of one trial, one JSON file each: enough to compare it, and to run it again."""
+"""The result of a trial in a JSON file, with all that is needed to compare and repeat it."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,14 +33,14 @@ class RunResult(Record):
     """One trained and measured model.
 
     Attributes:
-        trial, arm, seed, tiny: which of the trials it is.
-        commands: what was run for it, as typed.
+        trial, arm, seed, tiny: identify the trial.
+        commands: its commands, as typed.
         plan: every setting of the training, resolved.
-        signature: of the data and the way of measuring; two results compare only where it is equal.
-        measured: what the evaluating command printed.
+        signature: of data and measurement; only results with equal signatures can be compared.
+        measured: the output of the evaluating command.
         curve: validation by epoch.
         finished: why training ended.
-        versions: of the software, the machine and the commit, as the run folder has them.
+        versions: of software, machine and commit, from the run folder.
     """
 
     trial: str
@@ -56,8 +56,8 @@ class RunResult(Record):
     versions: Mapping[str, Any]
 
     def value(self, path: str) -> float:
-        """A number out of ``measured``: keys with dots, in a list the ``name`` of an entry or its number, from 0. Raises
-        DataError: there is no such number."""
+        """Return a number of ``measured`` by keys with dots; in lists the ``name`` or number of an entry, from 0. Raises
+        DataError: no such number."""
         found: Any = self.measured
         for key in path.split("."):
             if isinstance(found, list | tuple):
@@ -67,7 +67,7 @@ class RunResult(Record):
                 found = found.get(key) if isinstance(found, Mapping) else None
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise DataError(
-                f"result {self.trial}: what was measured has no number {path!r}; it has {', '.join(self.measured)}; correct "
+                f"result {self.trial}: the measurement has no number {path!r}; it has {', '.join(self.measured)}; correct "
                 f"'value' of the claim, or delete {self.trial}.json and make it again: sememekit reproduce run"
             )
         return float(found)
@@ -94,12 +94,12 @@ class UpdateTimes(Record):
 
 
 def read_times(path: Path) -> UpdateTimes | None:
-    """The times in a file; None where it is not there. Raises DataError: it cannot be read, or holds no times."""
+    """Read the times of a file; None if it is absent. Raises DataError: it cannot be read, or holds no times."""
     return _record(UpdateTimes, path) if is_there(path, DataError) else None
 
 
 def read_results(paths: Iterable[Path]) -> dict[str, RunResult]:
-    """The results that are there, by the names of trials. Raises DataError: a file that cannot be read, or is no result."""
+    """Return the existing results by trial names. Raises DataError: a file that cannot be read, or is not a result."""
     return {path.stem: _record(RunResult, path) for path in paths if is_there(path, DataError)}
 
 

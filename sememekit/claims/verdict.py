@@ -1,4 +1,4 @@
-"""The verdict on a claim, by a rule and not by a person."""
+"""The verdict on a claim by a fixed rule."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,15 +34,15 @@ class ClaimResult(Record):
         paper: authors, year and title; empty for a claim of none of the five papers.
         verdict: one of ``VERDICTS``.
         why: for "not run", the reason.
-        tiny: whether the trials were tiny, which show nothing.
+        tiny: whether the trials were tiny, and decide nothing.
         seeds: of (baseline, other).
         means: geometric, of the metric on test, (baseline, other).
-        effect: relative difference of ``other`` to ``baseline``, with its interval; -0.04 is 4 % lower.
+        effect: relative difference of ``other`` from ``baseline``, with its interval; -0.04 is 4 % lower.
         published: the relative difference in the paper.
-        untrained: whether the baseline needs no training, so that there are no updates to time.
-        cost: CPU time an update, ``other`` divided by ``baseline``; None where it was not measured.
-        cost_after_cut: the same from the first cut of the rate on; None where it is ``cost``, or was not measured.
-        at_equal_time: the relative difference on validation after equal CPU time: the mean of the faster model to its end.
+        untrained: whether the baseline needs no training, so that no updates are timed.
+        cost: CPU time of an update, ``other`` / ``baseline``; None if not measured.
+        cost_after_cut: the cost after the first rate cut; None if equal to ``cost`` or not measured.
+        at_equal_time: relative difference on validation after equal CPU time (the mean total time of the faster model).
         verdict_at_equal_time: the verdict by that difference.
         cpu_minutes: of the training of both models with all seeds.
     """
@@ -77,18 +77,18 @@ def judge(
     higher: bool = False,
     paper: str = "",
 ) -> ClaimResult:
-    """Compare what was measured with what the paper says.
+    """Compare the measurements with the paper's statement.
 
     Args:
         name: of the claim.
         claim: the claim.
         baseline, other: the results of its two models; either may be empty.
-        times: the cost of an update of each, measured interleaved, and of ``baseline`` and ``claim.after_cut``, as in
-            ``timing_names``; None where it was not measured.
-        higher: whether the validation metric of the curves is better when it is higher.
+        times: the update costs of both models, measured interleaved, and of ``baseline`` and ``claim.after_cut``, as in
+            ``timing_names``; None if not measured.
+        higher: whether a higher validation metric is better.
         paper: as ``ClaimResult`` has it.
 
-    Raises DataError: results of unlike data or measures, or without the value that the claim asks for."""
+    Raises DataError: results with different data or measurements, or without the value of the claim."""
     published = claim.published and claim.published[1] / claim.published[0] - 1
     said = claim.model_dump(include={"statement", "source", "metric", "note"})
     result = ClaimResult(name=name, verdict="not run", published=published, paper=paper, **said)
@@ -161,12 +161,12 @@ def _verdict(effect: Interval, claim: PaperClaim) -> Verdict:
 
 
 Costs = tuple[float | None, float | None]
-"""CPU time an update, ``other`` divided by ``baseline``, before and after the first cut of the rate."""
+"""CPU time of an update, ``other`` / ``baseline``, before and after the first rate cut."""
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Interval | None:
-    """The difference of the best validation values that were reached within the CPU time of the faster arm, over seeds; None
-    where a training had validated nothing by then."""
+    """Return the difference of the best validation values within the CPU time of the faster arm, over seeds; None if a training
+    had not validated by then."""
     sides = ((baseline, (1.0, 1.0)), (other, costs))
     curves = [[_spent(run.curve, cost) for run in side] for side, cost in sides]
     if not all(curve for side in curves for curve in side):
@@ -176,7 +176,7 @@ def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], co
 
 
 def _spent(curve: Sequence[Point], costs: Costs) -> list[tuple[float, float]]:
-    """Validation after each epoch by the time spent, in updates of the baseline; nothing where that is not known."""
+    """Return validation after each epoch by the time spent, in updates of the baseline; empty if unknown."""
     (before, after), spent, steps, found = costs, 0.0, 0, []
     for point in curve:
         cost = before if before == after or point.rate == curve[0].rate else after

@@ -1,6 +1,6 @@
 """Completion in the shell: names of variants, recipes, settings, lexicons and splits.
 
-Mistakes on the line are left to the command to report. Without a setting to be named, torch is not imported.
+Mistakes on the line are reported by the command. Torch is imported only to complete settings.
 """
 
 import io
@@ -37,11 +37,10 @@ _WITHOUT_PATH: Final = ("open", "function-words", "openhownet", "wordnet")
 
 @contextmanager
 def words_of_bash() -> Iterator[None]:
-    """Inside, a completion that bash asks for sees words as they were typed.
+    """Give completions of bash the words as they were typed, inside the block.
 
-    bash breaks ``--set decoder.preset=pa`` at ``=`` and ``--source list:h`` at ``:``, hands the parts over as words, and puts
-    what is offered in the place of the last part alone. So the parts are joined here, and what stands before the last is taken
-    off what is printed.
+    bash breaks ``--set decoder.preset=pa`` at ``=`` and ``--source list:h`` at ``:``, passes the parts as words, and replaces
+    only the last part. So the parts are joined here, and all but the last removed from the printed completions.
     """
     if os.environ.get("_SEMEMEKIT_COMPLETE") != "complete_bash":
         yield
@@ -67,7 +66,7 @@ def words_of_bash() -> Iterator[None]:
 
 
 def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return a completion of names, which are asked for when one is completed."""
+    """Return a completion of names, which are computed when needed."""
     return lambda incomplete: _beginning(incomplete, names())
 
 

@@ -1,4 +1,4 @@
-"""Arguments that a command does not take: the option that takes such a file or folder, and what was to be quoted."""
+"""Unexpected arguments of a command: suggest the option for such a file or folder, or the missing quotes."""
 
 from collections.abc import Collection, Sequence
 from itertools import takewhile
@@ -13,14 +13,14 @@ _FOLDERS: Final = (
     ("signature.json", "prepared data", (("--data",),)),
     ("sweep.json", "a sweep", (("--out",),)),
 )
-"""A file of a folder, what the folder is, and the options that may name it; the first of a group takes its name."""
+"""File of a folder, kind of the folder, and the options that may name it; the first of a group takes its name."""
 _TEXTS: Final = {"attack": (("--data",),)}
 """Command -> options besides --text that take a text."""
 _FILES: Final = ((GRAPH, "--graph"), (CLUSTERS, "--clusters"), (OVERLAY, "--overlay"))
 
 
 def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> str:
-    """Suggest what to type for arguments that a command does not take, as the end of a message; "" without a suggestion.
+    """Suggest what to type for unexpected arguments, as the end of a message; "" without a suggestion.
 
     Args:
         command: as typer made it.

@@ -1,4 +1,4 @@
-"""Help pages on narrow terminals: no name, no type and no word of the help is cut, however little room there is."""
+"""Help pages on narrow terminals, without cutting a name, type or word."""
 
 import re
 from collections.abc import Sequence
@@ -13,13 +13,12 @@ from rich.text import Text
 _NAME_COLUMNS: Final = 4
 """typer gives an option's names as long, short, long negative and short negative, each in a column of its own."""
 _OTHER_COLUMNS: Final = 2
-"""Behind them: its type and its help."""
+"""Further columns: its type and its help."""
 _TYPES: Final = {"path": "PATH", "Path": "PATH", "str": "TEXT", "int": "N", "int range": "N", "float": "X", "float range": "X"}
 
 
 def draw_help() -> None:
-    """Let typer draw its tables of options in two columns, all names of an option, and its type and its help, and end as the
-    program does where the reader of the page has gone."""
+    """Make typer draw options in two columns (names; type and help), and end like the program if the pipe is closed."""
     vars(typer.rich_utils).update(Table=_OptionTable, Console=_HelpConsole)
 
 
@@ -30,7 +29,7 @@ class _HelpConsole(Console):
 
 
 class _OptionTable(Table):
-    """A table that puts the names of an option below each other, and its type behind its help; others come out as they are."""
+    """A table with the names of an option below each other, and its type after its help; other tables are unchanged."""
 
     def add_row(self, *cells: object, **options: object) -> None:
         before = len(cells) - _NAME_COLUMNS - _OTHER_COLUMNS  # the mark of a required option, where a table has one
@@ -57,8 +56,8 @@ def _typed_help(kind: object, told: object) -> Text:
 
 
 def _type_name(shown: str) -> str:
-    """``N >= 1`` for ``<int range> [x>=1]`` and ``1 <= N <= 20`` for ``[1<=x<=20]``, but ``N >= 0`` where the upper bound is
-    one that nobody meets; a metavar and the choices of an option as they are; nothing for a flag."""
+    """Return ``N >= 1`` for ``<int range> [x>=1]`` and ``1 <= N <= 20`` for ``[1<=x<=20]``, but ``N >= 0`` for a huge upper
+    bound; metavars and choices stay; empty for a flag."""
     form = re.fullmatch(r"<(?:list\[)?(.+?)\]?>(?: \[(.+)\])?", " ".join(shown.split()))
     if form is None:
         return shown.strip()

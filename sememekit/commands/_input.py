@@ -22,7 +22,7 @@ def input_name(file: Path | None) -> str:
 
 
 def remark_file_name(text: str, instead: str, quiet: bool = False) -> None:
-    """Say that a text which is the name of a file was read as the text itself, and what to type ``instead``."""
+    """Warn that a text that is a file name was read as text, and name the command to type ``instead``."""
     try:
         is_file = Path(text).is_file()
     except (OSError, ValueError):  # too long for a name
@@ -39,7 +39,7 @@ def input_stream(file: Path | None) -> Iterator[BinaryIO]:
         return
     if file.suffix.lower() in _TABLES and file.exists():
         raise DataError(
-            f"{file}: holds records, and lines of text are read here; take the text out of them first, such as with: "
+            f"{file}: holds JSON records, and this command reads lines of text; extract the text first, for example: "
             f"jq -r .text {file} | sememekit ..."
         )
     remedy = "" if os.path.exists(file) else "; a text itself is read from stdin: echo TEXT | sememekit ..."
@@ -59,7 +59,7 @@ def lines_of(path: Path | None, errors: str) -> Iterator[str]:
 
 
 def some(rows: Iterable[T], nothing: str) -> Iterator[T]:
-    """Return ``rows``, the first of which is computed here, before anything is written. DataError says ``nothing`` for none."""
+    """Return ``rows`` after computing the first, before anything is written. DataError with ``nothing`` if there is none."""
     rows = iter(rows)
     for first in rows:
         return chain([first], rows)

@@ -1,6 +1,6 @@
-"""The arguments and options that more than one subcommand has, and what the shell completes for them.
+"""Arguments and options of several subcommands, with their completions.
 
-An option whose type ends in ``IfGiven`` is None unless it is typed: for commands that lay what is typed over a recipe or a run.
+An option with a type ``...IfGiven`` is None by default, for commands that put typed options over a recipe or a run.
 """
 
 import re
@@ -52,7 +52,7 @@ Word = Annotated[
 
 
 def has_word(word: str | None, *texts: str) -> bool:
-    """Return whether every word between commas begins a word of the texts, in any case; True without a word."""
+    """Return a test whether every word between commas begins a word of the texts, in any case; True without a word."""
     parts = [rf"(?<![a-z]){re.escape(part.strip().casefold())}(?!\d)" for part in (word or "").split(",")]
     return word is None or all(re.search(part, " ".join(texts).casefold()) for part in parts)
 
@@ -111,7 +111,7 @@ SEGMENTER_HELP = (
 
 
 def segmenter_option(usual: str) -> Any:
-    """The option that chooses how text is cut; ``usual`` says how it is cut unless that is typed."""
+    """Return the option that chooses the segmenter; ``usual`` describes the default."""
     return option("--segmenter", SEGMENTER_HELP, "segmenter", show_default=usual)
 
 
@@ -179,18 +179,17 @@ SearchOverrides = Annotated[
 
 
 def fail_usage(message: str) -> NoReturn:
-    """End as for a wrong command line: for rules that one flag alone cannot state."""
+    """End with a usage error, for rules that involve several flags."""
     raise typer.BadParameter(message)
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """The options that were typed: what is laid over a recipe or a run."""
+    """Return the typed options, which go over a recipe or a run."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def others_typed(context: typer.Context, allowed: Collection[str]) -> list[str]:
-    """The options and arguments of a command line that are not among the ``allowed`` parameters, as they are typed; without
-    those that every command has."""
+    """Return the typed options and arguments that are not ``allowed``, without the options that every command has."""
     found, left_out = [], {*allowed, "debug", "trust_code"}
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
@@ -200,14 +199,14 @@ def others_typed(context: typer.Context, allowed: Collection[str]) -> list[str]:
 
 
 def refuse(options: Mapping[str, Any], reason: str) -> None:
-    """Raise ConfigError for the first option that was typed and means nothing here."""
+    """Raise ConfigError for the first typed option that has no meaning here."""
     for name, value in options.items():
         if value is not None and value is not False:
             raise ConfigError(f"--{name}: {reason}")
 
 
 def example(*lines: str) -> str:
-    """The epilog of a help page. Examples are lines that work when they are typed."""
+    """Return the epilog of a help page with examples that work as typed."""
     title = "Example:" if len(lines) == 1 else "Examples:"
     return "\n\n".join([title, *(f"  {line}".replace("[", "\\[") for line in lines)])
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sememekit.reports.table import Shown, Table
 
 PIPE_WIDTH = 160
-"""Columns of a table that goes into a file or a pipe, where there is no terminal to measure."""
+"""Width of a table in a file or a pipe."""
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
@@ -28,7 +28,7 @@ _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS}
 
 
 def shown(text: str) -> str:
-    """The text with control characters as signs (ESC as ``␛``): a terminal shows what is in a word and obeys none of it.
+    """Return the text with control characters as visible signs (ESC as ``␛``), so that a terminal does not obey them.
 
     Line ends and tabs stay. C1 controls and the marks that turn the direction of writing become ``\N{REPLACEMENT CHARACTER}``.
     """
@@ -36,18 +36,18 @@ def shown(text: str) -> str:
 
 
 def say(*values: object, sep: str = " ", end: str = "\n", flush: bool = False) -> None:
-    """A line of results on stdout: as it is for a file or a pipe, with controls shown where a terminal would obey them."""
+    """Print a line of results on stdout; on a terminal control characters are visible signs."""
     line = sep.join(map(str, values))
     print(shown(line) if sys.stdout.isatty() else line, end=end, flush=flush)
 
 
 def result_console() -> Console:
-    """The console for results. Made when it is needed, since tests and shells exchange ``sys.stdout``."""
+    """Return the console for results, created on demand since tests and shells replace ``sys.stdout``."""
     from rich.console import Console
     from rich.segment import Segment
 
     class Shown(Console):
-        """Colours and boxes are ours; whatever controls a text brings along are shown."""
+        """A console that shows control characters of texts as signs."""
 
         def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
             for segment in super().render(renderable, options):
@@ -68,7 +68,7 @@ def print_json(report: BaseModel, without: Any = None) -> None:
 
 
 def remark(text: str, quiet: bool) -> None:
-    """One line for the human, on stderr; a reader that has gone ends no command."""
+    """Print one line for the user on stderr; a closed pipe does not end the command."""
     if not quiet:
         try:
             print(shown(text), file=sys.stderr, flush=True)
@@ -77,7 +77,7 @@ def remark(text: str, quiet: bool) -> None:
 
 
 def leave_the_pipe(stream: TextIO) -> int:
-    """Point a stream whose reader has gone at nothing, so that the interpreter's last flush does not complain either."""
+    """Redirect a stream with a closed pipe to nothing, so that the interpreter's last flush does not fail."""
     with suppress(io.UnsupportedOperation):  # it is no real file, as in a test
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 0
@@ -97,8 +97,8 @@ def print_table(
     faint: Container[int] = (),
     names: bool = False,
 ) -> None:
-    """A table on stdout. Columns from ``numeric`` on, or those that it has, hold numbers and are set flush right; rows whose
-    numbers are in ``faint`` are grey. ``names``: words of the first column are to be typed, and never broken."""
+    """Print a table on stdout. Columns from ``numeric`` on (or listed in it) are numbers, flush right; rows in ``faint`` are
+    grey. ``names``: the first column has names to type, which are never broken."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
@@ -118,7 +118,7 @@ def print_table(
 
 
 def show(parts: Iterable[str | Table]) -> None:
-    """Print the lines and tables of a report; what is a remark on it is grey."""
+    """Print the lines and tables of a report, with remarks in grey."""
     from sememekit.reports.table import Remark, Table
 
     for part in parts:
@@ -135,7 +135,7 @@ def show(parts: Iterable[str | Table]) -> None:
 
 
 def check_outputs(page: Path | None, figure: Path | None = None) -> None:
-    """Refuse files that may not be written, before anything is computed for them."""
+    """Refuse output files that cannot be written, before anything is computed."""
     if page is not None:
         from sememekit.files import PAGE, check_output
 
@@ -147,7 +147,7 @@ def check_outputs(page: Path | None, figure: Path | None = None) -> None:
 
 
 def write_charts(report: Any, charts: Callable[[Any], Sequence[Chart]], figure: Path | None, quiet: bool) -> None:
-    """The charts of a report as a figure, where one was asked for."""
+    """Write the charts of a report as a figure, if requested."""
     if figure is not None:
         from sememekit.reports.charts import write_figure
 
@@ -173,7 +173,7 @@ def print_fields(title: str, report: BaseModel | Mapping[str, Any], skip: Sequen
 
 
 def remark_faults(report: dict[str, Any], quiet: bool) -> None:
-    """Say what was wrong with the text and how it was handled; nothing when nothing was."""
+    """Print the faults of the text and how they were handled, if there were any."""
     faults = {name: count for name, count in report.items() if isinstance(count, int) and count}
     too_long = faults.pop("long_sentences", 0)
     if too_long:

@@ -31,7 +31,7 @@ from sememekit.files import RunWarning, typed
 from sememekit.signals import FAILED, INTERRUPTED, USAGE
 
 LONGEST_MESSAGE = 1000
-"""Characters of an error message that are shown."""
+"""Longest error message in characters."""
 
 _PANELS: Final = {
     "Start": "quickstart doctor",
@@ -50,18 +50,18 @@ FORMER_NAMES: Final = {
     "evaluate-explanations": ("eval", "--explanations"),
     "card": ("push", "--card", "-"),
 }
-"""Earlier subcommands -> what they are now: they run, and no list has them."""
+"""Former subcommands -> their present names; they still run but are not listed."""
 
 TRUSTING: Final = frozenset(
     {"preprocess", "segment", "train", "extend", "sweep", "cluster-update", "evaluate-ppl", "eval", "score", "predict"}
     | {"generate", "recipes validate", "compare", "explain", "tag", "analyze", "clusters"}
     | {"push", "pull", "serve"}
 )
-"""Subcommands with ``--trust-code``, which is read here as ``--debug`` is: a name that is typed is trusted without it."""
+"""Subcommands with ``--trust-code``, which is read here like ``--debug``; a typed name is trusted without it."""
 
 _OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
-"""Messages of torch on the CPU where memory ends, or where a tensor is larger than any memory."""
+"""Messages of torch on the CPU when memory runs out."""
 
 
 class Program(TyperGroup):
@@ -107,7 +107,7 @@ class Program(TyperGroup):
             return _complain(_unexpected_message(error), FAILED, debug)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the subcommand; a reader that closed the pipe, as ``head`` does, is no error. Typer would end silently."""
+        """Run the subcommand; a closed pipe, as from ``head``, is not an error."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -155,7 +155,7 @@ class _Subcommands(Mapping[str, Any]):
 
 
 def _add_options(command: Any, name: str) -> None:
-    """Give a command, or all of a group, the options that are read here and not by it."""
+    """Give a command, or all of a group, the options that this module reads."""
     for inner, found in getattr(command, "commands", {}).items():
         _add_options(found, f"{name} {inner}")
     if not hasattr(command, "commands"):
@@ -218,7 +218,7 @@ def _root(
 
 
 def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
-    """Trust the code that is named on the command line, as in ``--set decoder.name=my_lab.layers:Mine``, or all of it."""
+    """Trust the code named on the command line, as in ``--set decoder.name=my_lab.layers:Mine``, or all code."""
     typed = {name for argument in arguments for name in (argument, argument.rpartition("=")[2]) if ":" in name}
     if "--trust-code" not in arguments and not typed:
         return nullcontext()
@@ -229,7 +229,7 @@ def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
 
 @contextmanager
 def _remarks(arguments: Sequence[str]) -> Iterator[None]:
-    """Inside, each ``RunWarning`` is printed once, as a line on stderr; nothing with ``--quiet``."""
+    """Print each ``RunWarning`` of the block once, as a line on stderr; nothing with ``--quiet``."""
     said: set[str] = set()
     before = warnings.showwarning
 
@@ -247,7 +247,7 @@ def _remarks(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def use_utf8_in_pipes() -> None:
-    """Files and pipes get UTF-8 whatever the locale says; a terminal keeps its own, and shows ``?`` for what it lacks."""
+    """Use UTF-8 in files and pipes under any locale; a terminal keeps its encoding, with ``?`` for missing characters."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             if stream.isatty():
@@ -257,8 +257,7 @@ def use_utf8_in_pipes() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Give a process whose parent closed stdin, stdout or stderr an empty one: else the next file that is opened is taken for
-    it, also by processes that are started from here."""
+    """Open stdin, stdout and stderr if the parent closed them; otherwise the next opened file would take their place."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115  # open to the end
@@ -318,7 +317,7 @@ _UTF8 = "rename it (names of old Chinese archives: convmv -f gbk -t utf8 --notes
 
 
 def _name_message(error: UnicodeEncodeError) -> str:
-    """Return the message for a file name with bytes outside this machine's encoding, which Python holds as lone surrogates."""
+    """Return the message for a file name with bytes outside this machine's encoding (lone surrogates in Python)."""
     if error.reason != "surrogates not allowed":
         return _unexpected_message(error)
     rest = re.split(r'["\s/]', error.object[error.start :], maxsplit=1)[0]

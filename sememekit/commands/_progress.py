@@ -1,4 +1,4 @@
-"""Progress on stderr: bars on a terminal, lines in a log file; and what a training says."""
+"""Progress on stderr: bars on a terminal, lines in a log file, and the reports of a training."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 class Show(Protocol):
-    """Takes in how much of a stage is done, of how much, and what else is known of it; one that is done is shown no more."""
+    """A callback with the done and total units of a stage and a note; finished stages are hidden."""
 
     def __call__(self, stage: str, done: int, total: int | None, more: str = "") -> None: ...
 
 
 class ProgressLines:
-    """Progress in a log file: the stages at hand in one line on stderr, every half a minute; none of what is quicker.
+    """Progress in a log file: the current stages in a line on stderr every half minute; short stages are omitted.
 
-    The time left is by the mean time of a step since the first call, with all that was between two steps.
+    The remaining time uses the mean time of a step since the first call.
     """
 
     EVERY: Final = 30.0
-    """Seconds between two lines at least."""
+    """Least seconds between two lines."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._told = now, now()
@@ -54,7 +54,7 @@ class ProgressLines:
 
 @contextmanager
 def progress_bars(quiet: bool) -> Iterator[Show]:
-    """A callback that draws one bar for each stage, with rate and time left; where stderr is no terminal, ``ProgressLines``."""
+    """Yield a callback that draws a bar with rate and remaining time for each stage (no terminal: ``ProgressLines``)."""
     if quiet:
         yield lambda stage, done, total, more="": None
         return
@@ -67,7 +67,7 @@ def progress_bars(quiet: bool) -> Iterator[Show]:
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """Units a second, once there is something to divide."""
+        """Units a second, once known."""
 
         def render(self, task: Stage) -> Text:
             speed = task.finished_speed or task.speed
@@ -88,9 +88,9 @@ def progress_bars(quiet: bool) -> Iterator[Show]:
 
 
 class TrainingProgress:
-    """Call it with the reports of a trainer, and ``at`` with where it is after each step.
+    """The display of a training: call it with the trainer's reports, and ``at`` with the position after each step.
 
-    Each epoch gives a line. With ``verbose`` each step does, and else its place and loss are beside its progress.
+    Each epoch has a line, and with ``verbose`` each step; otherwise position and loss are beside the bar.
     """
 
     def __init__(self, show: Show, quiet: bool, verbose: bool) -> None:
@@ -124,13 +124,13 @@ class TrainingProgress:
 
 @contextmanager
 def training_progress(quiet: bool, verbose: bool = False) -> Iterator[TrainingProgress]:
-    """The progress of a training, and a line for each epoch. It is shown before torch is imported."""
+    """Yield the display of a training, which appears before torch is imported."""
     with progress_bars(quiet or verbose) as show:
         yield TrainingProgress(show, quiet, verbose)
 
 
 def epoch_line(report: Any) -> str:
-    """One finished epoch in one line."""
+    """Return a line on a finished epoch."""
     valid = ", ".join(
         f"{name} {percent(value, 2)}" if name.startswith("rouge") else f"{name.replace('_', ' ')} {format_value(value)}"
         for name, value in report.valid.items()
@@ -146,6 +146,6 @@ def epoch_line(report: Any) -> str:
 
 
 def change_line(report: Any) -> str:
-    """Return one line on what changed in the model by other means than gradients."""
+    """Return a line on a change of the model without gradients."""
     values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
     return f"step {report.step}: {values}"

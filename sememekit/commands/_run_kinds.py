@@ -1,4 +1,4 @@
-"""Commands that do another thing with each kind of run: which options fit the run."""
+"""Options of commands that depend on the kind of run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from sememekit.tasks.base import Kind
 
 _SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--input", "sources": "--source"}
-"""Parameter -> the option as it is typed, where their names differ."""
+"""Parameter -> option, if their names differ."""
 
 
 def choose(
     command: str, run: Run, takers: Mapping[Any, Sequence[Any]], options: Mapping[str, Any], instead: str = "leave it out"
 ) -> tuple[Kind, dict[str, Any]]:
-    """Return the kind of a run that a command asks it as, and the options of that kind; no weights are read.
+    """Return the kind of a run for a command, and the options of that kind, without reading weights.
 
     Args:
-        takers: for each kind the functions that are asked, whose arguments by name alone are its options, and names of further
-            options. The first kind that the run has is taken; of a run that has none, the last, which says what it needs.
-        options: of the command, by name; None and False were not typed. ``progress`` is left out where nothing takes it.
+        takers: for each kind its functions, whose keyword-only arguments are its options, and names of further options. The
+            first kind that the run has is taken, or else the last, whose error says what it needs.
+        options: of the command, by name; None and False mean not typed. ``progress`` is dropped if no function takes it.
         instead: what to type in place of an option that does not fit.
 
     Raises:

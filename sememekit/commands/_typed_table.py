@@ -1,4 +1,4 @@
-"""From what was typed to the plain table of a run or of an attack."""
+"""Build the plain table of a run or an attack from typed options."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from sememekit.errors import ConfigError
 
 HUGGING_FACE = "hf"
-"""The encoder whose name may be followed by the folder of its model: ``--encoder hf:PATH``."""
+"""The encoder that takes a model folder in its name: ``--encoder hf:PATH``."""
 
 
 def typed_table(
@@ -17,15 +17,14 @@ def typed_table(
     values: Mapping[str, Any],
     below: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The recipe, then the options that name variants, then those that name things, then each ``--set``.
+    """Return the recipe, overridden by options that name variants, then by other options, then by each ``--set``.
 
     Args:
         recipe, overrides: as they were typed.
-        variants: slot -> the variant that was typed, or None; another name than the recipe's replaces the table of the slot
-            whole. A variant that ``overrides`` choose is chosen before any key is set. ``--encoder hf:PATH`` is the encoder hf
-            with its path.
+        variants: slot -> the typed variant, or None; a name other than the recipe's replaces the whole table of the slot.
+            Variants in ``overrides`` are chosen before keys are set. ``--encoder hf:PATH`` is the encoder hf with its path.
         values: "slot.key" -> what was typed, or None.
-        below: a table that lies under the recipe.
+        below: a table under the recipe.
     """
     from sememekit.config import apply_overrides, check_table, choose_variant, load_recipe, merge_tables, named_variants
 
@@ -47,7 +46,7 @@ def typed_table(
 
 
 def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """The table with a value below some keys; files as they were typed."""
+    """Return the table with a value at a path of keys; files stay as typed."""
     key, *rest = path
     if rest:
         return {**table, key: _with(table.get(key, {}), rest, value)}

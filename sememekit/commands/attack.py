@@ -34,7 +34,7 @@ FORMER = {
     "--counting": "attack.counting",
     "--batch-size": "attack.batch_size",
 }
-"""Options of other programs -> the setting here."""
+"""Options of other programs -> our setting."""
 
 
 def command(
@@ -198,8 +198,8 @@ def _table(
     of_candidates: Mapping[tuple[str, str, str], Any],
     resumed: Path | None = None,
 ) -> dict[str, Any]:
-    """Return the typed options as the table of an attack. ``of_candidates``: options of some candidates and their key, which a
-    constraint takes with other candidates."""
+    """Return the typed options as the table of an attack. ``of_candidates``: options of certain candidates, with the key that a
+    constraint uses with other candidates."""
     from sememekit.attack.folder import AttackFolder
     from sememekit.config import USUAL_VARIANTS
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.graph",)
 NUM_WORDS_SHOWN = 10
-"""Words without annotation that are named; --unannotated FILE.tsv has all."""
+"""Unannotated words to name; --unannotated FILE.tsv has all."""
 
 
 def command(
@@ -39,7 +39,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Give each word of the data its senses and their sememes, and say how many words have none.
+    """Give each word of the data its senses and their sememes, and print the coverage.
 
     Give at least one --source.
     """

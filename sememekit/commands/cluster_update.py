@@ -36,7 +36,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Assign the words of a trained model to its clusters anew from its training text (E-step), and train it on (M-step).
+    """Reassign the words of a trained model to clusters by its training text (E-step), and continue training (M-step).
 
     Without --epochs no weight changes, and the perplexity usually gets worse, because the vectors have not adapted. Without
     --out the checkpoint is replaced atomically. train --resume continues either run, also after an interrupted M-step.

@@ -1,4 +1,4 @@
-"""Is this machine ready? Looks at what sememekit needs and names the command that fixes what is missing."""
+"""Check what sememekit needs on this machine, and name the command that fixes what is missing."""
 
 import locale
 import os
@@ -40,9 +40,9 @@ EXTRAS: Final = {
     "slurm": "--engine slurm",
     "serve": "serve, the workbench in a browser and its REST",
 }
-"""Extra -> what it is for. ``quickstart`` and ``openhownet`` have checks of their own, which look for their data, too."""
+"""Extra -> its purpose. ``quickstart`` and ``openhownet`` have separate checks, also for their data."""
 _MODULES: Final = {"mlflow-skinny": "mlflow", "backports-zstd": "backports.zstd"}
-"""Packages that are imported by another name than their own."""
+"""Packages whose import name differs from their own."""
 
 
 class Check(Record):
@@ -88,7 +88,7 @@ def _print_checks(report: DoctorReport) -> None:
 
 
 def _check(name: str, good: bool, detail: str, fix: str = "", otherwise: Status = "warn") -> Check:
-    """A line of the report; ``fix`` and ``otherwise`` are for one that is not ``good``."""
+    """Return a line of the report; ``fix`` and ``otherwise`` apply if not ``good``."""
     return Check(name=name, status="ok" if good else otherwise, detail=detail, fix="" if good else fix)
 
 
@@ -103,7 +103,7 @@ def doctor(folder: Path | None = None) -> DoctorReport:
 
 
 def _documents() -> list[Check]:
-    """The pages that messages and help speak of as ``docs/...``, and the versions that were tested together."""
+    """Check the pages that messages name as ``docs/...``, and the tested versions."""
     place = resources_folder().parent
     found = {"documentation": place / "docs" / "index.md", "tested versions": place / "constraints.txt"}
     there = {name: path.is_file() for name, path in found.items()}
@@ -129,7 +129,7 @@ def _required_packages() -> list[Check]:
 
 
 def _extras() -> list[Check]:
-    """A line for each extra: its packages, or what it would be for and the command that installs it."""
+    """Yield a line for each extra: its packages, or its purpose and the command that installs it."""
     checks = []
     for extra, purpose in EXTRAS.items():
         fix = f'pip install "sememekit[{extra}]"'
@@ -144,7 +144,7 @@ def _extras() -> list[Check]:
 
 
 def _package(name: str, status: Status, fix: str) -> Check:
-    """Import it, since a package can be there and broken."""
+    """Check a package by import, since it can be installed but broken."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -152,4 +152,4 @@ _TAKERS: Final = {
     "labels": (),
     "words": ("senses", "method", "sources"),
 }
-"""Kind of run -> options for it alone."""
+"""Kind of run -> options for this kind only."""

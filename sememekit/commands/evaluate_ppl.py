@@ -101,7 +101,7 @@ def command(
     adaptation = read_adaptation(overrides or (), cache=cache, dynamic=dynamic, tune=tune)
     if overlay is not None and (others or adaptation is not None):
         raise ConfigError(
-            "--overlay compares one run as it was trained with itself; leave out further runs, --cache and --dynamic"
+            "--overlay compares one run with and without the changes; leave out further runs, --cache and --dynamic"
         )
     runs = (run, *(others or ()))
     seeds = next((one for one in runs if not (one / "plan.json").is_file() and seed_runs(one)), None)

@@ -92,4 +92,4 @@ def command(
 
 
 _FURTHER: Final = {"labels": ("other",), "texts": ("figure",), "lattices": ("embeddings",), "words": ("figure",)}
-"""Kind of run -> options that the command reads."""
+"""Kind of run -> its options."""

@@ -27,7 +27,7 @@ EXAMPLES = (
 )
 
 NO_OPTIONS = {"--overlay": "is no option of generate: what a changed annotation does is measured by score and explain"}
-"""Options that do not exist here -> what to type instead."""
+"""Foreign options -> what to type instead."""
 
 
 def command(

@@ -32,7 +32,7 @@ EXAMPLES = (
 )
 
 NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --overlay, and --dump its own"}
-"""Options that do not exist here -> what to type instead."""
+"""Foreign options -> what to type instead."""
 
 
 def command(
@@ -217,4 +217,4 @@ _ONLY_WITH = {
     "--unannotated-of": ("--suggest",),
     "--vectors": ("--suggest",),
 }
-"""Option -> what it is read with."""
+"""Option -> the option that it needs."""

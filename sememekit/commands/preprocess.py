@@ -27,9 +27,9 @@ EXAMPLES = (
 )
 
 _MUCH: Final = 0.01
-"""Share of unknown words in a held-out split from which on a train split without any is reported."""
+"""Share of unknown words in a held-out split from which a warning appears if train has none."""
 _REPEATED: Final = 0.02
-"""Share of a held-out split in train from which on it is reported; well-divided corpora have less than 0.012."""
+"""Overlap of a held-out split with train from which it is reported; well-divided corpora have less than 0.012."""
 
 
 def command(
@@ -161,7 +161,7 @@ def command(
 
 
 def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
-    """Say where held-out words become ``<unk>`` and no training word does, so that its probability is never learned."""
+    """Warn if held-out words become ``<unk>`` but no training word does, so that its probability is never learned."""
     rates = {name: split.unknown_rate for name, split in signature.splits.items()}
     worst = max((name for name in rates if name != "train"), key=rates.__getitem__, default="train")
     if rates.get("train") == 0 and rates[worst] >= _MUCH:
@@ -173,7 +173,7 @@ def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
 
 
 def _remark_overlap(overlap: Mapping[str, Overlap], quiet: bool) -> None:
-    """Warn where train has more of a held-out split than texts naturally repeat."""
+    """Warn if train repeats more of a held-out split than texts naturally do."""
     from sememekit.prepare.overlap import NGRAM
 
     for split, found in overlap.items():

@@ -18,7 +18,7 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a run from the output of sememekit push. It can be used, or be a start (train --from), but not resumed."""
+    """Make a run from the output of sememekit push. It can be used and trained further (train --from), but not resumed."""
     from sememekit.runs.sharing import pull_run
 
     report = pull_run(source, out)

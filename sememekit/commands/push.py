@@ -35,10 +35,10 @@ def command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Pass a run on: weights as safetensors, plan as JSON, what the run keeps, and a model card.
+    """Share a run: weights as safetensors, plan as JSON, vocabulary and other files, and a model card.
 
-    sememekit pull makes it a run again. The state of the optimiser is not part of it. --card writes the card alone: figures,
-    data, sememes, settings and versions in Markdown; the licence is left to you.
+    sememekit pull makes it a run again, without the optimiser state. --card writes the card alone, in Markdown: figures, data,
+    sememes, settings and versions; you add the licence.
     """
     if (card is None) == (target is None):
         raise ConfigError("push takes FOLDER or hf://OWNER/NAME, or --card FILE for the model card alone")

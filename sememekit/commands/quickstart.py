@@ -1,4 +1,4 @@
-"""``sememekit quickstart``: the main job in minutes, from newspaper or an own text to models and a page about them."""
+"""``sememekit quickstart``: a tour in minutes, from a newspaper or your text to models and a page about them."""
 
 from __future__ import annotations
 

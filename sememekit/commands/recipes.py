@@ -50,7 +50,7 @@ def list_all(word: Word = None, json: Json = False) -> None:
 
 @command.command("show", epilog=example("sememekit recipes show ours/pd-softmax"))
 def show(name: Name, json: Json = False) -> None:
-    """A recipe as it is after merging it over its bases."""
+    """Print a recipe merged over its bases."""
     from sememekit.jobs.recipes import toml_text
 
     table = load_recipe(name)
@@ -59,7 +59,7 @@ def show(name: Name, json: Json = False) -> None:
 
 @command.command("validate", epilog=example("sememekit recipes validate", "sememekit recipes validate mine.toml"))
 def validate(names: Names = None, json: Json = False) -> None:
-    """Read recipes into the settings of the classes that they name; exit code 1 when one is wrong."""
+    """Check recipes against the settings of their classes; exit code 1 if one is wrong."""
     from sememekit.jobs.recipes import validate_recipes
 
     report = validate_recipes(names or ())

@@ -1,4 +1,4 @@
-"""``sememekit reproduce``: the claims of the five papers, tried at a small size and judged by a rule."""
+"""``sememekit reproduce``: test the claims of the five papers at a small size, with a verdict by a rule."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEFAULT_OUT = Path("reproduced")
 
 @command.command("list", epilog=example("sememekit reproduce list", "sememekit reproduce list sdlm"))
 def list_all(word: Word = None, json: Json = False) -> None:
-    """All claims, with what the paper printed and whether there is a small protocol; with a WORD those that have it."""
+    """List all claims, with the printed values and whether there is a small protocol; with a WORD only its claims."""
     from sememekit.claims.verdict import judge
     from sememekit.reports.ledger import ledger
 
@@ -72,7 +72,7 @@ def show(
     seeds: Seeds = None,
     tiny: Tiny = False,
 ) -> None:
-    """The commands of a claim as a shell script; nothing is run."""
+    """Print the commands of a claim as a shell script, without running them."""
     from sememekit.claims.chain import shell_script
     from sememekit.jobs.reproduce import timings_for, trials_of
 
@@ -135,7 +135,7 @@ def report(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Every claim with its verdict, from the results that are there."""
+    """Show every claim with its verdict, from the existing results."""
     from sememekit.jobs.reproduce import judged, uncounted
     from sememekit.reports import ledger as reports
     from sememekit.reports.pages import write_page

@@ -75,13 +75,13 @@ def command(
 
 
 def run_server(app: Gate, listening: socket.socket) -> None:
-    """Serve until a signal asks to stop; what is answered then is finished first."""
+    """Serve until a signal; open requests are finished first."""
     import uvicorn
 
     from sememekit.signals import stop_signals
 
     class Server(uvicorn.Server):
-        """Stops by the signals of ``sememekit.signals``, and then ends as a command that is done."""
+        """A server that a signal of ``sememekit.signals`` stops like a finished command."""
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:

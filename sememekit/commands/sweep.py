@@ -1,4 +1,4 @@
-"""``sememekit sweep``: the settings of a training that are best on validation, within a stated budget."""
+"""``sememekit sweep``: search the training settings that are best on validation, within a budget."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sememekit.jobs.sweep import SweepReport
 
 FORMER = settings_typed_as_options()
-"""As of ``train``."""
+"""As for ``train``."""
 NO_OPTIONS = {"--resume": "is no option of sweep: the same command continues the sweep in --out"}
-"""Options that do not exist here -> what to type instead."""
+"""Foreign options -> what to type instead."""
 
 EXAMPLES = (
     "sememekit sweep --data data/pd --out s --over encoder.dropout=0.1,0.3 --trials 2",
@@ -132,7 +132,7 @@ def _print(report: SweepReport) -> None:
 
 
 def _all_failed(report: SweepReport) -> TrainingError:
-    """Return the error of a sweep without any figure: the reason of most of its trials."""
+    """Return the error of a sweep without any figure: the most frequent reason of its trials."""
     reason, times = Counter(trial.why or "it ended before its settings were drawn" for trial in report.trials).most_common(1)[0]
     number = len(report.trials)
     often = "" if times == number else f" (so {times} of them; {report.out}/report.json has the others)"

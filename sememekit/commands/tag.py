@@ -76,7 +76,7 @@ def _jsonl(rows: Iterable[TaggedToken]) -> Iterator[str]:
 
 
 def _conllu(rows: Iterable[TaggedToken]) -> Iterator[str]:
-    """A token of CoNLL-U a row, with --words the others, too: a sentence is whole."""
+    """Yield a token of CoNLL-U for each row, with --words also for other words, so that sentences are complete."""
     for number, tokens in groupby(rows, key=lambda row: row.sentence):
         yield f"# sent_id = {number}"
         for row in tokens:

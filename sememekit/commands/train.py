@@ -53,7 +53,7 @@ EXAMPLES = (
 
 
 FORMER = settings_typed_as_options()
-"""Options of other programs -> the setting here."""
+"""Options of other programs -> our setting."""
 
 
 class TrackerName(StrEnum):
@@ -193,7 +193,7 @@ def command(
 
 @contextmanager
 def _ranks() -> Iterator[Ranks]:
-    """The processes that torchrun started. All but the first are silent, and of a failure one of them speaks."""
+    """Return the processes of torchrun. Only the first prints, and only one reports a failure."""
     from sememekit.ranks import joined
 
     with joined() as ranks:

@@ -1,6 +1,6 @@
-"""Recipes: the settings of a training or an attack, each merged over its base; plain data, without torch.
+"""Recipes: settings of a training or an attack as plain tables, each merged over its base.
 
-``sememekit.runs.build`` reads the merged table into the settings of the classes that it names. Rules of merging: ``tables``.
+``sememekit.runs.plan`` reads the merged table into settings of classes. ``tables`` has the rules of merging.
 """
 
 import re
@@ -19,7 +19,7 @@ from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
 ENDING = ".toml"
-"""Ending of recipe files; a name that has it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
+"""Suffix of recipe files; a name with it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Place:
     """The place of one recipe."""
 
     name: str
-    """As it is typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
+    """Name as typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
     file: RecipeFile
     row: str = ""
-    """Empty for the file's own recipe."""
+    """Row of the file; empty for the file's own recipe."""
 
     @property
     def where(self) -> str:
@@ -75,7 +75,7 @@ class Place:
         return dict(table)
 
     def cost(self) -> "Cost | None":
-        """The cost of this recipe, which no other inherits."""
+        """The cost of this recipe, which is not inherited."""
         cost = self.table().get("cost")
         return cost and read_settings(Cost, cost, f"{self.where}: [cost]")
 
@@ -91,7 +91,8 @@ class Shelf:
         self._files: dict[Path, RecipeFile] = {}
 
     def names(self) -> list[str]:
-        """Every recipe below the folder, sorted. A file that cannot be read counts as one recipe: opening that one says why."""
+        """Return every recipe below the folder, sorted. An unreadable file counts as one recipe, whose error appears when it is
+        opened."""
         names = list(self._named)
         for path in self._named.values():
             with suppress(ConfigError):
@@ -99,7 +100,7 @@ class Shelf:
         return sorted(names)
 
     def find(self, name: str, asked: Place | None = None) -> Place:
-        """The recipe of a name; as the base of the recipe ``asked``, also a row of the same file. Raises ConfigError for an
+        """Find a recipe by name; as a base of the recipe ``asked``, also a row of the same file. Raises ConfigError for an
         unknown name, or one that two files have."""
         where = f"{asked.where}: key 'base': " if asked else ""
         if name.endswith(ENDING) or f"{ENDING}:" in name:
@@ -120,8 +121,8 @@ class Shelf:
         return places[0]
 
     def base_of(self, place: Place) -> Place | None:
-        """The recipe below: the one that ``base`` names; without ``base``, for a row its file's own recipe. Raises ConfigError
-        for a base that is no name of a recipe."""
+        """Return the base of a recipe: ``base``, or for a row without it its file's own recipe. Raises ConfigError: ``base`` is
+        not the name of a recipe."""
         name = place.table().get("base")
         if name is None:
             return self._place(place.file) if place.row else None
@@ -130,7 +131,7 @@ class Shelf:
         return self.find(name, place)
 
     def open(self, path: Path) -> RecipeFile:
-        """A file as it is written; nothing merged."""
+        """Read a file, without merging."""
         if path not in self._files:
             self._files[path] = read_file(path)
         return self._files[path]
@@ -169,7 +170,7 @@ class Shelf:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Table:
-    """The tables of a text, which nobody changes; parsing is most of what loading a recipe costs."""
+    """Parse a text (cached, since parsing is most of the cost of a recipe); the result must not be changed."""
     return tomllib.loads(text)
 
 
@@ -207,7 +208,7 @@ class Claim(Settings):
     metric: str
     """"test perplexity"."""
     value: float
-    """The number that is printed there."""
+    """The printed number."""
     tolerance: float = 0.0
     """Largest difference from ``value`` that counts as reproduced, in the unit of the metric."""
     note: str = ""
@@ -219,18 +220,18 @@ class Claim(Settings):
 
 
 class Cost(Settings):
-    """The cost of a training by a recipe, or of an attack, as ``recipes list`` shows it; docs/reproducing.md says how."""
+    """The cost of a training or an attack by a recipe, for ``recipes list``; see docs/reproducing.md."""
 
     epochs: int = Field(default=0, ge=0)
-    """Epochs of the schedule, or the mean of those trained where it was measured; 0 for an attack."""
+    """Epochs of the schedule, or if measured the mean number that was trained; 0 for an attack."""
     cpu_hours: float = Field(gt=0.0)
-    """Hours on two cores; where measured, of one core."""
+    """Hours on two cores, or if measured on one core."""
     gpu_hours: float | None = Field(default=None, gt=0.0)
-    """Hours on a GPU, always computed; None where a CPU suffices."""
+    """Estimated hours on a GPU; None if a CPU suffices."""
     measured: bool = False
-    """True where the hours on a CPU were measured, False where they are computed."""
+    """Whether the hours on a CPU were measured; otherwise they are estimates."""
     unit: str = ""
-    """Unit of the hours, such as 1,000 texts, where it is not one training."""
+    """Unit of the hours, such as 1,000 texts, if not one training."""
 
     def __str__(self) -> str:
         hours = [(self.cpu_hours, "CPU"), (self.gpu_hours, "GPU")]
@@ -273,8 +274,8 @@ def recipe_names(folder: Path | None = None) -> list[str]:
 
 
 def names_in(name: str) -> list[str]:
-    """The recipes behind a name: a ``.toml`` file of the user's own with all its rows, any other name alone. Raises ConfigError
-    for a file that is absent or cannot be read."""
+    """Return the recipes of a name: all rows of a ``.toml`` file of the user, otherwise the name itself. Raises ConfigError for
+    a file that is absent or cannot be read."""
     if not name.endswith(".toml"):
         return [name]
     file = Shelf(recipes_folder()).find(name).file
@@ -309,7 +310,7 @@ def _merged(place: Place, shelf: Shelf) -> Table:
     while (base := shelf.base_of(chain[-1])) is not None:
         if base.key in {link.key for link in chain}:
             names = " -> ".join(link.name for link in [*chain, base])
-            raise ConfigError(f"{place.where}: bases go in a circle: {names}; let one of them have no base")
+            raise ConfigError(f"{place.where}: bases form a circle: {names}; let one of them have no base")
         chain.append(base)
     merged: Table = {}
     place.cost()

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from sememekit.errors import ConfigError
 
 LARGEST_WHOLE: Final = 2**31 - 1
-"""The largest whole number of a setting that states no bound of its own."""
+"""Largest whole number of a setting without an explicit bound."""
 
 LARGEST_SEED: Final = 2**43 - 1
 """A seed is multiplied by a million for the order of epochs, and the result is a 64-bit number."""
@@ -55,18 +55,18 @@ class Record(BaseModel):
 
 
 class Settings(BaseModel):
-    """Base of every settings class. A default stands once, in the class that the settings configure."""
+    """Base of every settings class. Defaults are defined once, in the class that the settings configure."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False, use_attribute_docstrings=True
     )
 
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
-    """key -> when it is read; keys that are always read are left out. Entries of base classes hold, too."""
+    """key -> condition for reading it (default: always). Entries of base classes hold, too."""
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
-        """The settings with what was not given and depends on other slots; a plan holds them so. ``unit_contexts`` says whether
-        the encoder normalises its contexts."""
+        """Return the settings with defaults that depend on other slots, for the plan. ``unit_contexts``: whether the encoder
+        normalises its contexts."""
         return self
 
 
@@ -79,7 +79,7 @@ def conditions_of(kind: type[Settings]) -> dict[str, OnlyWith]:
 
 
 def unread(settings: Settings, where: str) -> list[str]:
-    """A sentence for each setting that is not the default and has no effect with the others; ``where`` is the slot."""
+    """Return a remark for each setting of the slot ``where`` that was changed but has no effect with the others."""
     sentences = []
     for key, condition in conditions_of(type(settings)).items():
         value, other = getattr(settings, key), getattr(settings, condition.key)
@@ -109,19 +109,19 @@ NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "wd": ("weight_decay",),
     "wdecay": ("weight_decay",),
 }
-"""Name of a setting in papers and other codes -> its names here."""
+"""Name of a setting in papers and other codes -> our names."""
 
 
 def names_here(name: str) -> tuple[str, ...]:
-    """The names that a setting may have here: its own first, then what other codes mean by it."""
+    """Return our possible names of a setting: its own first, then its meaning in other codes."""
     return (name, *NAMES_ELSEWHERE.get(name, ()))
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
     """A hint such as ``did you mean 'dropout'?``, or an empty string.
 
-    A key that has the name as one of its words (``rate`` of ``learning_rate``) is nearer than one that is spelled alike, and
-    one that other codes call so nearer still.
+    A key with the name as one of its words (``rate`` of ``learning_rate``) is nearer than a similar spelling, and a key with
+    this name in other codes is nearest.
     """
     keys = list(allowed)
     holding = [key for key in names_here(name)[1:] if key in keys][:1]
@@ -144,8 +144,8 @@ def read_settings(
 
     Args:
         where: opens the message of an error, such as ``[decoder]``.
-        slot: what ``--set`` calls the table, such as ``decoder``.
-        beside, taken: for the message, names that the caller takes besides, and keys that it gives itself.
+        slot: name of the table in ``--set``, such as ``decoder``.
+        beside, taken: for the message, further names of the caller, and keys that it sets itself.
         homes: for the message, keys of other tables, and which table that is.
 
     Raises ConfigError: naming every bad key.
@@ -176,7 +176,7 @@ _A_LIST: Final = 'Input should be a list, such as [1,2] or ["a","b"]'
 
 
 def _problem(path: str, why: str, given: object) -> str:
-    """Return what is wrong with a key, or with keys that do not go together, which name themselves."""
+    """Return the problem with a key, or with keys that contradict each other."""
     own = why.removeprefix("Value error, ")
     if own != why and isinstance(given, Mapping):
         return f"key {path!r}: {own}" if path else own
@@ -184,7 +184,7 @@ def _problem(path: str, why: str, given: object) -> str:
 
 
 def _home(key: str, homes: Mapping[str, str]) -> str:
-    """A hint where a key, under its name here or elsewhere, is one of another table."""
+    """Return a hint if a key, by our or another name, belongs to another table."""
     for name in names_here(key):
         if name in homes:
             return f" (it belongs to {homes[name]}: --set {homes[name]}.{name}=VALUE)"
@@ -192,7 +192,7 @@ def _home(key: str, homes: Mapping[str, str]) -> str:
 
 
 def _too_large(settings: Settings, path: str = "") -> Iterator[str]:
-    """A complaint about each number above the bounds for fields without a bound of their own."""
+    """Yield an error for each number above the default bounds."""
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
         if isinstance(value, Settings):
@@ -218,16 +218,16 @@ class _Arguments(Settings):
 
 
 def checked_arguments(where: str, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
-    """The options as the functions take them: a path for its string, say. Those are allowed that a function takes by name
-    alone, each of its annotated type. ``where`` opens the message of an error, such as ``run.explain``. Raises ConfigError: a
-    name that no function takes, or a value of another type, with what is allowed."""
+    """Return the options converted for the functions, such as strings to paths. Allowed are their keyword-only arguments, each
+    of its annotated type. ``where`` opens the message of an error, such as ``run.explain``. Raises ConfigError: a name that no
+    function takes, or a value of another type, with what is allowed."""
     checked = read_settings(_arguments_of(functions), options, where)
     return {name: getattr(checked, name) for name in options}
 
 
 @lru_cache(maxsize=64)
 def _arguments_of(functions: tuple[Callable[..., Any], ...]) -> type[_Arguments]:
-    """The model of the arguments by name of some functions; making it takes as long as a prediction."""
+    """Return the model of the functions' keyword-only arguments (cached, since building takes as long as a prediction)."""
     fields: dict[str, Any] = {}
     for function in functions:
         types = get_type_hints(function, include_extras=True)
@@ -238,6 +238,6 @@ def _arguments_of(functions: tuple[Callable[..., Any], ...]) -> type[_Arguments]
 
 
 def _of_one_kind(annotation: Any) -> Any:
-    """The type without ``str`` where it is of paths, which are made of strings anyway: a message is of one type then."""
+    """Drop ``str`` from a type of paths, which strings convert to, so that messages name one type."""
     types = get_args(annotation)
     return Union[tuple(one for one in types if one is not str)] if Path in types else annotation  # noqa: UP007

@@ -17,10 +17,10 @@ TRAIN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optim
 """Tables of a recipe for a run."""
 
 RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)
-"""The tables that a recipe and ``--set`` may change."""
+"""Tables that a recipe and ``--set`` may change."""
 
 ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
-"""Tables that ``--set`` changes where a model learns from the text that it is evaluated on."""
+"""Tables that ``--set`` changes in evaluation with a cache or dynamic evaluation."""
 
 COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": ADAPTATION_SLOTS}
 """Command -> the slots of its ``--set``; ``sweep`` has the slots of ``train``."""
@@ -48,8 +48,8 @@ Table = dict[str, Any]
 def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     """``over`` on top of ``base``, key by key; neither is changed.
 
-    A table that names another variant replaces the base's table whole, because the other keys belong to the old variant. A
-    claim is of one row of one paper: without a ``[claim]`` of its own a recipe has none.
+    A table that names another variant replaces the base's whole table, because its keys belong to the old variant. A
+    ``[claim]`` is not inherited, since it belongs to one row of one paper.
     """
     merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
     for slot, table in over.items():
@@ -60,13 +60,13 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
 
 
 _MOST_DIFFERENCES = 6
-"""Most differences of two tables in a message."""
+"""Most differences in a message."""
 _LONGEST_VALUE = 200  # so that a path is whole
 
 
 def differing(there: Mapping[str, Any], given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The settings (slot, key) that differ between two tables. Other variants come first, and of such a slot the name alone,
-    because other keys belong to it. How data were prepared (``prepare``) changes nothing."""
+    """Return the settings (slot, key) that differ between two tables. Different variants come first, by name alone, because
+    their keys differ. ``prepare`` (how data were prepared) does not count."""
     slots = dict.fromkeys((*there, *given))
     other = {slot for slot in slots if there.get(slot, {}).get("name") != given.get(slot, {}).get("name")}
     return [
@@ -78,8 +78,8 @@ def differing(there: Mapping[str, Any], given: Mapping[str, Any]) -> list[tuple[
 
 
 def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Sequence[tuple[str, str]] | None = None) -> str:
-    """Describe the differences of two tables, as ``encoder.hidden_size is 32 there, given 64``, in some ``settings`` of
-    ``differing`` (default: all); "" where nothing does."""
+    """Describe the differences of two tables, as ``encoder.hidden_size is 32 there, given 64``, in ``settings`` of
+    ``differing`` (default: all); "" without any."""
     found = []
     for slot, key in differing(there, given) if settings is None else settings:
         first, second = (
@@ -92,7 +92,7 @@ def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Se
 
 
 def _value(table: Mapping[str, Any], slot: str, key: str) -> tuple[Any, ...]:
-    """The value of a setting, or nothing; to be compared as it is: keys of a table have no order, and 1 is 1.0."""
+    """Return the value of a setting for comparison, or nothing."""
     keys = table.get(slot, {})
     return (keys[key],) if key in keys else ()
 
@@ -102,12 +102,12 @@ def _shown(table: Mapping[str, Any], slot: str, key: str) -> str:
 
 
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:
-    """The table with each ``slot.key=value`` applied; the given table stays as it is.
+    """Return the table with each ``slot.key=value`` applied; the given table is not changed.
 
-    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``), otherwise as a bare string. Setting the ``name`` of a
-    slot to another variant replaces what the given table has in the slot, but never another override: names come first, then
-    keys, a table before the keys inside it. So the order of overrides matters only between several values of one key: the last
-    holds. Raises ConfigError for an override that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
+    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``), otherwise as a bare string. Another variant as the
+    ``name`` of a slot replaces the slot of the given table, but never another override: names are applied first, then keys, a
+    table before the keys inside it. So order matters only between values of one key: the last wins. Raises ConfigError for an
+    override that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
     """
     result = deepcopy(dict(table))
     for slot, name in named_variants(overrides).items():
@@ -126,15 +126,15 @@ def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table
 
 
 def named_variants(overrides: Sequence[str]) -> dict[str, str]:
-    """slot -> the variant that overrides such as ``encoder.name=gru`` choose in it; the last of several holds. Raises
-    ConfigError as ``apply_overrides``."""
+    """Return slot -> the variant chosen by overrides such as ``encoder.name=gru``; the last wins. Raises ConfigError as
+    ``apply_overrides``."""
     split = [_split_override(override) for override in overrides]
     return {keys[0]: value for keys, value in split if _names_variant(keys, value)}
 
 
 def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
-    """The table with ``name`` in ``slot``; the slot's other keys stay only where they were of this variant already. Raises
-    ConfigError where the slot has no variants."""
+    """Return the table with ``name`` in ``slot``; other keys of the slot stay only if the variant is the same. Raises
+    ConfigError: the slot has no variants."""
     if slot not in VARIANT_SLOTS:
         raise ConfigError(
             f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
@@ -178,23 +178,23 @@ PLACES_OF_KEYS: Final = {
     "threads": "run.threads",
     "weight_decay": "optimizer.weight_decay",
 }
-"""Settings that are typed most -> where they stand, for who leaves the slot out or takes one of another program."""
+"""Common settings -> their place, for names without slot or from other programs."""
 
 
 def place_of_setting(name: str) -> str:
-    """The setting that is mostly meant by a name without its slot, or by a name of other programs; "" where there is none."""
+    """Return the setting that a name without slot, or of other programs, most likely means; "" if unknown."""
     return next((PLACES_OF_KEYS[one] for one in names_here(name) if one in PLACES_OF_KEYS), "")
 
 
 def settings_typed_as_options() -> dict[str, str]:
-    """Map options that people type for a setting, ``--batch-size`` or ``--batch_size``, to the setting."""
+    """Map options typed in place of a setting, ``--batch-size`` or ``--batch_size``, to the setting."""
     names = {name: place for name in (*PLACES_OF_KEYS, *NAMES_ELSEWHERE) if (place := place_of_setting(name))}
     return {f"--{form}": place for name, place in names.items() for form in (name, name.replace("_", "-"))}
 
 
 def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
-    """slot -> key -> value, of overrides ``slot.key=value`` that change nothing but plain settings. Raises ConfigError for an
-    override that is not ``slot.key=value``, or another slot."""
+    """Return slot -> key -> value for overrides ``slot.key=value`` of plain settings. Raises ConfigError for an override that
+    is not ``slot.key=value``, or another slot."""
     table: Table = {}
     for override in overrides:
         (slot, *keys), value = _split_override(override, slots)

@@ -1,8 +1,9 @@
 """Look-up of a variant by name: a table of ``name -> "module:Class"``, an installed package's, or any importable class.
 
 A package declares a variant as an entry point of the group ``sememekit.KIND`` (``sememekit.decoder``, ...); its name then works
-as one of ours. A name with a colon is code. One that the user typed is loaded; one that a file of a run, of prepared data or a
-recipe names is refused by :func:`check_code` unless all code is trusted (``--trust-code``) or the user typed the same name.
+like a built-in one. A name with a colon is code. Code that the user typed is loaded; code named by a file of a run, of prepared
+data or a recipe is refused by :func:`check_code`, unless all code is trusted (``--trust-code``) or the user typed the same
+name.
 """
 
 import os
@@ -19,7 +20,7 @@ from sememekit.config.settings import nearest
 from sememekit.errors import CheckpointError, ConfigError
 
 _trusted: ContextVar[frozenset[str] | None] = ContextVar("sememekit_trusted_code", default=frozenset())
-"""Names of code that may be loaded though a folder names them; None for all."""
+"""Names of code in folders that may be loaded; None for all."""
 
 _METHODS: dict[str, tuple[str, ...]] = {
     "segmenter": ("segment",),
@@ -28,14 +29,14 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "candidates": ("Settings",),
     "constraint": ("Settings",),
 }
-"""Names that a class must have to be a variant of its kind, where the caller passes no check of its own."""
+"""Methods that a variant of a kind must have, by default."""
 
 
 def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:
     """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class``, also of the working folder.
 
-    ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks the kind of a class of your own, whose methods are checked
-    by default. A victim may be any function. Raises ConfigError for an unknown name and for code of another kind.
+    ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks whether a custom class is of the kind (default: by its
+    methods). A victim may be any function. Raises ConfigError for an unknown name and for code of another kind.
     """
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
@@ -103,19 +104,19 @@ def installed_variants(kind: str) -> dict[str, str]:
 
 
 def name_of(variant: type, table: Mapping[str, str]) -> str:
-    """Return what a user types for a class: its key in ``table``, or ``package.module:Class``."""
+    """Return the name of a class on the command line: its key in ``table``, or ``package.module:Class``."""
     path = f"{variant.__module__}:{variant.__name__}"
     return next((name for name, target in table.items() if target == path), path)
 
 
 def is_own(kind: str, name: str) -> bool:
-    """Whether a name stands for a variant that is not ours: ``package.module:Class``, or one of an installed package."""
+    """Return whether a name is an external variant: ``package.module:Class``, or from an installed package."""
     return ":" in name or name in installed_variants(kind)
 
 
 @contextmanager
 def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
-    """Allow code that folders name inside, all of it or some names; use it for folders that you trust like a program."""
+    """Allow code named by folders inside the block, all or some names; use it for folders that you trust like a program."""
     outer = _trusted.get()
     more = frozenset() if isinstance(trust, bool) else frozenset(trust)
     before = _trusted.set(None if trust is True or outer is None else outer | more)
@@ -126,7 +127,7 @@ def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
 
 
 def trusted_code() -> frozenset[str] | None:
-    """The names of code that is trusted here, None for all: what ``trusting_code`` takes in another process."""
+    """Return the trusted names of code (None: all), for ``trusting_code`` in another process."""
     return _trusted.get()
 
 
@@ -143,7 +144,7 @@ def check_code(names: Mapping[str, object], where: str) -> None:
 
 
 def named_in(table: Mapping[str, Any]) -> dict[str, str]:
-    """Key -> name, of all that the table of a recipe, a run or an attack looks up: variants, constraints, a segmenter."""
+    """Return key -> name for all variants, constraints and segmenters in the table of a recipe, a run or an attack."""
     slots = [(slot, keys) for slot, keys in table.items() if isinstance(keys, Mapping)]
     named = {f"{slot}.{key}": keys.get(key) for slot, keys in slots for key in ("name", "segmenter")}
     named |= {f"constraints.{name}": name for slot, keys in slots if slot == "constraints" for name in keys}
@@ -151,7 +152,7 @@ def named_in(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_table(table: Mapping[str, Any], where: str) -> None:
-    """Refuse the table of a recipe or a run, out of the file ``where``, that names code; see :func:`check_code`. Raises
+    """Refuse a table of the file ``where`` (recipe or run) that names code; see :func:`check_code`. Raises
     CheckpointError: a slot of it is no table."""
     for slot, keys in table.items():
         if not isinstance(keys, Mapping):

@@ -16,7 +16,7 @@ from sememekit.text.vocabulary import UNKNOWN
 
 
 class Predicted(NamedTuple):
-    """For models of examples: of every ``texts`` texts the one at index ``text`` is predicted, followed by the word ``end``."""
+    """The text (index ``text`` of ``texts``) of each example that models predict, followed by the word ``end``."""
 
     texts: int
     text: int
@@ -33,21 +33,21 @@ class Corpus(ABC):
     A reader is pickled to every worker, so it holds plain values only; :meth:`units` gets the segmenter.
 
     Attributes:
-        normalisation: what is done to the text before segmentation, in words.
-        segmenters: the segmenters that are allowed; the first is the default.
+        normalisation: changes to the text before segmentation, in words.
+        segmenters: the allowed segmenters, default first.
         size_of: ``source`` or ``tokens``, as in the signature.
         min_count, max_vocabulary, end_of_sentence: the defaults of the data set.
-        cuts_latin: whether forward maximum matching cuts Latin words and numbers that the lexicon lacks.
+        cuts_latin: whether forward maximum matching cuts unknown Latin words and numbers.
         keeps_blank_lines: whether a line without words is a sentence (of ``<eos>`` alone).
-        default_lexicon: the lexicon when none is named; None for no lexicon.
+        default_lexicon: the default lexicon; None for none.
         proportions, shuffle: of train, valid and test, for undivided text, and whether it is shuffled before the division.
         vocabulary_splits: the splits whose words are counted for the vocabulary.
-        predicted: which texts of examples models predict; their words alone are counted. None where all are predicted.
+        predicted: the texts of examples that models predict, whose words alone are counted. None for all.
         specials: words that the vocabulary always holds; ``<eos>`` is added by ``end_of_sentence``.
-        column: of .jsonl and .parquet files the text that is read; None reads their lines.
-        unpacks_apart: whether ``unpack`` of a source depends on that source alone, so that sources can be read side by side.
-        stands_alone: where words outside of the lexicon become ``<unk>``, a function that says which of them do not.
-        wanted: what SOURCE must be, for the error of ``open_corpus`` where it is missing; empty where it may be missing.
+        column: the column of .jsonl and .parquet files to read; None reads lines.
+        unpacks_apart: whether ``unpack`` of a source depends on that source alone, so that sources can be read in parallel.
+        stands_alone: function for the words outside the lexicon that do not become ``<unk>``.
+        wanted: description of SOURCE, for the error if it is missing; empty if it is optional.
     """
 
     normalisation: str = "none"
@@ -90,24 +90,24 @@ class Corpus(ABC):
         return unpack(source, folder, faults, name=str(number), column=self.column)
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> ExamplesSummary | None:
-        """Write the files of the finished folder beside ids, from the (split, shard) in order; None where there are none."""
+        """Write further files of the finished folder from the (split, shard) in order; None without any."""
         return None
 
     def sentence(self, text: str) -> str | None:
-        """A line as input of a segmenter that is trained on the text; None for one that is left out."""
+        """Return a line as training input of a segmenter; None if it is left out."""
         return " ".join(text.split()) or None
 
     @abstractmethod
     def units(self, text: str, segmenter: Segmenter) -> Iterable[Unit]:
-        """The sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
+        """Yield the sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
 
     def is_lines(self, segmenter: Segmenter) -> bool:
-        """True if :meth:`units` gives a line as the segmenter cuts it; many lines are then read at once."""
+        """Whether :meth:`units` only segments a line, so that many lines can be read at once."""
         return False
 
 
 class SegmentedCorpus(Corpus):
-    """Text that is segmented already, one sentence a line, words between white space."""
+    """Segmented text, with a sentence on each line and white space between words."""
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
         words = segmenter.segment(text)

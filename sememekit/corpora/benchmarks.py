@@ -56,7 +56,8 @@ class Text8(SegmentedCorpus):
         return [CorpusFile(None, require_file(next(filter(Path.is_file, inside), self._source)))]
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
-        """All but the last million bytes, and those. Raises DataError when too little is left to train on."""
+        """Return all but the last million bytes as train, and the rest as valid. Raises DataError when too little is left to
+        train on."""
         cut = size - DEVELOPMENT_BYTES
         if cut < DEVELOPMENT_BYTES:
             raise DataError(
@@ -73,7 +74,7 @@ class Text8(SegmentedCorpus):
 class BillionWord(SegmentedCorpus):
     """The folder that the archive unpacks to, with two folders of shards; shards may be compressed one by one.
 
-    Train is every training shard that is there, test the first held-out shard, as is usual, and valid the next nine. Words that
+    Train is every existing training shard, test the first held-out shard, as is usual, and valid the next nine. Words that
     occur less than three times in train are ``<unk>``, as in the benchmark; each sentence ends with ``<eos>``.
     """
 

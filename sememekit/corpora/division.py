@@ -1,4 +1,4 @@
-"""Division of a text into train, valid and test: seeded, in exact proportions, the same on every machine.
+"""Division of a text into train, valid and test: seeded, exact, and the same on every machine.
 
 Both ways rank raw 64-bit numbers from PCG64, whose stream numpy promises not to change.
 """
@@ -28,10 +28,10 @@ def shuffled_division(count: int, proportions: Sequence[int], seed: int) -> list
 
 @final
 class StratifiedDivision:
-    """Labels (splits) for a stream of sentences in their order, in constant memory.
+    """Split labels for a stream of sentences, in constant memory.
 
-    Sentences are taken in blocks of as many as the reduced proportions sum to, such as 20 for 90:5:5. In every full block each
-    split gets exactly its share, at random positions. The label of sentence i does not depend on later sentences.
+    Blocks have as many sentences as the sum of the reduced proportions, such as 20 for 90:5:5. In every full block each split
+    gets its exact share, at random positions. The label of sentence i does not depend on later sentences.
     """
 
     def __init__(self, proportions: Sequence[int], seed: int) -> None:
@@ -42,7 +42,7 @@ class StratifiedDivision:
         self.smallest = len(self._pattern)
 
     def skip(self, count: int) -> None:
-        """Go on as after ``take(count)``, without drawing; before the first ``take`` only."""
+        """Continue as after ``take(count)``, without drawing; only before the first ``take``."""
         size = len(self._pattern)
         self._generator.advance(count // size * size)
         self.take(count % size)

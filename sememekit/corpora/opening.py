@@ -32,10 +32,10 @@ def open_corpus(
     """The corpus of a data set: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
 
     ``source`` is a file or folder, for ``plain`` also a pattern or a URL; ``files``, split -> files, is for examples and
-    ``plain``; ``seed``, of the division of one file, is for examples; ``turns`` is for ``switchboard``; for ``has_vocabulary``
-    see ``files_of_splits``. With ``column``, the corpus is that text of each example alone; of ``plain`` it is the column of
-    .jsonl and .parquet files. Raises ConfigError: an unknown name, or options that do not fit the data set. Raises DataError:
-    a source that is absent or of another kind.
+    ``plain``; ``seed`` divides one file of examples; ``turns`` is for ``switchboard``; for ``has_vocabulary`` see
+    ``files_of_splits``. With ``column``, the corpus is one text of each example, or a column of .jsonl and .parquet files of
+    ``plain``. Raises ConfigError: an unknown name, or options that do not fit the data set. Raises DataError: a source that is
+    absent or of another kind.
     """
     kind = load_variant(
         "data set",
@@ -69,7 +69,7 @@ def open_corpus(
 
 
 def _refuse_prepared(dataset: str, source: Path | str | None, files: Mapping[str, Sequence[Path | str]]) -> None:
-    """Prepared data keep texts of examples, which another data set would read as its source."""
+    """Refuse prepared data, whose stored texts another data set would read as its source."""
     for place in (source, *chain.from_iterable(files.values())):
         if place is not None and not is_url(place) and (Path(place) / SIGNATURE).is_file():
             raise DataError(

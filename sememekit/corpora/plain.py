@@ -18,17 +18,17 @@ from sememekit.text.segmenters import Segmenter
 from sememekit.text.sentencepieces import SentencePieces
 
 TEXT: Final = "text"
-"""The column that is read unless another one is named."""
+"""The default column."""
 
 
 @final
 class Plain(Corpus):
     """Plain text: files are divided 90:5:5 by a seed, in the order of their lines; a folder may have a file for each split.
 
-    Text may be in many files: a folder, a pattern, a URL behind fsspec, or several of each for a split. Where names in a folder
-    have the part train, valid (validation, dev, val) or test, they are these splits; valid and test may be absent. From .jsonl,
-    .ndjson, .json (an object a line) and .parquet files one column is read. Blank lines are no sentences. The vocabulary comes
-    from train alone. Options bring the text into the form of a benchmark: lower case, one word in place of every number
+    Text may be in many files: a folder, a pattern, a URL for fsspec, or several of each for a split. File names with train,
+    valid (validation, dev, val) or test as a part define splits; valid and test may be absent. From .jsonl, .ndjson, .json (an
+    object a line) and .parquet files one column is read. Blank lines are skipped. The vocabulary comes from train alone.
+    Options convert the text into the form of a benchmark: lower case, one word in place of every number
     (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split. With the vocabulary of other data, a text may
     be a test set alone.
     """

@@ -1,4 +1,4 @@
-"""Source files: finding the splits of a folder, hashing, decompression, texts out of columns."""
+"""Source files: splits of a folder, hashing, decompression, texts from columns."""
 
 import hashlib
 import json
@@ -28,24 +28,24 @@ SPLIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "valid": ("valid", "validation", "dev", "val"),
     "test": ("test",),
 }
-"""For each split, what the name of its file may have as a part."""
+"""For each split the possible parts of its file name."""
 
 _FORMS: Final = {".jsonl": ".jsonl", ".ndjson": ".jsonl", ".json": ".jsonl", ".parquet": ".parquet"}
-"""Endings of files whose texts are in columns, and how these are read."""
+"""Suffixes of files with columns, and their formats."""
 
 
 class CorpusFile(NamedTuple):
-    """A file to read, and its split; None for text that is to be divided into splits. A file of a store elsewhere is a
-    ``corpora.places.RemoteFile``, which is opened and named alike."""
+    """A file and its split (None: to be divided); a file of a remote store is a ``corpora.places.RemoteFile`` with the same
+    interface."""
 
     split: str | None
     path: Any
 
 
 class Unpacked(NamedTuple):
-    """A source that can be read by byte ranges: the plain file and its size, and ``bytes`` and SHA-256 of the file as given.
+    """A source for reading by byte ranges: the plain file and its size, and ``bytes`` and SHA-256 of the given file.
 
-    ``text_sha256`` is the checksum of the plain file, where its content does not follow from the file as given alone.
+    ``text_sha256`` is the checksum of the plain file, if the given file alone does not determine it.
     """
 
     path: Path
@@ -75,13 +75,13 @@ def find_splits(folder: Path, patterns: Sequence[str]) -> list[CorpusFile]:
 
 
 def splits_in_name(name: str, names: Mapping[str, Sequence[str]] = SPLIT_NAMES) -> list[str]:
-    """The splits that the name of a file has as a part, in either case, between ``.``, ``_`` and ``-``."""
+    """Return the splits in a file name, as parts between ``.``, ``_`` and ``-``, in either case."""
     parts = set(re.split(r"[._\-]", name.lower()))
     return [split for split, aliases in names.items() if not parts.isdisjoint(aliases)]
 
 
 def require_file(path: Path) -> Path:
-    """The path. Raises DataError when it is a folder or absent."""
+    """Return the path. Raises DataError: it is a folder or absent."""
     if path.is_dir():
         raise DataError(f"{path}: a folder, where a text file is needed")
     if not path.is_file():
@@ -96,9 +96,9 @@ def unpack(
     """Hash a source and, unless it is a plain file of this machine, write its text as ``NAME.unpacked`` into ``folder``, block
     by block; the default name is the split.
 
-    ``faults`` counts archives that end too early, and texts that are not UTF-8. ``column`` is the text that is taken of .jsonl
-    and .parquet, where the corpus has texts in columns; None reads the lines. Raises DataError: a file that cannot be read, is
-    empty, is damaged or, under the policy ``strict``, ends too early.
+    ``faults`` counts archives that end too early, and texts that are not UTF-8. ``column`` is the column of .jsonl and .parquet
+    files; None reads lines. Raises DataError: a file that cannot be read, is empty, is damaged or, under the policy ``strict``,
+    ends too early.
     """
     target = folder / f"{name or source.split or 'text'}.unpacked"
     packing, form = form_of(source.path.name)
@@ -122,8 +122,8 @@ def unpack(
 
 
 def form_of(name: str) -> tuple[str, str]:
-    """The ending of a compressed file, and how a file whose texts are in columns is read (``.jsonl`` or ``.parquet``), each ""
-    where it has none. Endings may be in either case."""
+    """Return the suffix of the compression and the format with columns (``.jsonl`` or ``.parquet``), each "" if none, in either
+    case."""
     plain = unpacked_name(name).lower()
     return packing_of(name), next((form for ending, form in _FORMS.items() if plain.endswith(ending)), "")
 
@@ -144,7 +144,7 @@ def _unpack_folder(folder: Path, target: Path, faults: FaultCounter) -> Unpacked
 
 
 class _Counted:
-    """Size and SHA-256 of what went by."""
+    """Size and SHA-256 of a stream."""
 
     def __init__(self) -> None:
         self.size, self._digest = 0, hashlib.sha256()
@@ -199,11 +199,11 @@ _HINT: Final = "; one object a line is needed; of one list of objects it is made
 
 
 def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: FaultCounter) -> Iterator[bytes]:
-    """The text of each JSON object, one a line, each with a line end. One line is in memory at a time.
+    """Yield the text of each JSON object with a line end, one line at a time.
 
-    A byte-order mark before a line is taken off and counted, and so are lines that are not UTF-8 under ``replace`` and
-    ``skip``. Raises DataError: a line that is no object with that column, with file and line; invalid UTF-8 under ``strict``,
-    and under ``replace`` where most lines have some.
+    Byte-order marks are removed and counted; lines that are not UTF-8 are counted under ``replace`` and ``skip``. Raises
+    DataError: with file and line, a line that is not an object with the column; invalid UTF-8 under ``strict``, or in most
+    lines under ``replace``.
     """
     lines, invalid_before = 0, faults.bad_lines
     for number, line in enumerate(_lines(blocks), start=1):

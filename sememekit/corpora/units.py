@@ -12,7 +12,7 @@ from sememekit.text.maximum_matching import line_sums
 
 
 class Unit(NamedTuple):
-    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space; or one that is left out."""
+    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space; or a skipped one."""
 
     words: list[str]
     characters: int
@@ -37,7 +37,7 @@ class ShardResult(NamedTuple):
         return mapped(self.stem.with_suffix(".units"), "<u4").reshape(-1, 3)
 
     def num_types(self) -> int:
-        """The number of distinct words: one a line of the file."""
+        """The number of distinct words, which is the number of lines of the file."""
         with self.stem.with_suffix(".types").open("rb") as file:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 

@@ -1,1 +1,1 @@
-"""Prepared data: the folder that ``preprocess`` writes, and batches out of it. Nothing here imports torch."""
+"""Prepared data: the output folder of ``preprocess``, and batches from it. Nothing here imports torch."""

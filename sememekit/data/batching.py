@@ -9,7 +9,7 @@ from sememekit.errors import DataError
 def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.NDArray[np.integer]:
     """Cut a stream (n,) into B equal columns of contiguous text, (n // B, B); the remainder, at most B - 1 tokens, is dropped.
 
-    A view: row t holds word t of every column. Raises DataError when a column would have fewer than two words.
+    Returns a view whose row t has word t of every column. Raises DataError: columns of fewer than two words.
     """
     rows = len(tokens) // batch_size
     if rows < 2:
@@ -21,9 +21,9 @@ def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.ND
 
 
 def sentence_bounds(tokens: npt.NDArray[np.integer], end: int, block: int = 1 << 24) -> npt.NDArray[np.int64]:
-    """The beginnings of sentences in ``tokens`` (N,), and the end of the last whole one: (n + 1,), rising from 0.
+    """Return the bounds (n + 1,) of the n complete sentences in ``tokens`` (N,), rising from 0.
 
-    Every sentence ends with the id ``end``; ``block`` tokens are looked at at once.
+    Every sentence ends with the id ``end``; ``block`` tokens are processed at once.
     """
     found = [np.flatnonzero(tokens[begin : begin + block] == end) + begin + 1 for begin in range(0, len(tokens), block)]
     return np.concatenate([np.zeros(1, dtype=np.int64), *found]).astype(np.int64)
@@ -39,7 +39,7 @@ def random_segments(
     shortest: int = 5,
     excess: int | None = None,
 ) -> list[int]:
-    """Bounds of segments of random length, so that no word is always at the edge of one (Merity et al. 2018, Sec. 4.1).
+    """Return bounds of segments of random length, so that segment edges vary (Merity et al. 2018, Sec. 4.1).
 
     Each length is max(``shortest``, int(Normal(base, ``spread``))), base being ``length`` or, with probability ``halving``,
     half of it; at most ``length + excess`` (None: no bound). The last segment is the rest. Two random numbers are drawn for
@@ -58,7 +58,7 @@ def random_segments(
 def evaluation_columns(
     tokens: npt.NDArray[np.integer], batch_size: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Cut a stream (n,), n >= 2, so that every token but the very first is predicted exactly once, whatever the batch size.
+    """Cut a stream (n,), n >= 2, so that every token but the first is predicted exactly once for any batch size.
 
     Column b begins with the last word of column b - 1 as its first input; the tail of the last columns is masked. There are at
     most as many columns as predicted tokens. Returns inputs, targets (T, B) word ids and the mask (T, B) of targets that count;
@@ -76,7 +76,7 @@ def evaluation_columns(
 
 
 _POOL = 50
-"""Batches of a pool, which is sorted by length: a larger pool means less padding and less mixing."""
+"""Batches of a pool that is sorted by length; larger pools mean less padding and less mixing."""
 
 
 def bucketed_batches(lengths: npt.NDArray[np.int64], batch_size: int, order: int) -> list[npt.NDArray[np.int64]]:
@@ -96,6 +96,6 @@ def bucketed_batches(lengths: npt.NDArray[np.int64], batch_size: int, order: int
 
 
 def sorted_batches(lengths: npt.NDArray[np.int64], batch_size: int) -> list[npt.NDArray[np.int64]]:
-    """All examples once, the longest first, so that one that does not fit into memory shows itself at once."""
+    """Return batches of all examples, the longest first, so that memory errors appear at once."""
     order = np.argsort(-lengths, kind="stable")
     return [order[begin : begin + batch_size] for begin in range(0, len(order), batch_size)]

@@ -16,7 +16,7 @@ from sememekit.errors import DataError
 
 
 def mapped(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The numbers of a file, memory-mapped and read-only; a file without bytes cannot be mapped."""
+    """Return the numbers of a file, memory-mapped and read-only (empty files cannot be mapped)."""
     return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.zeros(0, dtype=dtype)
 
 
@@ -24,8 +24,8 @@ class Original(NamedTuple):
     """The text of a pair before its words became ids.
 
     Attributes:
-        source: the words of the first text, as many as it has ids, also those outside the vocabulary.
-        references: the target as people wrote it, in one way or several, with white space normalised.
+        source: the words of the first text, one for each id, including words outside the vocabulary.
+        references: the original targets, with white space normalised.
     """
 
     source: tuple[str, ...]
@@ -68,7 +68,7 @@ class Examples:
     Attributes:
         tokens: (tokens,) ids of all texts, one after the other.
         offsets: (n * N + 1,) where each text begins, and where the last ends.
-        labels: (n,) ids of labels; empty for examples that have none.
+        labels: (n,) ids of labels; empty without labels.
         num_texts: N.
         originals: for pairs, the source and the references as text.
     """

@@ -11,8 +11,8 @@
     ├── train.offsets.bin, train.labels.bin   only for examples: where each text begins; their labels
     └── train.texts.jsonl, train.lines.bin    only for pairs: the source and the references as text
 
-The folder has no dates and no absolute paths: same input, same bytes. Each split is compared with its SHA-256 in the
-signature when it is first used, and that file is read from then on, whatever takes its place in the folder.
+The folder has no dates and no absolute paths: same input, same bytes. Each split is compared with its SHA-256 in the signature
+at first use; later replacements of the file are not read.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PreparedData:
         self._mapped: dict[str, npt.NDArray[Any]] = {}
 
     def with_more(self, split: str, extra: Examples) -> PreparedData:
-        """The same folder with further examples at the end of a split; its files and its signature stay."""
+        """Return the data with further examples at the end of a split; files and signature do not change."""
         other = PreparedData(self.folder, self.vocabulary, self.signature)
         other._more = {**self._more, split: extra}
         other._checked, other._mapped = self._checked, self._mapped
@@ -104,8 +104,8 @@ class PreparedData:
         return cls(folder, vocabulary, signature)
 
     def check(self, split: str) -> None:
-        """Map the files of a split and compare them with their SHA-256, once: files that take their places later are not read.
-        Raises DataError: a file was changed, is damaged or cannot be read."""
+        """Map the files of a split and compare them with their SHA-256 once; later replacements are not read. Raises DataError:
+        a file was changed, is damaged or cannot be read."""
         if split in self._checked:
             return
         summary, sets = self.signature.splits[split], self.signature.examples
@@ -143,7 +143,7 @@ class PreparedData:
         return self._mapped[f"{split}.bin"]
 
     def first_contexts(self, words: Sequence[str], around: int = 8) -> dict[str, str]:
-        """Each word with those around its first occurrence, blanks between; words that never occur are left out."""
+        """Return each word with the context of its first occurrence; words that never occur are left out."""
         wanted = {self.vocabulary.id(word): word for word in words}
         found: dict[str, str] = {}
         for split in self.splits:
@@ -156,8 +156,8 @@ class PreparedData:
         return found
 
     def train_counts(self) -> npt.NDArray[np.int64]:
-        """Count each word in the training text alone, (V,). The vocabulary counts what it was made from: for some data sets all
-        splits, and other text where it was given. Examples and folders without training text have the vocabulary's counts."""
+        """Count each word in the training text alone, (V,). The counts of the vocabulary may be over all splits, or over other
+        text. Examples and folders without training text use the vocabulary's counts."""
         if self.signature.examples is not None or "train" not in self.splits:
             return self.vocabulary.counts
         return np.bincount(self.tokens("train"), minlength=len(self.vocabulary))
@@ -168,8 +168,8 @@ class PreparedData:
             self._mapped[name] = mapped(path, dtype)
 
     def chunks(self) -> ChunkVocabulary:
-        """Return the chunk vocabulary (default without a file: chunks of one word). Raises DataError when the file is absent or
-        torn, or belongs to another vocabulary or another run of ``preprocess``."""
+        """Return the chunk vocabulary (default: chunks of one word). Raises DataError: the file is absent or torn, or belongs
+        to another vocabulary or another call of ``preprocess``."""
         summary = self.signature.chunks
         if summary is None:
             return ChunkVocabulary(self.vocabulary, max_length=1)
@@ -182,7 +182,7 @@ class PreparedData:
         return chunks
 
     def segmenter(self) -> Segmenter:
-        """The segmenter of these data, opened from this folder, for any text that is read beside them. Raises ConfigError,
+        """Return the segmenter of these data, opened from this folder, for other text. Raises ConfigError,
         DataError: as ``recorded_segmenter``."""
         return recorded_segmenter(self.signature, self.folder / SIGNATURE)
 

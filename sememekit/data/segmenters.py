@@ -1,4 +1,4 @@
-"""The segmenter of prepared data or of a run, opened again from the folder that keeps its words, model and description."""
+"""Open the segmenter of prepared data or of a run from its folder, which has words, model and description."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ def recorded_name(signature: Signature, where: Path) -> str:
     trusted. Raises DataError: it names none."""
     name = signature.options.get("segmenter")
     if not isinstance(name, str):
-        raise DataError(f"{where} names no segmenter; it was changed after writing")
+        raise DataError(f"{where} names no segmenter; the file was changed after it was written")
     check_code({"options.segmenter": name}, str(where))
     return name
 
@@ -34,12 +34,12 @@ def recorded_name(signature: Signature, where: Path) -> str:
 def segmenter_for(
     name: str, *, lexicon: str | Sequence[str] | None = None, hmm: bool = False, model: Path | str | None = None
 ) -> Segmenter:
-    """A segmenter by name, one of ``sememekit.text.segmenters.SEGMENTERS`` or ``package.module:Class``, with the words of a
-    lexicon.
+    """Return a segmenter by name, from ``sememekit.text.segmenters.SEGMENTERS`` or ``package.module:Class``, with the words of
+    a lexicon.
 
     ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
-    ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError
-    for another name, or when something that it needs is missing. Raises DataError for a lexicon or a model that cannot be read.
+    ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError: an unknown name, or a missing
+    part. Raises DataError: a lexicon or a model that cannot be read.
     """
     knows = name == "fmm" or (name == "jieba" and lexicon not in (None, "none", ["none"]))
     words = words_of_lexicons(lexicon or "open") if knows else None
@@ -49,8 +49,8 @@ def segmenter_for(
 def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str] | None = None) -> Segmenter:
     """Return the segmenter of some data; its description must equal the signature's, which was read from the file ``where``.
 
-    Its words are those beside the signature; ``words`` are a user's, and must be the same. Raises ConfigError: the signature
-    names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs.
+    It uses the words beside the signature; ``words`` from a user must be the same. Raises ConfigError: the signature names code
+    that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs.
     """
     name, folder, given, model = recorded_name(signature, where), where.parent, words is not None, None
     if not given:
@@ -74,7 +74,7 @@ def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str
 
 
 def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
-    """The words of the lexicon in a folder, or None where its text was cut without. Raises DataError: the file is missing, or
+    """Return the words of the lexicon in a folder, or None if there was no lexicon. Raises DataError: the file is missing, or
     its SHA-256 differs from the signature's."""
     if signature.lexicon is None:
         return None

@@ -1,4 +1,4 @@
-"""The signature of prepared data: where their text came from, what was done to it, and the SHA-256 of the result."""
+"""The signature of prepared data: sources, processing, and the SHA-256 of the result."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ CHECKSUM: Final = "signature.sha256"
 
 
 def remedy(folder: str | Path) -> str:
-    """Return how to write a prepared-data folder anew, as a clause of a message."""
+    """Return how to prepare a folder again, as a clause of a message."""
     return f"write it with: {typed('sememekit', 'preprocess', 'DATASET', 'SOURCE', '--force', '--out', folder)}"
 
 
@@ -40,7 +40,7 @@ class SplitSummary(Record):
 
     Attributes:
         tokens, types: ids in the file, ``<eos>`` included, and distinct ones.
-        unknown, unknown_rate: how many are ``<unk>``, and their share rounded to 6 decimals.
+        unknown, unknown_rate: number and share (rounded to 6 decimals) of ``<unk>``.
         sentences: lines or sentences.
         characters, bytes: of the text without white space, in UTF-8 (see ``Signature.size_of``).
         sha256: of the file of ids.
@@ -69,8 +69,8 @@ class ExamplesSummary(Record):
 
     Attributes:
         texts, labels: names of the texts of an example, and of the labels by id; None for examples without.
-        left_out: why examples were left out (a label that marks them, an empty text) and how many.
-        keeps_text: whether the source and the references of each example are kept as text.
+        left_out: number of examples left out, by reason (a label, an empty text).
+        keeps_text: whether source and references of each example are stored as text.
     """
 
     texts: tuple[str, ...]
@@ -95,17 +95,17 @@ class Signature(Record):
 
     Attributes:
         format: version of the folder's layout.
-        options: the options of the command that decide the result.
+        options: options of the command that decide the result.
         sources: the files read, in order.
-        normalisation, segmenter: what was done to the text before segmentation, and how it was segmented, in words.
+        normalisation, segmenter: processing before segmentation, and the segmenter, in words.
         lexicon, lexicon_words: SHA-256 over the sorted words of the lexicon, and their number; None without one.
-        lexicon_coverage: share of the running tokens, before ``<unk>`` replacement, that the lexicon knows; None without one.
+        lexicon_coverage: share of tokens, before ``<unk>`` replacement, that the lexicon knows; None without one.
         faults: the policy for invalid bytes, and the faults that occurred.
-        end_of_sentence: whether each sentence ends with ``<eos>``, or with ``options["end_mark"]`` where that is there.
+        end_of_sentence: whether each sentence ends with ``<eos>``, or with ``options["end_mark"]`` if set.
         vocabulary, vocabulary_size: fingerprint of the vocabulary, and V.
-        vocabulary_splits: the splits that the words were counted on; none for a vocabulary of other data.
-        size_of: what ``characters`` and ``bytes`` were counted on: ``source`` is the text of the source before normalisation
-            and ``<unk>`` replacement; ``tokens`` is the words as the source gives them, ``<unk>`` and the like spelled out.
+        vocabulary_splits: the splits on which words were counted; none for a vocabulary of other data.
+        size_of: the text of ``characters`` and ``bytes``: ``source`` before normalisation and ``<unk>`` replacement, or
+            ``tokens``, the words of the source with ``<unk>`` and the like spelled out.
         examples, chunks: None for a running text, and for a folder without chunks.
     """
 

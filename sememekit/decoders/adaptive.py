@@ -1,4 +1,4 @@
-"""Adaptive softmax (Grave et al. 2017): rare words get smaller vectors and are looked at only when needed."""
+"""Adaptive softmax (Grave et al. 2017): rare words get smaller vectors and are computed only when needed."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -18,15 +18,15 @@ from sememekit.errors import ConfigError
 class Adaptive(Decoder):
     """A softmax over frequent words and tail clusters, and one in each tail, with contexts that shrink from tail to tail.
 
-    torch's ``AdaptiveLogSoftmaxWithLoss`` behind our contract. It wants words by falling frequency, as our ids are. It owns its
-    vectors, and the tails have shorter ones than the input, so it is never tied.
+    torch's ``AdaptiveLogSoftmaxWithLoss`` behind our contract. Word ids are sorted by falling frequency, as it requires. It is
+    never tied, since the tails have shorter vectors than the input.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
     class Settings(config.Settings):
         cutoffs: tuple[int, ...] | None = None
-        """Ids at which tails begin, rising; unset, 5 % and 25 % of the vocabulary."""
+        """Ids at which tails begin, rising; unset: 5 % and 25 % of the vocabulary."""
         shrink: float = Field(default=4.0, ge=1.0, le=1e6)
         """The context of tail i has the size H / shrink^i."""
         head_bias: bool = False
@@ -57,8 +57,8 @@ class Adaptive(Decoder):
             return -self.layer(self._rows(hidden), target.flatten()).output.view(target.shape)
 
     def _topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """The head for all contexts, and a tail for those alone in which it is more probable than the last word so far: no word
-        of a tail is more probable than the tail."""
+        """Compute the head for all contexts, and a tail only where it is more probable than the last word so far, since no word
+        is more probable than its tail."""
         count = min(count, self.layer.n_classes)
         with torch.autocast(hidden.device.type, enabled=False):
             rows = self._rows(hidden)

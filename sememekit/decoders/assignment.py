@@ -1,4 +1,4 @@
-"""Words into clusters by falling frequency: Algorithm 1 of Shen et al. 2017."""
+"""Assign words to clusters by falling frequency: Algorithm 1 of Shen et al. 2017."""
 
 from typing import Any, Final, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK: Final = 2048
-"""Words whose scores are looked at together."""
+"""Words whose scores are processed together."""
 
 
 class Assignment(NamedTuple):
@@ -14,7 +14,7 @@ class Assignment(NamedTuple):
 
     Attributes:
         cluster_of: (V,) int64.
-        orphaned: how many words found no open cluster and went to the least loaded one.
+        orphaned: number of words that went to the least loaded cluster, since none was open.
     """
 
     cluster_of: NDArray[np.int64]
@@ -29,23 +29,23 @@ def assign_greedily(
     budget: float,
     present: NDArray[np.int64] | None = None,
 ) -> Assignment:
-    """Each word, by falling frequency, goes to the open cluster that scores best for it.
+    """Assign each word, by falling frequency, to the open cluster with its best score.
 
     A cluster is open while it has fewer than ``largest`` words and they have less than ``budget`` of the frequency; both are
-    tested before a word is added, as printed, so a very frequent word still enters an empty cluster, and a cluster can pass
-    the budget by its last word. Open in the paper, and decided here:
+    tested before a word is added, as printed, so a very frequent word can enter an empty cluster, and the last word can exceed
+    the budget. The paper leaves open, and we decided:
 
-    - words of equal frequency go by their id;
-    - among clusters of equal score a word stays in its present one, otherwise it takes the first;
-    - when no cluster is open any more, which small vocabularies and tight budgets bring about, a word goes to the cluster with
-      the fewest words, among equals to the one with the least frequency, then to the first.
+    - words of equal frequency are taken in order of their ids;
+    - among clusters of equal score a word stays in its present cluster, or else takes the first;
+    - if no cluster is open (with small vocabularies and tight budgets), a word goes to the cluster with the fewest words, then
+      with the least frequency, then to the first.
 
     Args:
         scores: (V, C) q(w, c); finite.
         frequencies: (V,) share of the text of each word, not negative.
         largest: gamma sqrt(V).
         budget: f_b, in the unit of ``frequencies``.
-        present: (V,) clusters of the words until now, or None.
+        present: (V,) present clusters of the words, or None.
     """
     num_words, num_clusters = scores.shape
     cluster_of = np.empty(num_words, dtype=np.int64)

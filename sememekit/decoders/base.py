@@ -1,4 +1,4 @@
-"""Base class of the output layers, and what it guarantees."""
+"""Base class of the output layers, and their contract."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -22,15 +22,15 @@ from sememekit.text.vocabulary import Vocabulary
 class Resources(NamedTuple):
     """Resources from which an output layer is built. Five fields, and a sixth needs a written reason.
 
-    The reason of the fifth: clusters that one model has learned are data to the next one. They are read once, when a run
-    begins, and travel inside its folder as the graph does; a path in a decoder's settings would dangle afterwards.
+    The reason for the fifth: clusters learned by one model are data for the next. They are read once, when a run begins, and
+    copied into its folder like the graph; a path in a decoder's settings would break later.
 
     Attributes:
         width: H, the size of the contexts.
         vocabulary: the V words.
-        graph: words, senses and sememes, where the run has a graph.
+        graph: words, senses and sememes, if the run has a graph.
         embedding: the input embedding (V, E), to be shared by a tied output layer.
-        clusters: (V,) the cluster of each word, where the run has a file of word clusters.
+        clusters: (V,) the cluster of each word, if the run has a file of word clusters.
     """
 
     width: int
@@ -44,7 +44,7 @@ class SenseAttribution(NamedTuple):
     """Sense attribution and sememe gates behind the probabilities in one context.
 
     Attributes:
-        word_senses: for each word asked for, (sense number in the graph, share of the word's probability) by falling share.
+        word_senses: for each requested word, (sense number in the graph, share of the word's probability) by falling share.
         sememe_gates: (K,) the probability of each sememe being expressed, in the order of the graph.
     """
 
@@ -72,7 +72,7 @@ _REMEDIES = {
 """Need of a decoder -> how to meet it."""
 
 LARGEST_TABLE = 1 << 26
-"""Numbers in the tables of contexts x words that a search lets an output layer make at once: 256 MB in single precision."""
+"""Most numbers in the tables of contexts x words that a search computes at once: 256 MB in single precision."""
 
 
 class Decoder(nn.Module, ABC):
@@ -82,13 +82,13 @@ class Decoder(nn.Module, ABC):
     >>> nats_TB = layer.nll(hidden_TBH, target_TB)
     >>> log_probs_TBV = layer.log_probs(hidden_TBH)
 
-    A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contexts have any leading shape; of a context
-    with three axes the first is time, along which locked masks are shared.
+    A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contexts have any leading shape; with three axes
+    the first is time, along which locked masks are shared.
     """
 
     Settings: type[Settings]
     tables: int = 1
-    """Tables of contexts x words that ``log_probs`` holds at once, as a mixture does; searches bound their memory by it."""
+    """Number of contexts x words tables that ``log_probs`` holds at once; searches bound their memory by it."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
@@ -104,11 +104,11 @@ class Decoder(nn.Module, ABC):
 
     @property
     def estimates_in_training(self) -> bool:
-        """Whether ``nll`` in training mode is a random estimate, drawn from torch's generator; it is exact in evaluation."""
+        """Whether ``nll`` is a random estimate in training mode; it is exact in evaluation."""
         return False
 
     def forward(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """``nll``, so that hooks, wrappers and compilers find the layer; ``sememekit.nn`` has modules with a mean loss."""
+        """Call ``nll``, so that hooks, wrappers and compilers find the layer; ``sememekit.nn`` has modules with a mean loss."""
         return self.nll(hidden, target)
 
     @abstractmethod
@@ -117,27 +117,28 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Negative log-likelihood in nats of each target, unreduced: equal to the gathered ``log_probs``, maybe cheaper.
+        """Return the negative log-likelihood of each target in nats, unreduced: equal to the gathered ``log_probs``, but maybe
+        cheaper.
 
         ``hidden``: (..., H) contexts; ``target``: (...) word ids. Returns (...) nats.
         """
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """A function of contexts (N, H) and words (N, K) that gives their log-probabilities (N, K), K words for each context.
+        """Return a function from contexts (N, H) and K words for each (N, K) to log-probabilities (N, K).
 
-        It is for one step of training and may be called any number of times in it, as a recurrence does that looks at the
-        probabilities; a decoder may take over many calls at once what is cheaper so. Equal to the gathered ``log_probs``.
+        It serves one training step and may be called many times, as by a recurrence over the probabilities, so that a decoder
+        can share work between calls. Equal to the gathered ``log_probs``.
         """
         return lambda hidden, words: self.log_probs(hidden).gather(-1, words)
 
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """The ``count`` most probable words of each context, or all where there are fewer: what a search asks at each step.
+        """Return the ``count`` most probable words of each context (or all words), as a search needs them at each step.
 
-        Equal to the largest ``log_probs``, maybe cheaper: nobody needs the others.
+        Equal to the largest ``log_probs``, but maybe cheaper.
 
         Args:
             hidden: (N, H) contexts.
-            count: how many.
+            count: number of words.
 
         Returns log-probabilities (N, C) by falling value, and word ids (N, C); both may be written over."""
         found = [
@@ -151,71 +152,72 @@ class Decoder(nn.Module, ABC):
         return values, words
 
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """The terms that ``nll`` is the sum of in evaluation, by name, each (...); empty where it is one term.
+        """Return the named terms of ``nll`` in evaluation, each (...), which add up to it; empty if it has one term.
 
-        A decoder that first chooses a cluster answers "cluster" and "in_cluster", so that evaluation can say what each costs.
+        A decoder that first chooses a cluster returns "cluster" and "in_cluster", so that evaluation reports both.
         """
         return {}
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
-        """Called once before a fresh run is trained, for what starts from how frequent words are; nothing by default.
+        """Initialise from word frequencies, once before a fresh run is trained (default: nothing).
 
         Args:
-            counts: (V,) how often each word is predicted in the training text. Those of the vocabulary may hold other splits.
+            counts: (V,) how often each word is a target in the training text, without other splits.
         """
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """Called after each step of the optimiser with its number, from 1; for what changes by other means than gradients.
+        """Update what changes without gradients, after each optimiser step, numbered from 1.
 
-        Returns plain numbers about what was done, which the trainer reports and writes into metrics.jsonl; None when
-        nothing was. All state that this depends on must be in buffers, so that a run that is resumed does the same."""
+        Returns numbers for the trainer to report and write into metrics.jsonl, or None if nothing changed. All its state must
+        be in buffers, so that a resumed run does the same."""
         return None
 
     def room_for_words(self) -> Mapping[str, Any]:
-        """Settings under which this layer stays as it is when the vocabulary gets more words at its end; None removes a key.
+        """Return settings that keep this layer the same when words are appended to the vocabulary; None removes a key.
 
-        They are of what the layer derives from the number or the counts of words. Raises ConfigError: it has no word vectors.
+        They fix values that the layer derives from the number or the counts of words. Raises ConfigError: it has no word
+        vectors.
         """
         return {}
 
 
 class Scheduled(Decoder):
-    """An output layer with callbacks for the course of the training, beside its steps."""
+    """An output layer with callbacks for the training schedule."""
 
     def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
-        """Called once before several processes train: for what must be the same on all ranks and is in no gradient.
+        """Synchronise state without gradient among ranks; called once before several processes train.
 
-        Args: ranks: they make the same calls in the same order; ``after_step`` is a place to exchange numbers. draws: gives the
-        same numbers on every rank, for what is drawn once for a whole batch; resuming restores it. Torch's own generator
-        differs from rank to rank.
+        Args: ranks: all make the same calls in the same order; ``after_step`` can exchange numbers. draws: a generator with the
+        same numbers on every rank, for draws that a whole batch shares; resuming restores it. Torch's default generator differs
+        between ranks.
         """
 
     def look_up_sparsely(self, allowed: bool) -> None:
-        """Called around each step of training: whether gradients of word vectors may be sparse, which saves time where a step
-        sees few words. A decoder that takes them from ``nn.Embedding`` sets its ``sparse``; most need the whole table."""
+        """Allow or forbid sparse gradients of word vectors around each training step; they save time if a step uses few words.
+        A decoder with an ``nn.Embedding`` sets its ``sparse``; most need the whole table."""
 
     def after_rate_cut(self) -> None:
-        """Called after an epoch whose validation made the schedule cut the learning rate, before the next epoch.
+        """React to a cut of the learning rate, called before the next epoch.
 
-        All state that this changes must be in buffers, so that a run that is resumed does the same.
-        Those that say how far training is are named in an attribute ``training_counters``, and begin anew in a run that begins
-        with the weights of this one (``--from``).
+        All state that this changes must be in buffers, so that a resumed run does the same. The attribute ``training_counters``
+        names the buffers of training progress, which a run with ``--from`` resets.
         """
 
 
 class Sensed(Decoder):
-    """An output layer whose words are sums of senses, and senses products of sememes."""
+    """An output layer in which a word is a sum of senses, and a sense a product of sememe experts."""
 
     @abstractmethod
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
-        """Senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,)."""
+        """Return senses and sememes behind ``words`` (n,) in a context ``hidden`` (H,)."""
 
     @abstractmethod
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
         """Probabilities of all senses and sememe gates in contexts ``hidden`` (N, H)."""
 
     def sense_logs(self, hidden: Tensor, words: Tensor, senses: Tensor) -> Tensor:
-        """(N, S') log p(sense | context) up to one number a context, of ``senses`` (S',): all of the distinct ``words`` (W,).
+        """Return (N, S') log p(sense | context) up to a constant for each context; ``senses`` (S',) are all senses of the
+        distinct ``words`` (W,).
 
         Contexts are ``hidden`` (N, H); maybe cheaper than ``sense_probabilities``.
         """
@@ -225,7 +227,7 @@ class Sensed(Decoder):
 class Clustered(Decoder):
     """An output layer that first chooses the cluster of the next word, then the word: ``groups`` divides the V words.
 
-    A subclass sets ``words``, ``bias`` and ``groups``, and gives the two choices (``_choices``).
+    A subclass sets ``words``, ``bias`` and ``groups``, and implements ``_choices``.
     """
 
     words: nn.Embedding
@@ -234,7 +236,7 @@ class Clustered(Decoder):
 
     @property
     def num_clusters(self) -> int:
-        """C, clusters without words included."""
+        """C, including clusters without words."""
         return self.groups.num_groups
 
     def clusters(self) -> Tensor:
@@ -243,7 +245,7 @@ class Clustered(Decoder):
 
     @abstractmethod
     def _choices(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities of the clusters (..., C), -inf for empty ones, and contexts (..., E) of the words within."""
+        """Return log-probabilities of clusters (..., C), -inf for empty ones, and contexts (..., E) for words inside."""
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         among, rows = self._choices(hidden)
@@ -251,7 +253,7 @@ class Clustered(Decoder):
         return within + among.index_select(-1, self.groups.group_of)
 
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """No word is more probable than its cluster, so on a CPU most clusters are never looked into."""
+        """Skip most clusters on a CPU, since no word is more probable than its cluster."""
         if hidden.device.type != "cpu":
             return super().topk_words(hidden, count)
         among, rows = self._choices(hidden)
@@ -259,12 +261,12 @@ class Clustered(Decoder):
 
 
 class ClusterChange(NamedTuple):
-    """The changes by reassigning words to clusters.
+    """The result of reassigning words to clusters.
 
     Attributes:
         moved_words: share of the V words that changed their cluster, 0 to 1.
-        moved_frequency: share of the text that these words are, 0 to 1.
-        orphaned_words: words that found no open cluster and went to the least loaded one.
+        moved_frequency: their share of the text, 0 to 1.
+        orphaned_words: words that went to the least loaded cluster, since none was open.
         empty_clusters: clusters without a word.
         largest_cluster: words in the largest.
     """
@@ -277,7 +279,7 @@ class ClusterChange(NamedTuple):
 
 
 class ClusterLearner(Clustered, Scheduled):
-    """A decoder whose word clusters are learned from where words occur: ``observe`` a text, then ``reassign``."""
+    """A decoder that learns word clusters from the contexts of words: ``observe`` a text, then ``reassign``."""
 
     @property
     def learns_from_nll(self) -> bool:
@@ -290,36 +292,36 @@ class ClusterLearner(Clustered, Scheduled):
 
     @abstractmethod
     def cluster_bits(self, hidden: Tensor) -> Tensor:
-        """log2 p(c | h) of every cluster, empty ones included: contexts (N, H) -> (N, C)."""
+        """Return log2 p(c | h) of every cluster, including empty ones: contexts (N, H) -> (N, C)."""
 
     @abstractmethod
     def set_cluster_statistics(self, means: Tensor, seen: Tensor) -> None:
-        """Put exact means of ``cluster_bits`` over the occurrences of each word in the place of the statistics.
+        """Replace the statistics by exact means of ``cluster_bits`` over the occurrences of each word.
 
         Args:
             means: (V, C).
-            seen: (V,) which words occur; the others keep the statistics that they have.
+            seen: (V,) which words occur; other words keep their statistics.
         """
 
     @abstractmethod
     def reassign(self) -> ClusterChange:
-        """Divide the words anew by the statistics. The vectors of words and clusters stay as they are."""
+        """Reassign words by the statistics. The vectors of words and clusters do not change."""
 
     @abstractmethod
     def freeze_clusters(self, steps: int) -> None:
-        """Keep the clusters and their statistics as they are for the next ``steps`` steps of training; resuming knows it."""
+        """Freeze the clusters and their statistics for the next ``steps`` training steps, also after resuming."""
 
 
 def spelled(layer: Decoder) -> str:
-    """Return what a user types for an output layer: its name, or ``package.module:Class``."""
+    """Return the name of an output layer on the command line: a name, or ``package.module:Class``."""
     return name_of(type(layer), DECODERS)
 
 
 def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:
-    """Output word vectors: the input embedding when tied, otherwise a new (V, H) one, uniform in +-0.1.
+    """Return the output word vectors: the input embedding if tied, otherwise a new (V, H) table, uniform in +-0.1.
 
     Args:
-        any_size: the decoder makes contexts of the embedding's size, whatever that is.
+        any_size: the decoder maps contexts to the size of the embedding.
 
     Raises ConfigError: tied, and the task has no embedding, or one of another size than the contexts."""
     if not tied:
@@ -337,7 +339,7 @@ def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bo
 
 
 def rate_was_cut(model: nn.Module) -> None:
-    """Tell all output layers of a model: see ``Scheduled.after_rate_cut``."""
+    """Call ``Scheduled.after_rate_cut`` of all output layers of a model."""
     for part in model.modules():
         if isinstance(part, Scheduled):
             part.after_rate_cut()

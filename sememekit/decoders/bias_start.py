@@ -11,21 +11,21 @@ from torch import Tensor
 from sememekit.config import Settings
 
 BiasStart = Literal["log_frequency", "zero"]
-"""Start of the free number of each word: the logarithm of its frequency in the training text, or 0."""
+"""Start of the word biases: the logarithm of the frequency in the training text, or 0."""
 
 STARTS: Mapping[str, BiasStart] = {"adagrad": "log_frequency", "adam": "log_frequency"}
-"""Optimiser -> where the biases of most layers start; see docs/training.md."""
+"""Optimiser -> start of the biases of most layers; see docs/training.md."""
 
 
 class BiasStartSettings(Settings):
-    """Settings of an output layer with a free number for each word, class, sense or node."""
+    """Settings of an output layer with a bias for each word, class, sense or node."""
 
     bias_start: BiasStart | None = None
-    """Start of the biases: "log_frequency", so that an untrained layer knows how frequent words are, or "zero". Unset: what
-    the layer has for the optimiser, as measured in docs/training.md; the plan of a run holds the answer."""
+    """Start of the biases: "log_frequency", so that an untrained layer predicts word frequencies, or "zero". Unset: by
+    optimiser (docs/training.md); the plan of a run has the resolved value."""
 
     starts: ClassVar[Mapping[str, BiasStart]] = STARTS
-    """Optimiser -> where biases start with it; "zero" where it is not listed."""
+    """Optimiser -> start of the biases; "zero" if not listed."""
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
         if self.bias_start is not None:
@@ -36,8 +36,8 @@ class BiasStartSettings(Settings):
 def log_frequencies(counts: NDArray[np.integer]) -> Tensor:
     """(V,) log(count + 1) of each word, minus the mean over all words, in float64.
 
-    As word biases these make a layer whose contexts are 0 the add-one unigram model. A constant common to all words changes no
-    softmax; with the mean at 0 weight decay moves the numbers least.
+    With these as word biases, a layer with contexts of 0 is the add-one unigram model. A constant does not change a softmax;
+    with mean 0 weight decay changes the biases least.
 
     Args:
         counts: (V,) how often each word is predicted in the training text.
@@ -48,14 +48,14 @@ def log_frequencies(counts: NDArray[np.integer]) -> Tensor:
 
 @torch.no_grad()
 def begin_bias(bias: Tensor | None, start: BiasStart | None, counts: NDArray[np.integer]) -> None:
-    """Put the word biases (V,), where there are any, at ``log_frequencies`` if they are to start there."""
+    """Set word biases (V,), if any, to ``log_frequencies`` if ``start`` says so."""
     if bias is not None and start == "log_frequency":
         bias.copy_(log_frequencies(counts))
 
 
 @torch.no_grad()
 def begin_class_bias(bias: Tensor | None, start: BiasStart | None, counts: NDArray[np.integer], group_of: Tensor) -> None:
-    """Put the biases of classes (C,) at the logarithm of the mass that ``log_frequencies`` gives their words.
+    """Set class biases (C,) to the log-sum-exp of the ``log_frequencies`` of their words.
 
     Args:
         counts: (V,) how often each word is predicted in the training text.

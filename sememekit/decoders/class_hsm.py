@@ -26,10 +26,9 @@ class ClassHSM(Clustered):
     - p(c | g) = softmax over the C classes of g . u_c + a_c;
     - p(w | c, g) = softmax over the words of c of g . x_w + b_w.
 
-    Classes have equal frequency mass (Mikolov et al. 2011), are runs of words that share sememes (``word_classes.partition``),
-    or come from a file. Nothing is padded, so there are no dead slots whose mass would be lost; numbers that no word of the
-    file has are left out. The likelihood of a token looks at C classes and at the words of one class: with C = sqrt(V) about 2
-    sqrt(V) products in place of V.
+    Classes have equal total frequency (Mikolov et al. 2011), group words that share sememes (``word_classes.partition``), or
+    come from a file. Nothing is padded, so no probability is lost; unused numbers of the file are left out. A token needs the
+    scores of C classes and of the words of one class: about 2 sqrt(V) products instead of V with C = sqrt(V).
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
@@ -38,11 +37,12 @@ class ClassHSM(Clustered):
         classes: Literal["frequency", "sememes", "file"] = "frequency"
         """Source of the classes: counts, the sememe graph (``--graph``), or a file of clusters (``--clusters``)."""
         num_classes: int | None = Field(default=None, ge=1)
-        """C; unset, the whole part of sqrt(V), or for what the file has. Frequency may leave fewer."""
+        """C; unset: the integer part of sqrt(V), or the number in the file. Classes by frequency may be fewer."""
         tied: bool = True
-        """Share the word vectors with the input embedding, which must be as wide as the contexts. Classes have their own."""
+        """Share the word vectors with the input embedding, which must be as wide as the contexts; classes have separate
+        vectors."""
         bias: bool = True
-        """One free number for each word and for each class."""
+        """A bias for each word and each class."""
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:

@@ -11,23 +11,23 @@ from sememekit.errors import ConfigError, SememekitError
 from sememekit.layers import evaluating
 
 TOLERANCE: Final = 1e-3
-"""Nats by which a row of probabilities may miss one, and a loss the probability of its word."""
+"""Tolerance in nats for rows that sum to one, and for losses against log-probabilities."""
 
 
 def check_own_decoders(model: nn.Module) -> None:
-    """``check_contract`` of every output layer of a model whose class is not of sememekit."""
+    """Run ``check_contract`` on every output layer of a model that is not from sememekit."""
     for part in model.modules():
         if isinstance(part, Decoder) and type(part).__module__.partition(".")[0] != "sememekit":
             check_contract(part)
 
 
 def check_contract(decoder: Decoder) -> None:
-    """Refuse an output layer whose losses or probabilities are none: figures of it would mean nothing.
+    """Refuse an output layer whose losses or probabilities are inconsistent, since its figures would mean nothing.
 
     In evaluation, on 2 x 3 random contexts: ``nll`` gives a number for each target, each row of ``log_probs`` sums to one,
-    and ``nll`` is what ``log_probs`` has for the target, all to ``TOLERANCE``. In a ``NormalisedScores`` that draws words,
-    ``scores`` of some words agree with ``scores`` of all, and ``sampled_nll`` is the estimate from them. Generators are left as
-    they are. Raises ConfigError: naming the class, the method and what came."""
+    and ``nll`` agrees with ``log_probs`` of the target, all to ``TOLERANCE``. In a ``NormalisedScores`` with sampled words,
+    ``scores`` of some words agree with ``scores`` of all, and ``sampled_nll`` is the estimate from them. Generators are not
+    changed. Raises ConfigError: naming the class, the method and its result."""
     name = f"{type(decoder).__module__}:{type(decoder).__qualname__}"
     weight = next((parameter for parameter in decoder.parameters() if parameter.is_floating_point()), torch.zeros(()))
     generator = torch.Generator().manual_seed(1)
@@ -88,7 +88,7 @@ def _check_scores(decoder: NormalisedScores, name: str, hidden: Tensor, target: 
 
 
 def _apart(found: Tensor, wanted: Tensor) -> tuple[int, ...] | None:
-    """A place where two tables differ by more than ``TOLERANCE``; None where they agree."""
+    """Return a position where two tables differ by more than ``TOLERANCE``, or None."""
     apart = ~((found - wanted).abs() <= TOLERANCE * (1 + wanted.abs()))
     return tuple(apart.nonzero()[0].tolist()) if apart.any() else None
 

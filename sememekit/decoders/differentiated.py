@@ -18,24 +18,24 @@ from sememekit.errors import ConfigError
 class Differentiated(NormalisedScores):
     """p(w | g) = softmax over all words of g[part(w)] . x_w + b_w, Sec. 3.2 of Chen et al. 2015 (D-softmax).
 
-    The vocabulary is cut into bands by falling count, the context into as many parts, the first band with the widest part; a
-    word is scored by the part of its band alone, so its vector has the width of that part. One softmax goes over all bands: the
-    distribution is exact. The products cost the sum of band size x part width in place of V x H.
+    The vocabulary is divided into bands by falling count, and the context into a part for each band, the widest for the first.
+    A word is scored by the part of its band alone, and its vector has that width. One softmax covers all bands, so the
+    distribution is exact. The products cost the sum of band size x part width instead of V x H.
 
-    Tied, the vector of a word is the coordinates of its input vector that stand in the part of its band; E = H then.
+    If tied (E = H), the vector of a word is the slice of its input vector that belongs to its band.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
 
     class Settings(SamplingSettings, BiasStartSettings):
         cutoffs: tuple[int, ...] | None = None
-        """Ids at which later bands begin, rising; unset, 5 % and 25 % of the vocabulary, as in ``adaptive``."""
+        """Ids at which later bands begin, rising; unset: 5 % and 25 % of the vocabulary, as in ``adaptive``."""
         widths: tuple[int, ...] | None = None
-        """Width of the part of each band; they add up to H. Unset, each is half of the one before: 4/7, 2/7, 1/7 of H."""
+        """Width of the part of each band, adding up to H. Unset: each half of the previous, 4/7, 2/7, 1/7 of H."""
         tied: bool = False
-        """Take word vectors from the input embedding, each cut to the part of its band; the paper does not."""
+        """Take word vectors from the input embedding, cut to the part of the band; not in the paper."""
         bias: bool = True
-        """One free number for each word."""
+        """A bias for each word."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
@@ -66,7 +66,7 @@ class Differentiated(NormalisedScores):
 
 
 def _part_bounds(widths: tuple[int, ...] | None, width: int, num_bands: int) -> list[int]:
-    """Return the first places of the parts of a context, and H."""
+    """Return the start positions of the parts of a context, and H."""
     if widths is None:
         shares = [max(1, 2 ** (num_bands - 1 - band) * width // (2**num_bands - 1)) for band in range(num_bands)]
         widths = (width - sum(shares[1:]), *shares[1:])

@@ -1,4 +1,4 @@
-"""Any output layer seen through a lexicon: senses and sememes of a model that gives words a probability at once."""
+"""Senses and sememes from a lexicon for any output layer that predicts words."""
 
 from typing import final
 
@@ -11,11 +11,10 @@ from sememekit.sememes import SememeGraph
 
 @final
 class EvenSenses(Sensed):
-    """The probabilities of another output layer, each shared evenly by the senses that a graph gives to the word.
+    """Another output layer whose word probabilities are shared evenly by the senses of a graph.
 
-    p(s) = p(w(s)) / n(w(s)), n being the number of senses of a word. There is nothing to train and nothing learned of senses:
-    what differs from context to context is the probability of words. A sememe has no gate of its own, so its gate is its mass,
-    the sum of p(s) over the senses that hold it, which may be above one where a sense holds several of one set.
+    p(s) = p(w(s)) / n(w(s)), with n senses of a word. Nothing is learned about senses: only the word probabilities depend on
+    the context. The gate of a sememe is its probability, the sum of p(s) over its senses.
 
     >>> seen = EvenSenses(run.task.decoder, graph)
     >>> seen.sense_probabilities(hidden_NH).log_senses_NS

@@ -1,5 +1,5 @@
-"""Mixture of softmaxes (Yang et al. 2018), its control, the mixture of contexts, and what mixtures share: several contexts for
-each position, and how much each counts.
+"""Mixture of softmaxes (Yang et al. 2018), its control, the mixture of contexts, and their shared part: several weighted
+contexts for each position.
 """
 
 from typing import final
@@ -27,10 +27,10 @@ class MixtureSettings(config.Settings):
     word_bias: bool = True
     """One bias for each word, the same for all components: in the public code, not in the paper."""
     bias_start: BiasStart = "log_frequency"
-    """Start of the bias of a word: "log_frequency", or "zero" as in the public code. From zero all frequencies have to be
-    learned through the tanh of the contexts; under Adam it saturates, and the mixture stays a unigram model."""
+    """Start of the word biases: "log_frequency", or "zero" as in the public code. From zero, frequencies are learned through
+    the tanh of the contexts, which saturates under Adam: the mixture then stays a unigram model."""
     tied: bool = True
-    """Share the word vectors with the input embedding. The contexts take its size, so no width has to fit."""
+    """Share the word vectors with the input embedding; contexts take its size."""
     context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Rate on all K x E coordinates of the contexts, one mask a sequence (``dropoutl`` of the public code)."""
 
@@ -58,7 +58,7 @@ class MixtureContexts(nn.Module):
 
 
 class _Mixture(SampledDecoder):
-    """Word vectors, contexts as wide as these, and word biases if there are to be any."""
+    """Word vectors, contexts of their size, and optional word biases."""
 
     words: nn.Embedding
 
@@ -75,7 +75,7 @@ class _Mixture(SampledDecoder):
 
 @final
 class MoS(_Mixture):
-    """Probability of a word: the weighted sum of K softmaxes over the vocabulary, which lifts the rank of log p.
+    """Probability of a word: the weighted sum of K softmaxes over the vocabulary, which raises the rank of log p.
 
     p(w | g) = sum_k pi_k softmax_w(h_k . x + b), Sec. 2.4 of Yang et al. 2018, with pi, h_k of ``MixtureContexts``. Exact, in
     log space: the likelihood of a word is the log-sum-exp over k of log pi_k minus the k-th cross entropy, so that
@@ -128,7 +128,7 @@ class MoS(_Mixture):
 class MoC(_Mixture, NormalisedScores):
     """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Eq. (2) of Yang et al. 2018.
 
-    As many parameters as the mixture of softmaxes, but the rank of the log-probabilities stays bounded by E.
+    It has the parameters of the mixture of softmaxes, but the rank of its log-probabilities is bounded by E.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """

@@ -16,13 +16,13 @@ from sememekit.decoders.sdlm import SDLM
 
 @final
 class MoSSDLM(Sensed):
-    """p(w | g) = sum_k pi_k p_sdlm(w | h_k): each of K contexts goes through one sememe-driven layer that all of them share.
+    """p(w | g) = sum_k pi_k p_sdlm(w | h_k): K contexts share one sememe-driven layer.
 
     pi and h_k come from Sec. 2.4 of Yang et al. 2018 (``MixtureContexts``), p_sdlm is Eq. (4) to (10) of Gu et al. 2018 with
-    h_k as its context (``SDLM``). Neither paper has the combination. Exact, in log space: the log-sum-exp over k of log pi_k
-    plus the log-likelihood under context k. It costs K sememe-driven layers.
+    h_k as its context (``SDLM``). Neither paper has the combination. It is exact, in log space: the log-sum-exp over k of log
+    pi_k plus the log-likelihood under context k. It costs K sememe-driven layers.
 
-    A layer of its own, and not a switch in ``mos``: nothing but the contexts is shared, and what it needs is another thing.
+    It is not a switch of ``mos``, as the two share nothing but the contexts.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
@@ -31,7 +31,7 @@ class MoSSDLM(Sensed):
         num_components: int = Field(default=3, ge=1)
         """K, the number of contexts."""
         bias_start: BiasStart = "log_frequency"
-        """Initial biases of the senses: "log_frequency" (of the word, shared evenly by its senses) or "zero"."""
+        """Start of the sense biases: "log_frequency" (of the word, shared evenly by its senses) or "zero"."""
         mixture_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on all K x E coordinates of the contexts h_k, one mask a sequence; ``context_dropout`` acts on h_k Q_r."""
 
@@ -52,7 +52,8 @@ class MoSSDLM(Sensed):
         self.senses.begin_training(counts)
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E): time stays first for shared masks."""
+        """Return log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E); time stays first for locked
+        masks."""
         log_weights, contexts = self.mixture(hidden)
         lead = (hidden.shape[0], hidden.shape[1] * self.tables) if hidden.ndim == 3 else (-1,)
         return log_weights, contexts.reshape(*lead, contexts.shape[-1])
@@ -73,7 +74,7 @@ class MoSSDLM(Sensed):
         return -(log_weights - each).logsumexp(dim=-1)
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
-        """Shares and gates of the components, a word's shares weighted by its posterior over them."""
+        """Return shares and gates, averaged over the components by the word's posterior."""
         log_weights, contexts = self._contexts(hidden)
         joint = self.senses.log_probs(contexts)[:, words] + log_weights[:, None]
         posterior = joint.softmax(dim=0)
@@ -89,7 +90,7 @@ class MoSSDLM(Sensed):
         return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(gates.tolist()))
 
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:
-        """The sense probabilities of the components, weighted by the prior of each."""
+        """Return the sense probabilities, averaged over the components by their weights."""
         log_weights_NC, contexts = self._contexts(hidden)
         each = self.senses.sense_probabilities(contexts)
         log_senses_NCS, gates_NCK = (

@@ -1,6 +1,6 @@
 """Sampled training: a few sampled words estimate the normaliser of an output layer (Bengio and Senecal 2003).
 
-For output layers with one normaliser: p(w | g) = exp s(w) / Z with Z the sum of exp s(v) over all words v. In training, Z is
+For output layers with one normaliser, p(w | g) = exp s(w) / Z, Z is the sum of exp s(v) over all words v. In training, Z is
 replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i), with the target t and S words drawn from q.
 """
 
@@ -37,7 +37,7 @@ class SamplingSettings(config.Settings):
     samples_power: float = Field(default=0.75, ge=0.0, le=1.0)
     """Exponent of the word counts in the distribution q of the draws: 1 is the unigram distribution, 0 is uniform."""
     samples_until: Literal["end", "first-cut"] = "end"
-    """Draw until training ends, or until the schedule first cuts the learning rate; training is exact from then on."""
+    """Sample until training ends, or until the first cut of the learning rate, after which training is exact."""
 
 
 class Draw(NamedTuple):
@@ -45,9 +45,9 @@ class Draw(NamedTuple):
 
     Attributes:
         words: (W,) distinct word ids, rising: every draw and every target.
-        correction: (W,) what is added to the score of a word in the normaliser: log(m / (S q)) for a word that was drawn m
-            times, -inf for a target that was not drawn.
-        target: (N,) the place of each target in ``words``.
+        correction: (W,) term added to a word's score in the normaliser: log(m / (S q)) for a word drawn m times, -inf for a
+            target that was not drawn.
+        target: (N,) position of each target in ``words``.
     """
 
     words: Tensor
@@ -57,10 +57,10 @@ class Draw(NamedTuple):
 
 @final
 class WordSampler(FixedTables):
-    """Draws words from the unigram distribution to a power, with replacement, shared by a batch.
+    """Draw words for a batch from a power of the unigram distribution, with replacement.
 
-    The draws come from torch's generator of the device, so that a resumed run repeats them, or from ``draws`` where several
-    processes share them. Finding the distinct words waits for the device once for each batch.
+    Draws come from torch's generator of the device, which a resumed run restores, or from ``draws`` of several processes.
+    Finding the distinct words synchronises with the device once a batch.
 
     Args:
         vocabulary: the words and their counts; a count of 0 is taken as 1, so that every word can be drawn.
@@ -90,16 +90,16 @@ class WordSampler(FixedTables):
         return self.samples > 0 and not (self.until == "first-cut" and bool(self.exact))
 
     def stop(self) -> None:
-        """The schedule has cut the rate: with ``samples_until = "first-cut"`` training is exact from now on."""
+        """End sampling with ``samples_until = "first-cut"``, after the schedule cut the rate."""
         self.exact.fill_(True)
 
     def draw(self, target: Tensor) -> Draw:
-        """S words for a batch with the targets ``target`` (N,)."""
+        """Draw S words for a batch with targets ``target`` (N,)."""
         drawn = torch.multinomial(self.log_proposal.exp(), self.samples, replacement=True, generator=self.draws)
         return self.arrange(target, drawn)
 
     def arrange(self, target: Tensor, drawn: Tensor) -> Draw:
-        """The ``Draw`` of the targets (N,) and given draws (S,), repeats among them included."""
+        """Return the ``Draw`` of targets (N,) and drawn words (S,), which may repeat."""
         words, place = torch.cat([drawn, target]).unique(return_inverse=True)
         times = torch.bincount(place[: len(drawn)], minlength=len(words))
         correction = times.to(self.log_proposal.dtype).log() - self.log_proposal[words] - log(len(drawn))
@@ -110,7 +110,7 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
     """The estimated loss (N,) of the targets from the scores (N, W) of the words of a draw.
 
     -log of exp s(t) / (exp s(t) + sum over the other words v of exp(s(v) + correction(v))). The sum is an unbiased estimate of
-    the normaliser; a draw that hits the target of a context is left out there, since the target is counted exactly.
+    the normaliser; a draw equal to the target is left out, since the target counts exactly.
     """
     scores, place = at_least_single(scores), draw.target[:, None]
     own = scores.gather(1, place)
@@ -121,11 +121,11 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
 class SampledDecoder(Scheduled):
     """An output layer that can be trained with words that ``sampler`` draws; its settings inherit ``SamplingSettings``.
 
-    A ``bias`` (V,) starts where ``bias_start`` says, if it has both.
+    A ``bias`` (V,) starts as ``bias_start`` says, if it has both.
     """
 
     words: nn.Embedding | None
-    """Its word vectors, where they are one table."""
+    """Its word vectors, if they are one table."""
 
     def __init__(self, settings: SamplingSettings, resources: Resources) -> None:
         super().__init__(settings, resources)
@@ -152,13 +152,13 @@ class SampledDecoder(Scheduled):
 class NormalisedScores(SampledDecoder):
     """An output layer that is a softmax over scores of words, and can be trained with sampled words.
 
-    A subclass gives ``scores`` and calls ``super().__init__`` with settings that inherit ``SamplingSettings``. It may give
-    ``sampled_nll`` and ``exact_nll``, where it has a cheaper way than a table of scores.
+    A subclass implements ``scores`` and calls ``super().__init__`` with settings that inherit ``SamplingSettings``. It may
+    override ``sampled_nll`` and ``exact_nll`` with cheaper code.
     """
 
     @abstractmethod
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
-        """Scores that are not normalised, in the natural-log domain: their softmax over all words is the distribution.
+        """Return unnormalised natural-log scores, whose softmax over all words is the distribution.
 
         Args:
             hidden: (..., H) contexts.
@@ -170,20 +170,20 @@ class NormalisedScores(SampledDecoder):
         return at_least_single(self.scores(hidden)).log_softmax(dim=-1)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Exact in evaluation; in training an estimate while words are drawn."""
+        """Return the loss: exact in evaluation, an estimate while training samples words."""
         if self.training and self.sampler.active:
             draw = self.sampler.draw(target.reshape(-1))
             return self.sampled_nll(hidden, draw).reshape(target.shape)
         return self.exact_nll(hidden, target)
 
     def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """The loss (...) with the exact normaliser."""
+        """Return the loss (...) with the exact normaliser."""
         scores = self.scores(hidden)
         flat = scores.reshape(-1, scores.shape[-1])
         return functional.cross_entropy(flat, target.reshape(-1), reduction="none").reshape(target.shape)
 
     def sampled_nll(self, hidden: Tensor, draw: Draw) -> Tensor:
-        """The estimated loss (N,) of the N contexts ``hidden`` (..., H), given the draw."""
+        """Return the estimated loss (N,) of the N contexts ``hidden`` (..., H), given the draw."""
         scores = self.scores(hidden, draw.words)
         return estimated_nll(scores.reshape(-1, scores.shape[-1]), draw)
 
@@ -191,7 +191,7 @@ class NormalisedScores(SampledDecoder):
 def linear_scores(
     contexts: Tensor, vectors: Tensor, bias: Tensor | None, words: Tensor | None, *, sparse: bool = False
 ) -> Tensor:
-    """contexts . x_w + b_w for given words, or for all: (..., E) -> (..., W).
+    """Compute contexts . x_w + b_w for given words, or for all: (..., E) -> (..., W).
 
     Args:
         contexts: (..., E).

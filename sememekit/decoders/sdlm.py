@@ -23,7 +23,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "release-awd": {"sense_bias": True, "context_tanh": True, "gate_bias": False, "start": "published", "num_bases": 10},
     "identity": {"sense_bias": True, "context_tanh": False, "gate_bias": True, "start": "identity"},
 }
-"""Preset -> its settings; a key that is given beside the preset wins."""
+"""Preset -> its settings; a key given beside the preset overrides it."""
 
 
 @final
@@ -44,9 +44,9 @@ class SDLM(NormalisedScores, Sensed):
     - p(s) = softmax over the senses of all words (Eq. (8)); p(w) = sum of p(s) over the senses of w (Eq. (9)).
 
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
-    and the gate bias are switches, since paper and release differ in them. Dropout stands at two sites: one mask on the
-    coordinates of the output word vectors, the same for the whole batch (``vector_dropout``), and one a sequence on the
-    coordinates of g Q_r, shared over time and bases (``context_dropout``).
+    and the gate bias are switches, since paper and release differ in them. There are two dropout masks: on the coordinates of
+    the output word vectors, one for the batch (``vector_dropout``), and on the coordinates of g Q_r, one for each sequence,
+    shared over time and bases (``context_dropout``).
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
@@ -71,11 +71,11 @@ class SDLM(NormalisedScores, Sensed):
         tied: bool = True
         """Share the word vectors with the input embedding."""
         vector_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the coordinates of the output word vectors, one mask a chunk."""
+        """Rate on the coordinates of the output word vectors, one mask for a segment."""
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the coordinates of g Q_r, one mask a sequence."""
         tokens_per_block: int = Field(default=0, ge=0)
-        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache), 128 by edges, else 512."""
+        """Tokens computed at once; 0 picks 64 on CPU (the block stays in cache), 128 by edges, else 512."""
 
         @model_validator(mode="before")
         @classmethod
@@ -146,7 +146,7 @@ class SDLM(NormalisedScores, Sensed):
         return by_word_VN.T.reshape(*hidden.shape[:-1], structure.num_words)
 
     def _part(self, words: Tensor | None) -> tuple[SenseStructure, Tensor, Tensor | None]:
-        """Structure, word vectors and sense biases of some words (W,), or of all."""
+        """Return structure, word vectors and sense biases of some words (W,), or of all."""
         if words is None:
             return self.structure, self.words.weight, self.sense_bias
         structure, senses = self.structure.of_words(words)
@@ -190,7 +190,7 @@ class SDLM(NormalisedScores, Sensed):
         return EdgeInputs(self.structure, flat_NH, self.bases, words_VE, gates_KN, mixing_RK, self.sense_bias)
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
-        """The share of a sense is p(s) / p(w), the gates are q."""
+        """Return shares p(s) / p(w) of senses, and gates q."""
         hidden_1H = hidden.reshape(1, -1)
         logits = sense_logits(self._inputs(hidden_1H))[:, 0]
         by_word = []

@@ -23,29 +23,28 @@ from sememekit.ranks import ALONE, Ranks
 
 @final
 class SelfOrganized(ClusterLearner, FixedTables):
-    """p(w | h) = p(C(w) | h) p(w | h, C(w)), each word in one cluster C(w), the clusters learned on the way.
+    """p(w | h) = p(C(w) | h) p(w | h, C(w)), with each word in one cluster C(w), learned during training.
 
     - h_c = relu(W_c h), h_w = relu(W_w h), Eq. (1) of Shen et al. 2017; no bias, as printed;
     - p(c | h) = softmax over clusters of h_c . u_c, Eq. (2); p(w | h, c) = softmax over the words of c of h_w . x_w, Eq. (3);
     - q(w, c), an estimate of the mean of log2 p(c | h) over the contexts of w, moves at each training occurrence of w by
       exponential smoothing, Eq. (9): q(w, c) <- (1 - a) q(w, c) + a log2 p(c | h);
-    - every K steps words go by falling frequency to the cluster with the highest q that is open, Algorithm 1
-      (``assignment.assign_greedily``). Vectors of words and of clusters stay where they are; only the assignment changes.
+    - every K steps words are assigned by falling frequency to the open cluster with the highest q, Algorithm 1
+      (``assignment.assign_greedily``). Only the assignment changes, not the vectors.
 
-    Eq. (10) prints a = 1 - 1/f with f the count of w. Then a word seen once never moves and a frequent one remembers its last
-    occurrence alone. The running mean over about one epoch that the text describes needs a = 1/f, the default here;
+    Eq. (10) prints a = 1 - 1/f with f the count of w. By it a word seen once never moves, and a frequent word remembers its
+    last occurrence alone. The running mean over about one epoch of the text needs a = 1/f, the default here;
     ``smoothing="printed"`` is Eq. (10) to the letter.
 
-    The paper leaves the following open. C is sqrt(V) rounded up. q starts at -log2 C, the value of a model that knows
-    nothing (at 0 a pair never seen would beat all others), goes on over updates and is never reset. Occurrences of a word in
-    one batch count one after the other, in the order of the text. f is the count of the vocabulary, over all splits, 1 at
-    least. First clusters come from random scores, under the same two limits. With fewer clusters than sqrt(V), as from a file,
-    the limit of words is gamma V / C. A cluster without words gets no probability, so that words sum to one; q is taken from
-    the softmax over all clusters, so that it can win words again. Statistics see the contexts as they are in training, dropout
-    included. A task that pads must expect its padding word to be counted.
+    Our choices where the paper is silent: C is sqrt(V) rounded up. q starts at -log2 C, the value of the uniform distribution
+    (at 0 an unseen pair would beat all others), continues over updates and is never reset. Occurrences of a word in one batch
+    count in the order of the text. f is the count of the vocabulary, over all splits, at least 1. First clusters come from
+    random scores, under the same two limits. With fewer clusters than sqrt(V), as from a file, the limit of words is gamma V /
+    C. A cluster without words gets no probability, so that words sum to one; q uses the softmax over all clusters, so that it
+    can win words again. Statistics see training contexts, with dropout. Padding words of a task are counted, too.
 
-    Where several processes train, each step gives every rank the occurrences of all, so that q and the clusters are the same
-    everywhere: contexts (T, B, H) come in the order of one process, rows (N, H) rank after rank.
+    With several processes each step shares the occurrences of all ranks, so that q and the clusters are the same everywhere:
+    contexts (T, B, H) in the order of one process, rows (N, H) rank after rank.
 
     Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint.
     """
@@ -55,26 +54,26 @@ class SelfOrganized(ClusterLearner, FixedTables):
 
     class Settings(BiasStartSettings):
         tied: bool = True
-        """Share the word vectors with the input embedding. The contexts take its size, so no width has to fit."""
+        """Share the word vectors with the input embedding; contexts take its size."""
         start: Literal["random", "file"] = "random"
-        """Source of the first clusters: chance, or a file of clusters (``--clusters``)."""
+        """Source of the first clusters: random, or a file of clusters (``--clusters``)."""
         num_clusters: int | None = Field(default=None, ge=1)
-        """C; unset, sqrt(V) rounded up, or for what the file has."""
+        """C; unset: sqrt(V) rounded up, or the number in the file."""
         gamma: float = Field(default=1.5, gt=1.0)
         """A cluster is closed once it has gamma max(sqrt(V), V / C) words."""
         frequency_budget: float = Field(default=0.1, gt=0.0)
         """f_b: a cluster is closed once its words are this share of the text."""
         update_every: int = Field(default=1000, ge=0)
-        """K, training steps from one assignment to the next; 0 keeps the clusters as they are and gathers nothing."""
+        """K, training steps between assignments; 0 keeps the clusters fixed and gathers no statistics."""
         smoothing: Literal["corrected", "printed"] = "corrected"
-        """The weight of a new occurrence of a word that the text has f times: 1/f, or 1 - 1/f as printed."""
+        """Weight of a new occurrence of a word with count f: 1/f, or 1 - 1/f as printed."""
         bias: bool = False
-        """One free number for each word and each cluster; the paper has none."""
+        """A bias for each word and each cluster; not in the paper."""
         projection: Literal["relu", "tanh", "none"] = "relu"
-        """Map from h to h_c and h_w: a matrix and relu, Eq. (1); ours: a matrix and tanh, whose units cannot die; or none: both
-        are h, as in ``class_hsm``, and a tied embedding must be as wide as the contexts."""
+        """Map from h to h_c and h_w: a matrix with relu, Eq. (1), or with tanh (ours, without dead units); or none, as in
+        ``class_hsm``: both are h, and a tied embedding must be as wide as the contexts."""
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the projected contexts, one mask a sequence; the paper has none."""
+        """Rate on the projected contexts, one mask a sequence; not in the paper."""
 
     @classmethod
     def needs(cls, settings: Settings) -> frozenset[str]:
@@ -109,7 +108,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self.register_buffer("losses", torch.zeros(3, dtype=torch.float64))
         """Nats of clusters, nats inside clusters, and tokens, since the last assignment."""
         self.register_buffer("held_steps", torch.zeros((), dtype=torch.int64))
-        """Steps of training for which the clusters stay; ``_held`` is the same number where no device has to be asked."""
+        """Training steps with frozen clusters; ``_held`` is a copy on the CPU."""
         self._held = 0
         self._ranks = ALONE
         self._seen: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -126,7 +125,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         return {"num_clusters": self.num_clusters}
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
-        """From "log_frequency" clusters begin at the mass of their first words; they keep that when words move."""
+        """With "log_frequency", cluster biases start from the frequency of the first words, and stay when words move."""
         begin_class_bias(self.cluster_vectors.bias, self.settings.bias_start, counts, self.groups.group_of)
         begin_bias(self.bias, self.settings.bias_start, counts)
 
@@ -135,11 +134,11 @@ class SelfOrganized(ClusterLearner, FixedTables):
         return self._among_filled(self.cluster_vectors(for_clusters)).log_softmax(dim=-1), for_words
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """A token meets all clusters and the words of one. In training it also counts for q."""
+        """Return the loss over all clusters and the words of one cluster; in training also update q."""
         return self.nll_of_some(hidden, target, None)
 
     def nll_of_some(self, hidden: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        """``nll`` of the targets that ``keep`` (...) says, 0 for the others, which count for nothing; None for all."""
+        """Return ``nll`` of the targets selected by ``keep`` (...), and 0 for the others; None selects all."""
         counted = self.training and torch.is_grad_enabled() and self.settings.update_every > 0 and not self._held
         of_cluster, within = self._parts(hidden, target, counted, keep)
         return of_cluster + within
@@ -150,7 +149,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
 
     @torch.no_grad()
     def observe(self, hidden: Tensor, target: Tensor) -> None:
-        """Eq. (9) for each occurrence, in the order of the text."""
+        """Update q by Eq. (9) for each occurrence, in the order of the text."""
         rows = hidden.reshape(-1, hidden.shape[-1])
         if len(rows):
             logits = self.cluster_vectors(self._contexts(rows)[0])
@@ -162,7 +161,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         return logits.to(self.scores.dtype).log_softmax(dim=-1) / math.log(2.0)
 
     def set_cluster_statistics(self, means: Tensor, seen: Tensor) -> None:
-        """``q`` is Eq. (8) in the place of Eq. (9)."""
+        """Set ``q`` by Eq. (8) instead of Eq. (9)."""
         self.scores.copy_(torch.where(seen[:, None].to(self.scores.device), means.to(self.scores), self.scores))
 
     def freeze_clusters(self, steps: int) -> None:
@@ -192,7 +191,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
 
     @torch.no_grad()
     def _share_occurrences(self) -> None:
-        """Take in what all ranks saw in this step, side by side along the columns of a batch."""
+        """Collect the occurrences of all ranks in this step, in the order of the batch's columns."""
         if self._ranks.size == 1:
             return
         along, grown = 0, torch.zeros_like(self.losses)
@@ -208,9 +207,9 @@ class SelfOrganized(ClusterLearner, FixedTables):
             self._smooth(log_probs.reshape(-1, log_probs.shape[-1]), words.reshape(-1))
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """Every K steps the words are assigned anew; step 1 says how the clusters begin.
+        """Reassign words every K steps; step 1 reports the first clusters.
 
-        The perplexities are of the training text since the last assignment. Clusters that are held stay.
+        The perplexities are of the training text since the last assignment. Frozen clusters stay.
         """
         if self._held:
             self.freeze_clusters(self._held - 1)
@@ -232,7 +231,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         return {**self.reassign()._asdict(), **perplexities}
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """h_c and h_w, (..., E) each."""
+        """Return h_c and h_w, (..., E) each."""
         if self.projection is None:
             contexts = torch.cat([hidden, hidden], dim=-1)
         else:
@@ -247,7 +246,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         return logits.masked_fill(self.groups.sizes == 0, -torch.inf) if self.groups.any_empty else logits
 
     def _parts(self, hidden: Tensor, target: Tensor, counted: bool, keep: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """-log p(C(w) | h) and -log p(w | h, C(w)), (...) each; 0 where ``keep`` leaves a target out."""
+        """Return -log p(C(w) | h) and -log p(w | h, C(w)), (...) each; 0 for targets outside ``keep``."""
         words = target.reshape(-1)
         for_clusters, for_words = (part.reshape(-1, part.shape[-1]) for part in self._contexts(hidden))
         if keep is not None:
@@ -276,10 +275,10 @@ class SelfOrganized(ClusterLearner, FixedTables):
         return of_cluster.reshape(target.shape), within.reshape(target.shape)
 
     def _smooth(self, log_probs: Tensor, words: Tensor) -> None:
-        """Eq. (9) for tokens ``words`` (N,) with natural ``log_probs`` (N, C), one after the other.
+        """Apply Eq. (9) to tokens ``words`` (N,) in order, with natural ``log_probs`` (N, C).
 
-        For a word that occurs n times: q <- (1-a)^n q + sum_i a (1-a)^(n-i) log2 p_i. The sums run over the tokens of each
-        word in order, without atomic additions, and shapes do not depend on the data.
+        For a word that occurs n times: q <- (1-a)^n q + sum_i a (1-a)^(n-i) log2 p_i. The sums are deterministic (no atomic
+        additions), and shapes do not depend on the data.
         """
         order = words.argsort(stable=True)
         ordered = words[order]

@@ -1,4 +1,4 @@
-"""Senses in blocks that stay in the cache, in an order in which the senses of many words are ranges and need no index."""
+"""Senses in blocks that fit the cache, ordered so that the senses of many words are ranges and need no index."""
 
 from itertools import pairwise
 from typing import NamedTuple, final
@@ -10,31 +10,32 @@ from torch.nn import functional
 from sememekit.layers import Incidence
 
 SENSES_PER_BLOCK = 2560
-"""On CPU: so many senses times 64 tokens are an array of 0.7 MB."""
+"""Senses of a block on CPU: with 64 tokens an array of 0.7 MB."""
 
 RANKS = 4
-"""Senses of a word that are ranges; the few that are left have an index."""
+"""Senses of a word that are stored as ranges; further senses have an index."""
 
 Views = tuple[Tensor, ...]
-"""Parts of an array, one for each rank of the senses in a block."""
+"""Parts of an array, one for each sense rank in a block."""
 
 
 @final
 class SenseBlock(NamedTuple):
     """The senses of some words, which are sorted by falling number of senses.
 
-    First the first sense of each word, then the second sense of each word that has one, and so on: the words that have a j-th
-    sense are the first ones of the block, so that their scores are used where they lie. Senses after the first ``RANKS`` of a
-    word are a tail in the order of words. s is the number of senses, v of words.
+    The order is the first sense of each word, then the second senses, and so on. The words with a j-th sense are the first
+    words of the block, so their scores are used in place. Senses after the first ``RANKS`` of a word form a tail in the order
+    of words. s is the number of senses, v of words.
 
     Attributes:
-        words: which words, as a slice of the order of all blocks.
-        places: which senses, as a slice of the order of all blocks.
-        ranks: how many words have a first, a second ... sense.
+        words: its words, as a slice of the order of all blocks.
+        places: its senses, as a slice of the order of all blocks.
+        ranks: number of words with a first, a second ... sense.
         word_of_tail: the words of the tail, counted in the block.
         tail_of_word: Incidence (words that have such senses x tail).
         sememes_of_sense: Incidence (s x K).
-        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its and in ``back``'s order.
+        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its order and in the order of
+            ``back``.
     """
 
     words: slice
@@ -55,11 +56,11 @@ class SenseBlock(NamedTuple):
         return self.places.stop - self.places.start
 
     def by_basis(self, of_words_Rvn: Tensor) -> list[tuple[Tensor, ...]]:
-        """For each basis the parts of (R, v, n) that belong to each rank. All views at once: each costs a microsecond."""
+        """Return the parts of (R, v, n) for each basis and rank; all views at once, since each costs a microsecond."""
         return list(zip(*(of_words_Rvn[:, :size].unbind(0) for size in self.ranks), strict=True))
 
     def by_rank(self, of_senses_sn: Tensor) -> tuple[Tensor, ...]:
-        """The parts of (s, n) that belong to each rank, and the tail."""
+        """Return the parts of (s, n) for each rank, and the tail."""
         tail = len(self.word_of_tail)
         return of_senses_sn.split((*self.ranks, tail) if tail else self.ranks)
 
@@ -94,7 +95,7 @@ class SenseBlocks(NamedTuple):
     """All senses in blocks.
 
     Attributes:
-        word_at: (V,) the word at each place of the order of the blocks.
+        word_at: (V,) the word at each place in the order of the blocks.
         word_place: (V,) the place of each word.
         sense_at: (S,) the sense at each place.
         place_of: (S,) the place of each sense.
@@ -108,18 +109,18 @@ class SenseBlocks(NamedTuple):
 
     @property
     def most_words(self) -> int:
-        """Words of the block that has most."""
+        """Largest number of words in a block."""
         return max(block.num_words for block in self.blocks)
 
     @property
     def most_senses(self) -> int:
-        """Senses of the block that has most."""
+        """Largest number of senses in a block."""
         return max(block.num_senses for block in self.blocks)
 
 
 @final
 class SenseArrays(NamedTuple):
-    """The arrays of blocks; ``SenseStructure`` says what each is."""
+    """The arrays of blocks, described in ``SenseStructure``."""
 
     sense_offsets: Tensor
     set_of_sense: Tensor
@@ -130,7 +131,7 @@ class SenseArrays(NamedTuple):
 
 
 def make_blocks(arrays: SenseArrays, dtype: torch.dtype) -> SenseBlocks:
-    """All senses in blocks, with C[k, s] in ``dtype``: of some thousand senses on CPU, elsewhere in one."""
+    """Divide all senses into blocks of some thousand on CPU, otherwise into one, with C[k, s] in ``dtype``."""
     num_senses, device = len(arrays.set_of_sense), arrays.set_of_sense.device
     count_V, word_at = arrays.sense_offsets.diff().sort(descending=True, stable=True)
     number = max(1, round(num_senses / SENSES_PER_BLOCK)) if device.type == "cpu" else 1
@@ -152,12 +153,12 @@ def inverse(order: Tensor) -> Tensor:
 
 
 def inverse_root(squares: Tensor, dtype: torch.dtype) -> Tensor:
-    """1 / sqrt of integers. Those above 65,504 are infinite in half precision, and their root would be 0."""
+    """Return 1 / sqrt of integers; above 65,504 they would be infinite in half precision, and the result 0."""
     return squares.to(torch.promote_types(dtype, torch.float32)).rsqrt().to(dtype)
 
 
 def _make_block(arrays: SenseArrays, dtype: torch.dtype, words: slice, word_v: Tensor, place: int) -> tuple[SenseBlock, Tensor]:
-    """The block of the words ``word_v`` (v,), whose senses begin at ``place`` of the order, and these senses (s,)."""
+    """Return the block of the words ``word_v`` (v,), whose senses begin at ``place``, and these senses (s,)."""
     first_v = arrays.sense_offsets[word_v]
     count_v = arrays.sense_offsets[word_v + 1] - first_v
     words_of_count = count_v.bincount().tolist()
@@ -185,7 +186,7 @@ def _make_block(arrays: SenseArrays, dtype: torch.dtype, words: slice, word_v: T
 
 
 def ranges(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The members offsets[r] to offsets[r + 1] of some rows (n,), one after the other: new offsets (n + 1,), and members."""
+    """Concatenate the members offsets[r] to offsets[r + 1] of some rows (n,): new offsets (n + 1,), and members."""
     first, count = offsets[rows], offsets[rows + 1] - offsets[rows]
     new = functional.pad(count.cumsum(0), (1, 0))
     members = torch.arange(int(new[-1]), device=offsets.device)

@@ -1,4 +1,4 @@
-"""From the logits of all senses to the likelihood of target words, for a block of tokens."""
+"""Compute the likelihood of target words from the logits of all senses, for a block of tokens."""
 
 from collections.abc import Sequence
 from math import prod
@@ -11,15 +11,15 @@ from sememekit.decoders.sense_structure import SenseStructure
 
 
 class Asked(NamedTuple):
-    """Arguments of a likelihood beside the tensors that have gradients, for N tokens.
+    """Arguments of a likelihood without gradients, for N tokens.
 
     Attributes:
         structure: the graph.
         target_N: words.
-        block: tokens that are worked on at once.
+        block: tokens computed at once.
         lowered: dtype of matrix products; sums keep the dtype of the words.
-        learns: whether gradients are recorded: inside ``forward`` of a Function torch says no in any case.
-        correction_V: of each word in the normaliser (``sampling.estimated_nll``), or None.
+        learns: whether gradients are recorded, which torch does not tell inside ``forward`` of a Function.
+        correction_V: term of each word in the normaliser (``sampling.estimated_nll``), or None.
     """
 
     structure: SenseStructure
@@ -36,10 +36,10 @@ class Likelihood(NamedTuple):
     Attributes:
         normaliser_n: log-sum-exp over all senses.
         score_n: log-sum-exp over the senses of the target.
-        total_n: sum of ``raised_Sn``, in single precision at least: in half precision it would be infinite for 65,504 senses.
-        raised_Sn: exp(logit - the greatest of the token), in the memory of the logits.
+        total_n: sum of ``raised_Sn``, at least in single precision: half precision overflows with 65,504 senses.
+        raised_Sn: exp(logit - maximum of the token), in the memory of the logits.
         place_Mn: places of the senses of the target.
-        share_Mn: their shares of the target's probability, 0 behind the last.
+        share_Mn: their shares of the target's probability, padded with 0.
     """
 
     normaliser_n: Tensor
@@ -53,9 +53,9 @@ class Likelihood(NamedTuple):
 def likelihood(
     logits_Sn: Tensor, structure: SenseStructure, place_of: Tensor, target_n: Tensor, offset_S: Tensor | None = None
 ) -> Likelihood:
-    """Logits of all senses, in an order in which sense s has place ``place_of[s]``, to the likelihood of target words.
+    """Compute the likelihood of target words from the logits of all senses; sense s is at ``place_of[s]``.
 
-    ``logits_Sn`` is written over. ``offset_S`` is added to the logits in the normaliser, but for the target.
+    ``logits_Sn`` is overwritten. ``offset_S`` is added to the logits in the normaliser, except for the target.
     """
     sense_Mn, real_Mn = structure.senses_of(target_n)
     place_Mn = place_of[sense_Mn]
@@ -70,9 +70,10 @@ def likelihood(
 
 
 def grad_of_logits(kept: Sequence[Tensor], by_normaliser_n: Tensor, by_score_n: Tensor, memory: Tensor) -> Tensor:
-    """The gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a ``Likelihood``.
+    """Return the gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a
+    ``Likelihood``.
 
-    The gradient of the normaliser divided by ``total_n`` is ``by_normaliser_n``: the quotient has n numbers, raised S n.
+    ``by_normaliser_n`` is the gradient of the normaliser divided by ``total_n``, which takes n divisions instead of S n.
     """
     raised_Sn, place_Mn, share_Mn = kept
     grad_Sn = torch.mul(raised_Sn, by_normaliser_n, out=piece(memory, raised_Sn.shape))

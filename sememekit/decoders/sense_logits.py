@@ -1,11 +1,11 @@
-"""The main computation of the sememe-driven layer: logits of all senses, and the likelihood of target words, in blocks of
-tokens and of words.
+"""The main computation of the sememe-driven layer: logits of all senses and likelihood of target words, in blocks of tokens and
+words.
 
-Cost for each token, forward: R V E multiply-adds for the products of contexts and words (the floor, equal to R softmax layers),
-then R edges multiply-adds for the gates of all senses and R S for their products. One exact saving over the paper's
-formulation: the product with the word vector is the same for all senses of a word (V rows, not S). Arrays of words, senses and
-sememes are transposed, (rows, n): a gather is then a copy of contiguous rows. Work for each sense and basis is done for some
-thousand senses and 64 tokens at a time, so that the numbers in between stay in the cache.
+Forward cost of a token: R V E multiply-adds for the products of contexts and words (as R softmax layers), R edges for the gates
+of all senses, and R S for their products. Unlike the paper's formulation, the product with the word vector is computed once for
+all senses of a word (V rows, not S), which is exact. Arrays of words, senses and sememes are transposed, (rows, n), so that a
+gather copies contiguous rows. Senses are processed by some thousand for 64 tokens, so that intermediate values stay in the
+cache.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
 WIDE_FROM = 96
-"""Below this width the products with the words are taken again in the backward pass, R V numbers a token less to keep, and each
-basis has a product of its own: that is up to a quarter slower at great widths, but leaves the scores of a basis in one piece,
-which halves the time of what is done with them, the larger part at small widths."""
+"""Below this width the backward pass recomputes the products with the words, which saves R V numbers a token, and each basis
+has a separate product. That is up to a quarter slower at large widths, but keeps the scores of a basis contiguous, which halves
+the time of all further work on them: the larger part at small widths."""
 
 
 class SenseInputs(NamedTuple):
@@ -45,7 +45,7 @@ class SenseInputs(NamedTuple):
 
 
 def sense_logits(inputs: SenseInputs) -> Tensor:
-    """(S, N) logits of all senses, not normalised: the exponent of Eq. (8) of Gu et al. 2018 plus the bias of the sense."""
+    """Return (S, N) unnormalised logits of all senses: the exponent of Eq. (8) of Gu et al. 2018 plus the sense bias."""
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
     order = structure.blocks(mixing_RK.dtype)
     words_VE = words_VE.index_select(0, order.word_at)
@@ -64,14 +64,14 @@ def sense_logits(inputs: SenseInputs) -> Tensor:
 def normaliser_and_score(
     inputs: SenseInputs, target_N: Tensor, block: int, correction_V: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(N,) the log-sum-exp over all senses, and (N,) that over the senses of the target; the loss is their difference.
+    """Return the log-sum-exp (N,) over all senses, and (N,) over the senses of the target; the loss is their difference.
 
-    ``block`` tokens are worked on at once. ``correction_V`` is added to the logits of each word's senses in the first
-    log-sum-exp, but for the target: ``sampling.estimated_nll``, over senses.
+    ``block`` tokens are computed at once. ``correction_V`` is added to the logits of each word's senses in the first
+    log-sum-exp, except for the target, as in ``sampling.estimated_nll``.
 
-    The backward pass is written by hand: it keeps the products with the words and the unnormalised probabilities of senses, and
-    computes the gates again, so that no tensor of R x S x N ever exists. A compiler, which cannot trace writes into parts of
-    tensors, is given the same sums in plain operations.
+    The hand-written backward pass keeps the products with the words and the unnormalised sense probabilities, and recomputes
+    the gates, so that no tensor of R x S x N exists. For a compiler, which cannot trace writes into parts of tensors, the same
+    sums use plain operations.
     """
     if torch.compiler.is_compiling() and correction_V is None:
         return _traced(inputs, target_N)
@@ -81,7 +81,7 @@ def normaliser_and_score(
 
 
 def _traced(inputs: SenseInputs, target_N: Tensor) -> tuple[Tensor, Tensor]:
-    """``normaliser_and_score`` out of the logits of all senses; without sampled words, whose number no graph can know."""
+    """``normaliser_and_score`` in plain operations, without sampled words, whose number varies."""
     logits_SN = sense_logits(inputs)
     sense_MN, real_MN = inputs.structure.senses_of(target_N)
     own_MN = logits_SN.gather(0, sense_MN)
@@ -92,8 +92,8 @@ class _SenseSums(torch.autograd.Function):
     """``normaliser_and_score`` with its gradient. Products run in ``lowered``; gates, logits, sums keep the dtype of the words.
 
     n is the number of tokens of a block, M the most senses of a word; s and v are senses and words of a block of words. Arrays
-    over all words or senses are in the order of the blocks (``SenseBlocks``). The kept tensors are pieces of some megabytes,
-    which malloc hands out again in the next step; one array for all tokens would be fresh memory in every step.
+    over all words or senses are in the order of the blocks (``SenseBlocks``). The kept tensors have some megabytes each, which
+    malloc reuses in the next step; one array for all tokens would be new memory in every step.
     """
 
     @staticmethod
@@ -201,7 +201,7 @@ class _SenseSums(torch.autograd.Function):
 
 
 def _products(words_vE: Tensor, context_RnE: Tensor, is_wide: bool, buffer: Tensor | None) -> Tensor:
-    """(R, v, n) the scores of words with the contexts, in ``buffer`` where there is one, in the order of ``_scores_in``."""
+    """Return the scores (R, v, n) of words and contexts, in ``buffer`` if given, in the layout of ``_scores_in``."""
     num_bases, num_tokens, _ = context_RnE.shape
     shape = (num_bases, len(words_vE), num_tokens)
     scores_Rvn = _scores_in(words_vE.new_empty(prod(shape)) if buffer is None else buffer, shape, is_wide)
@@ -213,7 +213,7 @@ def _products(words_vE: Tensor, context_RnE: Tensor, is_wide: bool, buffer: Tens
 
 
 def _scores_in(memory: Tensor, shape: Sequence[int], is_wide: bool) -> Tensor:
-    """(R, v, n) of flat memory: basis after basis, or at great widths word after word, which one product of all bases needs."""
+    """View flat memory as (R, v, n): basis-major, or at large widths word-major, as one product of all bases needs."""
     if not is_wide:
         return piece(memory, shape)
     num_bases, num_words, num_tokens = shape
@@ -223,7 +223,7 @@ def _scores_in(memory: Tensor, shape: Sequence[int], is_wide: bool) -> Tensor:
 def _add_gradients(
     grad_words_vE: Tensor, grad_context_RnE: Tensor, grads_Rvn: Tensor, words_vE: Tensor, context_RnE: Tensor, is_wide: bool
 ) -> None:
-    """Add what the gradient of the scores gives to words and contexts."""
+    """Add the gradients of words and contexts from the gradient of the scores."""
     if is_wide:
         grads_v = grads_Rvn.transpose(0, 1).flatten(1)
         add_product(grad_words_vE, grads_v, context_RnE.flatten(0, 1))

@@ -16,21 +16,21 @@ from sememekit.sememes import SememeGraph
 
 @final
 class SenseStructure(FixedTables):
-    """Words, senses and sememes as index arrays on the device; it holds nothing that is learned.
+    """Words, senses and sememes as index arrays on the device, without learned parameters.
 
-    Made from a sememe graph by ``from_graph``, and cut to some of its words by ``of_words``.
+    ``from_graph`` makes it from a sememe graph, and ``of_words`` restricts it to some words.
 
     >>> structure = SenseStructure.from_graph(graph, symmetric=False)
     >>> part, senses = structure.of_words(torch.tensor([3, 7]))
     >>> part.num_words, part.num_senses == len(senses)
 
     Attributes:
-        sense_offsets: (V + 1,) where the senses of each word begin and end.
+        sense_offsets: (V + 1,) bounds of the senses of each word.
         word_of_sense, set_of_sense: (S,).
         set_offsets, set_sememes: the sememes of each distinct set, one set after the other.
         squared_degree: (as set_sememes) 1 / C[k, s]^2, an integer: |E(s)|^2, or |E(s)| |D(k)| in the symmetric form.
         num_words, num_senses, num_sememes: V, S, K.
-        most_senses: M, the most senses that any word of the graph has.
+        most_senses: M, largest number of senses of a word in the graph.
     """
 
     sense_offsets: Tensor
@@ -78,19 +78,18 @@ class SenseStructure(FixedTables):
         return cls(offsets, set_of_sense, set_offsets, members, degrees, graph.num_sememes, most_senses)
 
     def of_words(self, words: Tensor) -> tuple[SenseStructure, Tensor]:
-        """The part of the structure that the distinct words (W,) reach, and the (S',) numbers of their senses in the whole.
+        """Return the structure of the distinct words (W,), and the numbers (S',) of their senses in the whole.
 
-        Words and senses are numbered anew in it, sets and sememes keep their numbers, and so does C[k, s], which counts the
-        senses of the whole graph.
+        Words and senses are renumbered; sets, sememes and C[k, s] (which counts the senses of the whole graph) stay.
         """
         sense_offsets, senses = ranges(self.sense_offsets, words)
         sets = (self.set_of_sense[senses], self.set_offsets, self.set_sememes, self.squared_degree)
         return SenseStructure(sense_offsets, *sets, self.num_sememes, self.most_senses), senses
 
     def senses_of(self, words: Tensor) -> tuple[Tensor, Tensor]:
-        """All senses of ``words`` (N,), padded to M, the most that any word has: (M, N) senses and (M, N) which are real.
+        """Return all senses of ``words`` (N,), padded to M: (M, N) senses, and (M, N) which are real.
 
-        A fixed M keeps the shape known beforehand, so that nothing waits for the device.
+        A fixed M makes the shape known in advance, without waiting for the device.
         """
         first = self.sense_offsets[words]
         count = self.sense_offsets[words + 1] - first
@@ -98,7 +97,7 @@ class SenseStructure(FixedTables):
         return first + torch.minimum(rank, count - 1), rank < count
 
     def onto_sememes(self, of_sense_SN: Tensor) -> Tensor:
-        """(S, N) -> (K, N): for each sememe the sum over the senses that hold it."""
+        """Sum (S, N) over the senses of each sememe: (K, N)."""
         blocks = self.blocks(of_sense_SN.dtype)
         of_sense_SN = of_sense_SN.index_select(0, blocks.sense_at)
         parts = [block.sememes_of_sense.back(of_sense_SN[block.places]) for block in blocks.blocks]
@@ -107,7 +106,7 @@ class SenseStructure(FixedTables):
     def blocks(self, dtype: torch.dtype) -> SenseBlocks:
         """The senses in blocks, with C[k, s] in ``dtype``: of some thousand senses on CPU, elsewhere in one.
 
-        Made when they are first asked for on a device; in inference mode as ordinary tensors, so that training can use them.
+        Built at the first call on a device, as ordinary tensors even in inference mode, so that training can use them.
         """
         key = (self.sense_offsets.device, dtype)
         if key not in self._blocks:
@@ -124,7 +123,7 @@ class SenseStructure(FixedTables):
         return self._edge_blocks[key]
 
     def edges_of_senses(self) -> Tensor:
-        """(S,) how many sememes each sense has."""
+        """Return (S,) the number of sememes of each sense."""
         return self.set_offsets.diff()[self.set_of_sense]
 
     def _arrays(self) -> SenseArrays:

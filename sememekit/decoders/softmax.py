@@ -22,14 +22,14 @@ class Softmax(NormalisedScores):
     """
 
     name: ClassVar[str] = "softmax"
-    """For messages."""
+    """Name in messages."""
     words: nn.Embedding
 
     class Settings(SamplingSettings, BiasStartSettings):
         tied: bool = True
         """Share the word vectors with the input embedding; needs an embedding as wide as the contexts."""
         bias: bool = True
-        """One free number for each word."""
+        """A bias for each word."""
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
@@ -41,7 +41,7 @@ class Softmax(NormalisedScores):
         return linear_scores(hidden, self.words.weight, self.bias, words, sparse=self.words.sparse)
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """One product a call, and the products of the backward pass over many calls at once."""
+        """Return a function with one product for each call, and one backward product for many calls."""
         return ChosenLogits(self.words.weight, self.bias).log_probs
 
 

@@ -1,4 +1,4 @@
-"""The tree-based softmax (Morin and Bengio 2005): a word is a way of left and right turns through a binary tree."""
+"""The tree-based softmax (Morin and Bengio 2005): a word is a path of left and right turns in a binary tree."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, final
@@ -18,17 +18,17 @@ from sememekit.word_classes.partition import WordTree, balanced_tree, huffman_tr
 
 @final
 class TreeHSM(Decoder, FixedTables):
-    """log p(w | g) = sum over the inner nodes j on the way to w of log sigmoid(s_j (g . n_j + b_j)).
+    """log p(w | g) = sum over the inner nodes j on the path to w of log sigmoid(s_j (g . n_j + b_j)).
 
-    s_j is +1 where the way turns left and -1 where it turns right; n_j (H) and b_j belong to the node, of which there are
-    V - 1 (Morin and Bengio 2005). The tree is Huffman's over the counts (Mikolov et al. 2013), the shortest mean way, or a
-    balanced one over a line of words on which neighbours share sememes (``word_classes.partition``), so that each node divides
-    a field of meaning; the first of these papers took its tree from WordNet for that reason.
+    s_j is +1 for a left turn and -1 for a right turn; n_j (H) and b_j belong to one of V - 1 nodes (Morin and Bengio 2005). The
+    tree is Huffman's over the counts (Mikolov et al. 2013), with the shortest mean path, or a balanced tree over words sorted
+    so that neighbours share sememes (``word_classes.partition``). Each node of the latter divides a semantic field, as in the
+    WordNet tree of Morin and Bengio.
 
-    No vector belongs to a word, so that there is nothing to share with the input embedding: this layer is never tied.
+    Words have no vectors to share with the input embedding, so this layer is never tied.
 
-    The likelihood of N tokens is one product over the nodes on all their ways, packed; how many these are is read back once a
-    call. The distribution over all words goes down the tree level by level in log space.
+    The likelihood of N tokens is one product over the packed nodes of all their paths, whose number is read from the device
+    once a call. The distribution over all words goes down the tree level by level in log space.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
@@ -37,7 +37,7 @@ class TreeHSM(Decoder, FixedTables):
         tree: Literal["huffman", "sememes"] = "huffman"
         """Huffman's tree over the counts, or a balanced tree over the order of the sememe graph (``--graph``)."""
         bias: bool = True
-        """One free number for each node."""
+        """A bias for each node."""
         starts: ClassVar[Mapping[str, BiasStart]] = {}
 
     level_bounds: list[int]
@@ -68,7 +68,7 @@ class TreeHSM(Decoder, FixedTables):
         )
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
-        """From "log_frequency" the bias of a node is the log-odds of its two sides, one added to each count."""
+        """Set the bias of each node to the log-odds of its two sides (each count plus 1) with "log_frequency"."""
         if self.bias is None or self.bias_start != "log_frequency":
             return
         words = torch.arange(self.num_words).repeat_interleave(self.path_offsets.cpu().diff())
@@ -81,7 +81,7 @@ class TreeHSM(Decoder, FixedTables):
             self.bias.copy_(sides[0].log() - sides[1].log())
 
     def _take(self, tree: WordTree) -> None:
-        """The tree as tensors: where each level of inner nodes begins and ends, what is above each place, and all ways."""
+        """Store the tree as tensors: bounds of the levels of inner nodes, parent of each place, and all paths."""
         offsets, nodes, sides = tree.paths()
         inner_depth = tree.depth[: tree.num_words - 1]
         self.level_bounds = [0, *np.cumsum(np.bincount(inner_depth)).tolist()]
@@ -95,7 +95,7 @@ class TreeHSM(Decoder, FixedTables):
             self.register_tables(**{name: torch.from_numpy(array)})
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """Compute the log-probability of each place: its parent's plus the log-probability of the turn."""
+        """Return log-probabilities, computed for each place from its parent and the turn."""
         scores = product_and_bias(hidden, self.nodes, self.bias)
         levels = [scores.new_zeros((*hidden.shape[:-1], 1))]
         for level in range(1, len(self.level_bounds) - 1):
@@ -123,7 +123,7 @@ class TreeHSM(Decoder, FixedTables):
 
     @staticmethod
     def _turn(scores: Tensor, nodes: Tensor, sign: Tensor) -> Tensor:
-        """Log-probabilities of turning to the side of ``sign`` at ``nodes``."""
+        """Return log-probabilities of turning to the side ``sign`` at ``nodes``."""
         return functional.logsigmoid(scores.index_select(-1, nodes) * sign)
 
 

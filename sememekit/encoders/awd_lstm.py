@@ -44,7 +44,7 @@ class AWDLSTM(Encoder):
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers (``dropouth`` of the public code), one mask for all steps; 0.25 there."""
         weight_drop: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the elements of each hidden-to-hidden matrix (``wdrop``); 0.5 there."""
+        """Rate on the elements of each hidden-to-hidden matrix (``wdrop`` of the public code, 0.5 there)."""
 
     def __init__(self, settings: Settings, resources: EncoderResources) -> None:
         super().__init__(settings, resources)

@@ -1,4 +1,4 @@
-"""The base class of encoders, and its contract; rows of different lengths in one batch, whose padding has no effect."""
+"""The base class of encoders and its contract; padding of a batch with rows of different lengths."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
 State = tuple[Tensor, ...]
-"""Recurrent state: tensors whose first axis is the batch, so that beams and lattices can index and select them."""
+"""Recurrent state: tensors with the batch as first axis, so that beams and lattices can index them."""
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,24 @@ class EncoderResources(NamedTuple):
 
 
 class Encoder(nn.Module, ABC):
-    """Reads word vectors, and the words themselves, from left to right.
+    """A recurrent reader of word vectors and words, from left to right.
 
     >>> encoder = LSTM(LSTM.Settings(hidden_size=16), EncoderResources(input_size=8, vocabulary=words))
     >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
     >>> hidden, state = encoded.hidden, encoded.state
 
-    A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Promises, without dropout: ``forward`` equals
+    A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contract, without dropout: ``forward`` equals
     scanning ``step``; two halves with the state carried equal the whole; selecting rows of the state commutes with stepping; a
-    batch equals its rows one by one, rows of different lengths included. An encoder that ``reads_ahead`` keeps only the last.
+    batch equals its rows one by one, also with different lengths. An encoder that ``reads_ahead`` fulfils only the last.
     """
 
     Settings: type[Settings]
     output_size: int
     """H, the size of the hidden states."""
     reads_ahead: ClassVar[bool] = False
-    """Whether hidden states depend on words to the right: for whole sentences, never for predicting the next word."""
+    """Whether hidden states depend on words to the right, which excludes predicting the next word."""
     unit_contexts: ClassVar[bool] = False
-    """Whether hidden states are normalised, their numbers of variance one: word vectors of tied layers then start shorter."""
+    """Whether hidden states are normalised to variance one; word vectors of tied layers then start shorter."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
@@ -70,22 +70,22 @@ class Encoder(nn.Module, ABC):
 
     @classmethod
     def vector_size(cls, settings: Any) -> int | None:
-        """The width that word vectors must have, which is then the default of ``task.embedding_size``; None for any."""
+        """Return the required width of word vectors, the default of ``task.embedding_size``; None for any."""
         return None
 
     @classmethod
     def keep(cls, settings: Any, data: PreparedData) -> bytes | None:
-        """Return what a run on ``data`` keeps for its encoder beside words and graph, as ``encoder.json`` (default: nothing).
+        """Return bytes that a run on ``data`` stores for its encoder as ``encoder.json`` (default: nothing).
 
-        Asked once, before a fresh run is built; every model of the run is built with it (``EncoderResources.kept``).
+        Called once, before a fresh run is built; every model of the run gets it as ``EncoderResources.kept``.
         """
         return None
 
     def initialise(self) -> None:
-        """Called once, on the CPU, before a fresh run is trained: read what the weights begin with."""
+        """Read initial weights; called once, on the CPU, before a fresh run is trained."""
 
     def word_vectors(self) -> Tensor | None:
-        """(V, H) vectors that a table of words may begin with, where ``initialise`` has read any; given once."""
+        """Return (V, H) initial word vectors once, if ``initialise`` has read any."""
         return None
 
     def __init__(self, settings: Any, resources: EncoderResources) -> None:
@@ -105,9 +105,9 @@ class Encoder(nn.Module, ABC):
         """Read a sequence.
 
         Args: x: (T, B, E) word vectors. tokens: (T, B) word ids, for encoders that look words up themselves (sememes);
-        reordered and cut as ``x`` is. state: from ``start``, or of the text before. lengths: (B,) int64 on the CPU, the number
-        of real steps of each row, 1 to T; None when all are. Outputs beyond the length are zero and the new state follows the
-        last real step: padding changes nothing.
+        in the order of ``x``. state: from ``start``, or after the previous text. lengths: (B,) int64 on the CPU, the number of
+        real steps of each row, 1 to T; None when all are. Outputs beyond the length are zero and the new state follows the last
+        real step: padding changes nothing.
         """
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -116,22 +116,23 @@ class Encoder(nn.Module, ABC):
         return encoded.hidden[0], encoded.state
 
     def draw_masks(self, batch_size: int) -> State:
-        """Dropout masks (B, ...) that stay the same for whole texts, for the methods below; by default none."""
+        """Draw dropout masks (B, ...) for whole texts, for the methods below (default: none)."""
         return ()
 
     def input_part(self, x: Tensor) -> Tensor:
-        """The state-independent part of a step, from input vectors (..., E): (..., R). By default the vectors."""
+        """Return the state-independent part (..., R) of a step from input vectors (..., E) (default: the vectors)."""
         return x
 
     def state_part(self, state: State, masks: State = ()) -> State:
-        """The input-independent part of a step from this state (B, ...). By default the state."""
+        """Return the input-independent part of a step from a state (B, ...) (default: the state)."""
         return state
 
     def combine(self, input_part: Tensor, tokens: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
-        """Steps from their two parts: ``combine(input_part(x), tokens, state_part(state))`` is ``step(x, tokens, state)``.
+        """Combine the two parts: ``combine(input_part(x), tokens, state_part(state))`` is ``step(x, tokens, state)``.
 
-        ``input_part`` is (..., B, R) and ``tokens`` (..., B); ``state_part`` (..., B, ...) each, with axes of size 1 where many
-        steps leave one state; ``masks`` are from ``draw_masks``. Returns (..., B, H) outputs and the states after, (..., B,
+        ``input_part`` is (..., B, R) and ``tokens`` (..., B); ``state_part`` has tensors (..., B, ...), with axes of size 1 if
+        many steps start from one state; ``masks`` are from ``draw_masks``. Returns (..., B, H) outputs and the states after,
+        (..., B,
         ...) each.
         """
         lead = input_part.shape[:-1]
@@ -140,12 +141,12 @@ class Encoder(nn.Module, ABC):
         return hidden.view(*lead, -1), tuple(part.view(*lead, part.shape[-1]) for part in state)
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
-        """(B, H) the hidden state after the last real step; with two directions, after the end of each."""
+        """Return the hidden state (B, H) after the last real step; with two directions, at the end of each."""
         return last_real_step(encoded.hidden, lengths)
 
 
 class ChildSum(Encoder):
-    """An encoder that can step out of several states at once, with a forget gate for each (the child-sum tree LSTM)."""
+    """An encoder that can step from several states at once, with a forget gate for each (child-sum tree LSTM)."""
 
     @abstractmethod
     def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
@@ -172,7 +173,7 @@ def last_real_step(sequence: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def reversal(length_of_batch: int, lengths: Tensor | None, batch_size: int, device: torch.device) -> Tensor:
-    """(T, B) for each row its real steps from the last to the first, then its padding unmoved: its own inverse."""
+    """Return an order (T, B): for each row the real steps reversed, then the padding unmoved; it is its own inverse."""
     steps = torch.arange(length_of_batch, device=device)[:, None]
     if lengths is None:
         return (length_of_batch - 1 - steps).expand(-1, batch_size)
@@ -186,5 +187,5 @@ def reorder(sequence: Tensor, order: Tensor) -> Tensor:
 
 
 def spelled_encoder(encoder: Encoder) -> str:
-    """Return what a user types for an encoder: its name, or ``package.module:Class``."""
+    """Return the name of an encoder on the command line: a name, or ``package.module:Class``."""
     return name_of(type(encoder), ENCODERS)

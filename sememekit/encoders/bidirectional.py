@@ -26,13 +26,13 @@ class SharedSettings(config.Settings):
 
 
 class Bidirectional(Encoder):
-    """[outputs of a stack that reads forward; outputs of one that reads backward] (Eq. (3), Qin et al. 2020).
+    """A forward and a backward stack with concatenated outputs (Eq. (3), Qin et al. 2020).
 
-    The backward stack reads each row from its last real step to its first: vectors and words in the same order. Each has
-    recurrent layers of its own, and they meet above the last layer only. Sememes have one vector each, and the injection "cell"
-    one second cell, which both stacks share, as in the text and the released code; ``shared_sememes=False`` gives each stack
-    its own. When shared, pi is computed once, with one dropout mask on the sememe matrix for both directions. Settings describe
-    one stack, and hidden states are twice as wide. State: of the forward stack, then of the backward stack.
+    The backward stack reads each row from its last real step to its first: vectors and words in the same order. The stacks have
+    separate recurrent layers and meet above the last layer. They share the sememe vectors and the second cell of injection
+    "cell", as in the text and the released code, unless ``shared_sememes=False``. If shared, pi is computed once, with one
+    dropout mask on the sememe matrix. Settings describe one stack; hidden states are twice as wide. State: of the forward
+    stack, then of the backward stack.
     """
 
     direction_class: ClassVar[type[RecurrentStack]]
@@ -58,11 +58,11 @@ class Bidirectional(Encoder):
         return (*self.forth.start(batch_size), *self.back.start(batch_size))
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """The backward half of ``state`` is where reading begins at the right end."""
+        """Read a sequence; the backward half of ``state`` starts at the right end."""
         return self.read_with(self.forth.sum_sememes(tokens) if self.shared_sememes else None, x, tokens, state, lengths)
 
     def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """``forward`` with pi of (T, B) that both directions share; without, each computes its own from ``tokens``."""
+        """``forward`` with a shared pi of (T, B); without it each direction computes pi from ``tokens``."""
         order = reversal(len(x), lengths, x.shape[1], x.device)
         half = len(state) // 2
         reordered = None if pi is None else Pi(pi.rows, reorder(pi.where, order))
@@ -93,7 +93,7 @@ class BiLSTM(Bidirectional):
     direction_class: ClassVar[type[RecurrentStack]] = LSTM
 
     class Settings(LSTM.Settings, SharedSettings):
-        """Settings of each LSTM stack, and of what they share."""
+        """Settings of each LSTM stack, and of the shared parts."""
 
 
 @final
@@ -106,4 +106,4 @@ class BiGRU(Bidirectional):
     direction_class: ClassVar[type[RecurrentStack]] = GRU
 
     class Settings(GRU.Settings, SharedSettings):
-        """Settings of each GRU stack, and of what they share."""
+        """Settings of each GRU stack, and of the shared parts."""

@@ -1,7 +1,7 @@
 """Gated recurrent units, with the reset gate before or after the matrix, and with the sememes of a word (Qin et al. 2020).
 
-h' = (1 - z) h + z n: z is the share of the new state in the layers with the gate before the matrix, where torch's z is the
-share of the old.
+h' = (1 - z) h + z n: z weighs the new state in the layers with the gate before the matrix, while torch's z weighs the old
+state.
 """
 
 from collections.abc import Mapping
@@ -45,8 +45,8 @@ class GRUGate(CustomRecurrentLayer):
     z, r, o_s = sigmoid of maps of x, h and pi; n = tanh(W x + U (r h)); h' = (1 - z) h + z n + o_s tanh(W_s pi + b) as in the
     released code ("mapped"), or + o_s tanh(pi) as in the text ("plain", which needs P = H).
 
-    The added term stays in h, and where z is small nothing reduces it: in no other cell can |h| grow from step to step. That is
-    the published form, in text and code; a lower learning rate keeps it in bounds.
+    The added term stays in h, and with a small z nothing reduces it: unlike in other cells, |h| can grow from step to step.
+    This is the published form, in text and code; a lower learning rate keeps h bounded.
     """
 
     def __init__(self, input_size: int, sememe_size: int, size: int, gate_output: GateOutput) -> None:
@@ -68,7 +68,8 @@ class GRUGate(CustomRecurrentLayer):
 
 @final
 class GRUCell(CustomRecurrentLayer):
-    """A second GRU cell reads pi, and its output joins the old one under the reset gate (Eq. (8), Qin et al. 2020).
+    """A second GRU cell reads pi, and its output is added to the previous output under the reset gate (Eq. (8), Qin et al.
+    2020).
 
     h_s = sigmoid(a) tanh(b), one step of a GRU on pi from zero; z, r = sigmoid of maps of x, h and h_s; n = tanh(W x + U (r (h
     + h_s))) as in the text and the released inference code ("paper"), or tanh(W x + U (r h) + U_s (r h_s)) as in the released
@@ -104,8 +105,8 @@ class GRU(RecurrentStack):
     >>> encoder(vectors_TBE, target_TB, encoder.start(batch_size=2)).hidden.shape
     torch.Size([5, 2, 16])
 
-    With ``reset="before"`` n = tanh(W x + U (r h)), the original form, which Qin et al. 2020 write; their sememe layers have it
-    whatever the setting (see above). State: (h_1, h_2, ...), each (B, H_l).
+    With ``reset="before"`` n = tanh(W x + U (r h)), the original form, as in Qin et al. 2020; the sememe layers always have it
+    (see above). State: (h_1, h_2, ...), each (B, H_l).
     """
 
     states_per_layer: ClassVar[int] = 1
@@ -152,15 +153,15 @@ def gru_scan(
     """Scan h' = (1 - z) h + z n (+ o_s output) over time.
 
     [z, r (, o_s)] = sigmoid(ready_gates_t + h U^T), n = tanh(ready_candidate_t + what r lets through, times W^T). With a
-    ``second`` memory h_s the reset gate acts on both: on their sum, or on each for itself where W is (H, 2 H).
+    ``second`` memory h_s the reset gate acts on both: on their sum, or on each separately if W is (H, 2 H).
 
-    G is 2 H, or 3 H with ``output``; R is H, or 2 H where the reset gate acts on each memory for itself.
+    G is 2 H, or 3 H with ``output``; R is H, or 2 H for separate memories.
 
     Args:
-        ready_gates_TBG, ready_candidate_TBH: what does not depend on the step before, biases included.
+        ready_gates_TBG, ready_candidate_TBH: the parts independent of the previous step, with biases.
         to_candidate_HR: W: of r h, or of r (h + h_s), or of [r h; r h_s].
         second: (T, B, H) h_s, or None.
-        output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
+        output: (T, B, H) a second source of the output, gated by o_s, or None.
 
     Returns (T, B, H) outputs of every step."""
     if not torch.compiler.is_compiling():
@@ -182,7 +183,7 @@ def gru_scan(
 
 
 class _GRUScan(torch.autograd.Function):
-    """Gradients of both matrices are taken after the loop, in one product each. The loops never wait for a device."""
+    """Gradients of both matrices take one product each after the loop. The loops never synchronise with a device."""
 
     @staticmethod
     def forward(ctx: Any, ready_gates_TBG: Tensor, ready_candidate_TBH: Tensor, *more: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""An LSTM that steps along the edges of a lattice as well as along a text."""
+"""An LSTM for texts and for the edges of lattices."""
 
 from typing import final
 
@@ -21,13 +21,13 @@ class LatticeLSTM(ChildSum):
     >>> hidden_BH, state = encoder.combine(encoder.input_part(vectors_TBE[0]), target_TB[0], part)
 
     With ``coupled`` gates i = 1 - f (Greff et al. 2016, as Buckman and Neubig 2018 use them). As 1 - sigmoid(z) = sigmoid(-z),
-    that is the ordinary cell with one matrix taken twice, once with the other sign. Dropout is variational (Gal and Ghahramani
-    2016): one mask a text between layers and one on each layer's previous output, at every step and on every edge.
+    that is the ordinary cell with one matrix used twice, once negated. Dropout is variational (Gal and Ghahramani 2016): one
+    mask a text between layers and one on each layer's previous output, at every step and on every edge.
 
-    Steps out of one state share the product of its output with the recurrent matrices (``state_part``), edges the product of
-    their vectors with the input matrix (``input_part``). Out of several states h_k, c_k with weights M_k it steps in the form
-    of the child-sum tree LSTM (Tai et al. 2015) of the released lattice code: gates from h = sum_k M_k h_k, a forget gate for
-    each source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
+    Steps from one state share the product of its output with the recurrent matrices (``state_part``), edges the product of
+    their vectors with the input matrix (``input_part``). Steps from several states h_k, c_k with weights M_k follow the
+    child-sum tree LSTM (Tai et al. 2015) of the released lattice code: gates from h = sum_k M_k h_k, a forget gate for each
+    source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
 
     State: (h_1, c_1, h_2, c_2, ...), each (B, H).
     """
@@ -38,7 +38,7 @@ class LatticeLSTM(ChildSum):
         num_layers: int = Field(default=2, ge=1)
         """Number of layers on top of each other."""
         coupled: bool = False
-        """Input gate 1 - f in place of one of its own."""
+        """Input gate 1 - f instead of a separate gate."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers, one mask a text (not on the input, not on the output: those belong to the task)."""
         recurrent_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -89,11 +89,11 @@ class LatticeLSTM(ChildSum):
         return Encoded(hidden=x, state=tuple(after), layers=tuple(layers))
 
     def input_part(self, x: Tensor) -> Tensor:
-        """(..., 4 H) what the vectors add to the gates of the first layer."""
+        """Return (..., 4 H) the contribution of the vectors to the gates of the first layer."""
         return self._input(x, 0)
 
     def state_part(self, state: State, masks: State = ()) -> State:
-        """For each layer what its output adds to the gates (B, 4 H), and its cell state (B, H)."""
+        """Return for each layer the contribution of its output to the gates (B, 4 H), and its cell state (B, H)."""
         part: list[Tensor] = []
         for number in range(len(self.inputs)):
             part += [self._from_output(state[2 * number], number, masks), state[2 * number + 1]]
@@ -109,8 +109,8 @@ class LatticeLSTM(ChildSum):
         return hidden, tuple(state)
 
     def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
-        """For each layer what the mean output adds to the gates (B, 4 H), what each output adds to its forget gate (B, K H),
-        and the weighted cell states (B, K H); at the end the weights (B, K)."""
+        """Return for each layer the contributions of the mean output to the gates (B, 4 H) and of each output to its forget
+        gate (B, K H), and the weighted cell states (B, K H); last the weights (B, K)."""
         part: list[Tensor] = []
         size = self.output_size
         for number in range(len(self.inputs)):

@@ -40,7 +40,7 @@ class LSTMGate(CustomRecurrentLayer):
     """A gate for the sememes in the output (Eq. (5), Qin et al. 2020).
 
     f, i, o, o_s = sigmoid of maps of x, h and pi; u = tanh of maps of x and h only; c = f c + i u; h = o tanh(c) + o_s tanh(W
-    pi + b). The text names W like the matrix of u; they are two, as in the released code.
+    pi + b). W is not the matrix of u, although the text names both W; the released code has two.
     """
 
     def __init__(self, input_size: int, sememe_size: int, size: int) -> None:
@@ -61,7 +61,7 @@ class LSTMGate(CustomRecurrentLayer):
 
 @final
 class LSTMCell(CustomRecurrentLayer):
-    """A second LSTM cell reads pi, and a forget gate of its own lets its cell state in (Eq. (7), Qin et al. 2020).
+    """A second LSTM cell reads pi, and its cell state enters through a separate forget gate (Eq. (7), Qin et al. 2020).
 
     c_s, h_s are one step of an LSTM on pi from a zero state, so without forget gate and recurrence. f = sigmoid of maps of x
     and h; f_s of x and h_s; i, o, u of x, h and h_s; c = f c + f_s c_s + i u; h = o tanh(c). Only f c and the maps of h depend

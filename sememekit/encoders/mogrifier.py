@@ -1,4 +1,4 @@
-"""The Mogrifier LSTM: input and previous output gate each other in turn before each step."""
+"""The Mogrifier LSTM: input and previous output gate each other alternately before each step."""
 
 from collections.abc import Mapping
 from itertools import count
@@ -49,7 +49,7 @@ class MogrifierLayer(CustomRecurrentLayer):
     def start_low_ranks(self) -> None:
         """Draw the factors such that products have the variance 1 / fan-in, as the public code has it, and no biases.
 
-        The start of the other maps, taken for each factor, would leave products near 0 and the layer an LSTM.
+        The initialisation of the other maps, applied to each factor, would make the products near 0 and the layer an LSTM.
         """
         for up, down in zip(self.ups, self.downs, strict=False):
             assert isinstance(up, nn.Linear)
@@ -70,12 +70,12 @@ class MogrifierLayer(CustomRecurrentLayer):
         return mogrifier_scan(x, *weights, self._rounds(), hidden, cell, self.draw_mask(x.shape[1]))
 
     def first_gate(self, hidden: Tensor) -> Tensor:
-        """(..., E) 2 sigmoid(Q^1 h + b^1), what the state alone says of the input; ones without rounds."""
+        """Return (..., E) 2 sigmoid(Q^1 h + b^1), the gate of the input by the state; ones without rounds."""
         rounds = self._rounds()
         return 2.0 * _sums(rounds[0], hidden).sigmoid() if rounds else hidden.new_ones(1)
 
     def step(self, x: Tensor, first_gate: Tensor, hidden: Tensor, cell: Tensor) -> State:
-        """Output and cell state (..., H) after one step on x (..., E) out of h, c (..., H), which may have axes of size 1."""
+        """Return output and cell state (..., H) after a step on x (..., E) from h, c (..., H), which may broadcast."""
         pair = [x * first_gate, hidden]
         for number, each in zip(count(1), self._rounds()[1:], strict=False):
             target = number % 2
@@ -107,18 +107,18 @@ class Mogrifier(RecurrentStack):
 
     See ``MogrifierLayer``. Its dropout follows the public code: ``recurrent_dropout`` on the previous output before the
     rounds, one mask for all steps of a segment, and ``dropout`` between layers, drawn for each step. Sememes may stand beside
-    the input (injection "concat"). Not here: the input gate capped at 1 - f and the sum of the outputs of all layers, which the
-    published records have beside the rounds.
+    the input (injection "concat"). The published best models also cap the input gate at 1 - f and sum the outputs of all
+    layers; both are not implemented.
 
-    In a lattice, Q^1 h is computed once for each state and all else once for each edge: from the second round on everything
-    depends on both. State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
+    In a lattice, Q^1 h is computed once for each state and all else for each edge, since later rounds depend on both. State:
+    (h_1, c_1, h_2, c_2, ...), each (B, H_l).
     """
 
     states_per_layer: ClassVar[int] = 2
 
     class Settings(RecurrentStack.Settings):
         rounds: int = Field(default=5, ge=0)
-        """Number of gatings of a vector, the input first; 5 in the public code's model of Penn Treebank, and 0 is an LSTM."""
+        """Number of gatings, the input first; 5 in the public model of Penn Treebank, 0 is an LSTM."""
         rank: int | None = Field(default=None, ge=1)
         """Rank of the gating maps, as products of two; unset, the maps are full. 84 in the public code on Penn Treebank."""
         recurrent_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -126,7 +126,7 @@ class Mogrifier(RecurrentStack):
         weight_drop: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of each hidden-to-hidden matrix, as in ``awd_lstm``; one mask for each call."""
         injection: Literal["none", "concat"] = "none"
-        """Way of sememes into the first layer: "none", or "concat", which needs a graph."""
+        """Injection of sememes into the first layer: "none", or "concat", which needs a graph."""
 
         only_with: ClassVar[Mapping[str, OnlyWith]] = {"rank": OnlyWith("rounds", other_than=(0,))}
 
@@ -142,7 +142,7 @@ class Mogrifier(RecurrentStack):
 
     @staticmethod
     def sememe_layer(settings: Settings, size_in: int, sememe_size: int, size_out: int) -> CustomRecurrentLayer:
-        raise ConfigError(f"encoder 'mogrifier': injection {settings.injection!r} is not there; allowed: none, concat")
+        raise ConfigError(f"encoder 'mogrifier': unknown injection {settings.injection!r}; allowed: none, concat")
 
     def draw_masks(self, batch_size: int) -> State:
         """A mask (B, H_l) on the previous output of each layer."""
@@ -150,7 +150,7 @@ class Mogrifier(RecurrentStack):
         return tuple(mask for mask in masks if mask is not None)
 
     def state_part(self, state: State, masks: State = ()) -> State:
-        """For each layer its previous output (B, H_l), what that says of the input in the first round, and the cell state."""
+        """Return for each layer its previous output (B, H_l), the gate of the first round, and the cell state."""
         part: list[Tensor] = []
         for number, layer in enumerate(self._layers()):
             hidden = state[2 * number] * masks[number] if masks else state[2 * number]

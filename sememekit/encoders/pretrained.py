@@ -1,4 +1,4 @@
-"""A causal language model out of a Hugging Face folder, whose hidden states are the contexts."""
+"""A causal language model from a Hugging Face folder, whose hidden states are the contexts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _asked: Final = partial(asked_of_transformers, _USE, "causal language model")
 
 @final
 class Pretrained(Encoder):
-    """A causal language model of ``transformers``, frozen or trained further; without its own output layer.
+    """A causal language model of ``transformers``, frozen or fine-tuned, without its output layer.
 
     >>> settings = Pretrained.Settings(path="models/gpt2", context=512)
     >>> encoder = Pretrained(settings, EncoderResources(768, words, kept=Pretrained.keep(settings, data)))
@@ -42,35 +42,35 @@ class Pretrained(Encoder):
     >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
 
     The model reads pieces. In data that its own tokenizer cut (``preprocess --segmenter hf:PATH``) a word is a piece. In other
-    data a word is the pieces that the tokenizer makes of it as it stands in running text (``blanks``), and its hidden state is
-    the one after its last piece: so the state before the first piece of the next word predicts the next word. Word vectors go
-    unread; they are as wide as the hidden states (``task.embedding_size``), so that tied output layers share them, and in a
-    fresh language model begin as the vectors of the model's own output layer, the mean over the pieces of the word.
+    data a word is its pieces in running text (``blanks``), and its hidden state is the state after its last piece, which
+    predicts the next word. The encoder does not read word vectors. They are as wide as the hidden states
+    (``task.embedding_size``), for tied output layers, and start in a fresh language model as the mean of the model's output
+    vectors over the pieces of the word.
 
-    The context of a word: a text is read in blocks of at most ``context`` pieces, each beginning with what the tokenizer puts
-    before a text. A word whose pieces do not fit any more begins a new block, which repeats the last ``overlap`` pieces of the
-    one before. So a word sees between ``overlap`` and ``context`` pieces, no position is beyond the model's, and what it sees
-    depends on its place in the text alone, never on how the text was cut for computing. Gradients reach the whole block.
+    A text is read in blocks of at most ``context`` pieces, each beginning with the tokenizer's start pieces. A word that does
+    not fit begins a new block, which repeats the last ``overlap`` pieces of the previous block. So a word sees between
+    ``overlap`` and ``context`` pieces, within the model's positions, and its context depends on its place in the text alone,
+    not on the batching. Gradients reach the whole block.
 
-    State: (B, context) the pieces of the block so far, each number one more than the id, then zeros. Each call reads every
-    block again, so chunks much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``) cost more.
+    State: (B, context) the pieces of the block so far as ids plus 1, then zeros. Each call reads every block again, so chunks
+    much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``) cost more.
 
-    A run keeps the configuration of the model and the pieces of its words (``encoder.json``) and, in each snapshot, its weights
-    in single precision: it opens without the folder. Nothing is downloaded, and weights are read as safetensors alone.
+    A run stores the model's configuration, the pieces of its words (``encoder.json``) and, in each snapshot, the weights in
+    single precision, so it opens without the folder. Nothing is downloaded, and weights are read as safetensors alone.
     """
 
     class Settings(config.Settings):
         path: str = Field(min_length=1)
         """Folder of the model, with config.json, tokenizer.json and safetensors; or the name of a model in the local cache."""
         frozen: bool = True
-        """Its weights stay as they are, without its dropout; false trains them further, with it."""
+        """Keep its weights fixed, without its dropout; false trains them further, with dropout."""
         context: int = Field(default=256, ge=2)
-        """Pieces of a block at most."""
+        """Most pieces of a block."""
         overlap: int = Field(default=128, ge=0)
-        """Pieces that a new block repeats from the one before; less than ``context``."""
+        """Pieces that a new block repeats from the previous block; less than ``context``."""
         blanks: Blanks = "auto"
-        """Whether a blank stands before a word in the text that the model knows: "auto" before all but those that begin with a
-        Chinese or Japanese character, "always" or "never". Not read where words are pieces."""
+        """Whether the model reads a blank before a word: "auto" (before all words except those that begin with a Chinese or
+        Japanese character), "always" or "never". Unused if words are pieces."""
 
     settings: Settings
 
@@ -211,7 +211,7 @@ class Pretrained(Encoder):
     def _read(
         self, blocks: Sequence[Sequence[int]], places: Sequence[Sequence[tuple[int, int]]], device: torch.device
     ) -> Tensor:
-        """(T, B, H) the states at ``places`` of the blocks; padding comes after all pieces, where no piece sees it."""
+        """Return the states (T, B, H) at ``places`` of the blocks; padding is at the end, where no piece sees it."""
         longest = max(map(len, blocks))
         ids_NL = torch.tensor([[*block, *[0] * (longest - len(block))] for block in blocks], device=device)
         states_NLH = self.model(input_ids=ids_NL, use_cache=False)[0]

@@ -18,7 +18,7 @@ from sememekit.sememes import SememeGraph
 
 @dataclass(frozen=True)
 class Pi:
-    """pi of every position, held once for all positions with equal sememes.
+    """pi of every position, stored once for all positions with equal sememes.
 
     Attributes:
         rows: (N, P), one row for each distinct set of sememes.
@@ -36,8 +36,8 @@ class Pi:
 class SememeSum(FixedTables):
     """pi(w) = sum of the vectors of the sememes of w, all its senses pooled (Eq. (4), Qin et al. 2020): a sum, not a mean.
 
-    A word that no lexicon knows has pi = 0 exactly. The sets are held as lists of ids, padded to the longest and one for all
-    words with equal sememes, so that shapes are known beforehand and the device need not be synchronised.
+    An unannotated word has pi = 0. Distinct sets are stored as padded lists of ids, so that shapes are known in advance and the
+    device is not synchronised.
 
     Shapes: K sememes, P their size; ``tokens`` (...) have pi (..., P).
     """
@@ -59,8 +59,8 @@ class SememeSum(FixedTables):
     def forward(self, tokens: Tensor) -> Pi:
         """pi of each of ``tokens``.
 
-        On a CPU, where it costs no synchronisation, repeated sets of a batch are summed once; frequent words and the words
-        without sememes make that about half of the positions of a text.
+        On a CPU, where it needs no synchronisation, repeated sets of a batch are summed once: about half of the positions of a
+        text.
         """
         sets = self.set_of_word[tokens]
         if sets.device.type == "cpu" and not torch.compiler.is_compiling():
@@ -84,7 +84,7 @@ class SememeSum(FixedTables):
         return functional.embedding_bag(lists, with_nothing, mode="sum", padding_idx=len(vectors))
 
     def sememes_of(self, word: int) -> list[int]:
-        """Ids of the sememes of a word, rising; empty where no lexicon knows it."""
+        """Return the ids of the sememes of a word, rising; empty for an unannotated word."""
         return [number for number in self.lists[self.set_of_word[word]].tolist() if number < len(self.vectors)]
 
 
@@ -95,9 +95,9 @@ def _positions(x: Tensor) -> Tensor:
 
 @contextmanager
 def further_words(module: nn.Module, sets: Sequence[Sequence[int]]) -> Iterator[int]:
-    """Inside, every ``SememeSum`` of ``module`` knows further words: ids V, V + 1, ... have the sememes in ``sets``.
+    """Give every ``SememeSum`` of ``module`` further words inside the block: ids V, V + 1, ... with the sememes in ``sets``.
 
-    For questions such as the effect of a word without one of its sememes. Yields V, the first new id; 0 where nothing in the
+    For questions such as the effect of a word without one of its sememes. Yields V, the first new id; 0 if no part of the
     module reads sememes.
     """
     sums = [part for part in module.modules() if isinstance(part, SememeSum)]
@@ -127,7 +127,7 @@ class CustomRecurrentLayer(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Tensor, pi: Any, state: State) -> State:
-        """Every state of the sequence, outputs first: (T, B, H) each, in the order of ``state``, whose tensors are (B, H).
+        """Return every state of the sequence, outputs first: (T, B, H) each, in the order of the tensors (B, H) of ``state``.
 
         ``x`` is (T, B, E); ``pi`` is a ``Pi`` of (T, B), the sum of each word's sememes, or None where it is unused.
         """

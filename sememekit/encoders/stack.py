@@ -1,6 +1,6 @@
 """A stack of recurrent layers of one kind with dropout in between, the first of which may read sememes.
 
-Plain layers are torch's own modules: their kernels, and on a CPU LSTMs with products in bfloat16.
+Plain layers are torch's modules with its kernels, or on a CPU LSTMs with products in bfloat16.
 """
 
 from abc import abstractmethod
@@ -22,9 +22,9 @@ from sememekit.layers import WeightDropped, lstm_scan, product_dtype
 def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, State]:
     """Run a recurrent module of torch, or a ``WeightDropped`` one, over ``x`` (T, B, E): outputs (T, B, H), states (B, H).
 
-    Autocast is off here. ``dtype`` is for its products (``product_dtype``): where it is lower than the dtype of ``x``, an LSTM
-    on a CPU multiplies in it and keeps states, sums and gates as they are; every other layer and device stays at the dtype of
-    ``x``. Torch under autocast rounds the states, too.
+    Autocast is off inside. If ``dtype`` (``product_dtype``) is lower than the dtype of ``x``, an LSTM on a CPU multiplies in
+    it, with states, sums and gates in the dtype of ``x``; all other layers and devices use the dtype of ``x``. Torch's autocast
+    would round the states, too.
     """
     if dtype != x.dtype and x.device.type == "cpu" and isinstance(layer, nn.LSTM | WeightDropped):
         return _scan_with_products_in(dtype, layer.all_weights[0], x, own, lengths)
@@ -62,11 +62,11 @@ Injection = Literal["none", "concat", "gate", "cell"]
 
 
 class RecurrentStack(Encoder):
-    """Layers of one kind, one module a layer, so that dropout between layers is ours and repeatable.
+    """Layers of one kind with a module for each, so that dropout between layers is ours and repeatable.
 
-    The first layer may read the sememes of each word (Qin et al. 2020): beside its input (``concat``), through an output gate
-    (``gate``), or through a second cell (``cell``). The layers above are plain. The state holds the tensors of the first layer,
-    then of the second, and so on, each (B, H_l).
+    The first layer may read the sememes of each word (Qin et al. 2020): concatenated to its input (``concat``), through an
+    output gate (``gate``), or through a second cell (``cell``). Upper layers are plain. The state has the tensors (B, H_l) of
+    each layer in order.
     """
 
     states_per_layer: ClassVar[int]
@@ -77,13 +77,13 @@ class RecurrentStack(Encoder):
         num_layers: int = Field(default=2, ge=1)
         """Number of layers on top of each other."""
         output_size: int | None = Field(default=None, ge=1)
-        """Size of the last layer, where it differs from ``hidden_size``: a tied output layer needs the embedding's."""
+        """Size of the last layer (default: ``hidden_size``); a tied output layer needs the size of the embedding."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers (not on the input, not on the output: those belong to the task)."""
         initialisation: Initialisation = "uniform"
         """Initial weights of the layers: "uniform" as torch, or "kaiming" (normal, biases 0) as the released sememe cells."""
         injection: Injection = "none"
-        """Way of sememes into the first layer: "none", "concat", "gate" or "cell". All but "none" need a graph."""
+        """Injection of sememes into the first layer: "none", "concat", "gate" or "cell"; all but "none" need a graph."""
         sememe_size: int | None = Field(default=None, ge=1)
         """Size of the sememe vectors (default: of the word vectors)."""
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -141,14 +141,14 @@ class RecurrentStack(Encoder):
         return self.read_with(None, x, tokens, state, lengths)
 
     def sum_sememes(self, tokens: Tensor) -> Pi | None:
-        """pi of ``tokens`` (T, B); None where nothing is injected."""
+        """Return pi of ``tokens`` (T, B); None without injection."""
         if self.sememes is None:
             return None
         with torch.autocast(tokens.device.type, enabled=False):
             return self.sememes(tokens)
 
     def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """``forward`` with pi of (T, B) that is known already; computed from ``tokens`` otherwise."""
+        """``forward`` with a given pi of (T, B); None computes it from ``tokens``."""
         layers: list[Tensor] = []  # (T, B, H_l) each
         new_state: list[Tensor] = []
         pi = self.sum_sememes(tokens) if pi is None else pi

@@ -1,4 +1,4 @@
-"""A causal transformer whose keys and values of the words before are its state."""
+"""A causal transformer; its state is the keys and values of previous words."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sememekit.errors import ConfigError
 
 @final
 class TransformerBlock(nn.Module):
-    """y = x + A(norm(x)), then y + F(norm(y)): attention to the words before, and two maps with a GELU between (pre-norm).
+    """y = x + A(norm(x)), then y + F(norm(y)): attention to previous words, and two maps with a GELU between (pre-norm).
 
-    Maps that end a branch start smaller by 1 / sqrt(2 layers), so that the sum of all branches does not grow with depth
-    (Radford et al. 2019). Queries, keys and values have no biases.
+    The last maps of each branch are scaled by 1 / sqrt(2 layers) at the start, so that the sum of branches does not grow with
+    depth (Radford et al. 2019). Queries, keys and values have no biases.
 
     Shapes: T steps, B batch, C past positions, H size, S = C + T.
     """
@@ -42,7 +42,7 @@ class TransformerBlock(nn.Module):
         """One block.
 
         Args:
-            past: keys and values (B, C, H) of the positions before, keys as they are before they are turned.
+            past: keys and values (B, C, H) of previous positions, keys before rotation.
             bias: (B, 1, T, S) added to the scores of attention.
             turns: see ``rotation``, of S positions.
 
@@ -63,9 +63,9 @@ class TransformerBlock(nn.Module):
 
 
 def rotation(num_positions: int, size: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosines and sines (P, D / 2) of p / 10000^(2 i / D), by which the pair i of D numbers turns at the position p.
+    """Return cosines and sines (P, D / 2) of p / 10000^(2 i / D), the angle of pair i of D numbers at position p.
 
-    A score between a turned query and a turned key depends on their distance alone (Su et al. 2021, "RoFormer").
+    The score of a rotated query and key depends on their distance alone (Su et al. 2021, "RoFormer").
     """
     exponents = torch.arange(0, size, 2, device=like.device, dtype=like.dtype) / size
     positions = torch.arange(num_positions, device=like.device, dtype=like.dtype)
@@ -74,7 +74,7 @@ def rotation(num_positions: int, size: int, like: Tensor) -> tuple[Tensor, Tenso
 
 
 def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """Turn ``x`` (..., P, D), number i with number i + D / 2, by what ``rotation`` gives."""
+    """Rotate ``x`` (..., P, D), number i with number i + D / 2, by the result of ``rotation``."""
     one, other = x.chunk(2, dim=-1)
     return torch.cat([one * cosines - other * sines, one * sines + other * cosines], dim=-1)
 
@@ -87,20 +87,19 @@ class Transformer(Encoder):
     >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
     >>> hidden, state = encoded.hidden, encoded.state
 
-    In every layer a word attends to itself and to the ``context`` positions before it, whatever the length of the segment that
-    it is read in, so a text may be cut anywhere; L layers reach L x ``context`` words back. Positions are distances, so a text
-    may be of any length. Gradients stop where the state was detached, as with any state. Word vectors are mapped to the width
-    where that differs, and normalised, so that their scale at the start does not matter. A last norm makes the contexts.
+    In every layer a word attends to itself and to the previous ``context`` positions, also across segments, so a text may be
+    cut anywhere; L layers reach L x ``context`` words back. Positions are relative, so a text may have any length. Gradients
+    stop where the state was detached. Word vectors are mapped to the width if needed, and normalised, so that their initial
+    scale does not matter. A last norm gives the contexts.
 
     State: presence (B, C), then for each layer the keys and values of the last C = ``context`` positions, (B, C H) each, the
-    latest at the end, keys not yet turned: turning by places in the window gives distances, so no position is stored. Presence
-    is 1 for a word and 0 for none (at the start of a text), and multiplies the attention weight of its position before the
-    weights are normalised.
+    latest at the end, keys not rotated: rotation by the place in the window gives distances, so no position is stored. Presence
+    is 1 for a word and 0 for none (at the start of a text), and multiplies the attention weights before normalisation.
 
-    In a lattice, presence, keys and values merge as any state does, counted from the latest step. With rules that keep the
-    state of one edge (``monte_carlo``), and with ``segmental``, it is the mask of words in a row; ``marginal`` and ``gumbel``
-    take means of keys and values of steps equally far back, which is not the attention to all of them, and ``direct`` adds them
-    up. Each edge copies its state, 2 C H numbers a layer: keep ``context`` small.
+    In a lattice, presence, keys and values merge as any state, aligned at the latest step. With ``segmental`` and rules that
+    keep the state of one edge (``monte_carlo``) this is attention to one sequence of words; ``marginal`` and ``gumbel`` average
+    keys and values of steps equally far back, which is not attention to all of them, and ``direct`` adds them. Each edge copies
+    its state, 2 C H numbers a layer: keep ``context`` small.
     """
 
     unit_contexts: ClassVar[bool] = True
@@ -113,11 +112,11 @@ class Transformer(Encoder):
         num_heads: int = Field(default=4, ge=1)
         """Heads of attention, each of ``hidden_size / num_heads`` numbers."""
         context: int = Field(default=128, ge=1)
-        """C, how many positions before a word it attends to in each layer; the state has as many."""
+        """C, previous positions that a word attends to in each layer, which are the state."""
         feedforward_size: int | None = Field(default=None, ge=1)
-        """Size between the two maps of a block; unset, four times ``hidden_size``."""
+        """Size between the two maps of a block; unset: four times ``hidden_size``."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on what attention and the two maps add (not on the input, not on the output: those belong to the task)."""
+        """Rate on the outputs of attention and of the two maps (the task has input and output dropout)."""
 
     def __init__(self, settings: Settings, resources: EncoderResources) -> None:
         super().__init__(settings, resources)
@@ -156,7 +155,7 @@ class Transformer(Encoder):
         return Encoded(hidden=layers[-1], state=tuple(after), layers=tuple(layers))
 
     def _bias(self, present_BS: Tensor) -> Tensor:
-        """(B, 1, T, S) logarithms of presence, -inf for what is too far back, comes later, or was never there."""
+        """Return (B, 1, T, S) logarithms of presence; -inf for positions that are too far back, later, or absent."""
         places = torch.arange(present_BS.shape[1], device=present_BS.device)
         back_TS = places[self.context :, None] - places
         reach_TS = (back_TS >= 0) & (back_TS <= self.context)

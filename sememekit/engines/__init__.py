@@ -1,4 +1,4 @@
-"""Engines: where functions run in other processes, on this machine or on others; one file each, imported when it is used."""
+"""Engines run functions in other processes, on this machine or others; each is a file that is imported when used."""
 
 ENGINES = {
     "dask": "sememekit.engines.dask:Dask",

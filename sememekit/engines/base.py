@@ -13,7 +13,7 @@ from sememekit.errors import ConfigError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 LOOK_EVERY: Final = 0.2
-"""Seconds between two looks at work in other processes."""
+"""Seconds between checks of work in other processes."""
 
 
 class Engine(ABC):
@@ -23,29 +23,29 @@ class Engine(ABC):
             for index, result in engine.map(len, ["a", "bc"]):
                 ...
 
-    Files are named by their paths, so every machine sees the folders of the work under the same names.
+    Files are passed by path, so every machine must see the folders under the same names.
 
     Attributes:
-        starts_slowly: whether each call waits for a machine; then ``map`` puts items together, a group for each worker.
-        fresh: whether each call has a process of its own.
+        starts_slowly: whether each call waits for a machine; ``map`` then groups items, one group for each worker.
+        fresh: whether each call has a separate process.
     """
 
     starts_slowly: ClassVar[bool] = False
     fresh: ClassVar[bool] = False
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
-        """``options`` is what follows the name and a colon; ``folder`` is for files of the engine. Raises ConfigError: options
-        that it does not know, or a package that is not installed."""
+        """``options`` is the text after the name and a colon; ``folder`` is for files of the engine. Raises ConfigError:
+        unknown options, or a missing package."""
         self.options, self.num_workers, self.folder = options, num_workers, folder
 
     @abstractmethod
     def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        """Begin a call; what it raises is raised by the future. The future of a call whose process was lost raises
-        ``EngineError``; ``cancel`` gives up a call that has not begun."""
+        """Begin a call; the future raises its exception, or ``EngineError`` if the process was lost; ``cancel`` drops a call
+        that has not begun."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give up calls that have not begun, end those at hand, and let go of the processes."""
+        """Drop calls that have not begun, end running ones, and release the processes."""
 
     def __enter__(self) -> Self:
         return self
@@ -60,8 +60,8 @@ class Engine(ABC):
         look: Callable[[], None] | None = None,
         submit: Callable[..., Future[Any]] | None = None,
     ) -> Iterator[tuple[int, Result]]:
-        """(index, result) of every item, as soon as it is known. Raises what the first failed call raised; those that have not
-        begun are given up. ``look`` is called a few times a second meanwhile; ``submit`` begins calls.
+        """Yield (index, result) of every item as soon as it is known. Raises the exception of the first failed call; calls that
+        have not begun are dropped. ``look`` is called a few times a second; ``submit`` begins calls.
         """
         size = -(-len(items) // self.num_workers) if self.starts_slowly and items else 1
         groups = [list(range(first, min(first + size, len(items)))) for first in range(0, len(items), size)]
@@ -82,8 +82,8 @@ class Engine(ABC):
     def in_order(
         self, work: Callable[[Item], Result], items: Sequence[Item], report: Callable[[int], None] = lambda known: None
     ) -> Iterator[Result]:
-        """The result of each item, in the order of the items; ``report`` is called with the number of results that are known.
-        Raises as ``map``."""
+        """Return the results in the order of the items; ``report`` is called with the number of known results. Raises as
+        ``map``."""
         waiting: dict[int, Result] = {}
         following = 0
         for known, (index, result) in enumerate(self.map(work, items), start=1):
@@ -95,13 +95,13 @@ class Engine(ABC):
 
 
 def call_each(work: Callable[[Item], Result], items: Sequence[Item], trust: Any) -> list[Result]:
-    """The results of some items, in another process, which trusts the code that this one does."""
+    """Return the results of some items, in another process with the same trusted code."""
     with trusting_code(True if trust is None else trust):
         return [work(item) for item in items]
 
 
 def read_options(name: str, text: str) -> Mapping[str, str]:
-    """``key=value,...`` as a table. Raises ConfigError for another form."""
+    """Read ``key=value,...`` into a table. Raises ConfigError for another form."""
     table = {}
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
@@ -112,12 +112,12 @@ def read_options(name: str, text: str) -> Mapping[str, str]:
 
 
 def needs(package: str, extra: str) -> ConfigError:
-    """The error for a package that is not installed."""
+    """Return the error for a package that is not installed."""
     return ConfigError(f"--engine {extra} needs the package {package}; run: pip install 'sememekit[{extra}]'")
 
 
 def engine_of(spec: str) -> tuple[type[Engine], str]:
-    """The class and the options of ``--engine NAME``, ``NAME:OPTIONS`` or ``package.module:Class``; nothing is begun.
+    """Return class and options of ``--engine NAME``, ``NAME:OPTIONS`` or ``package.module:Class``, without starting it.
 
     Raises ConfigError: an unknown name.
     """

@@ -1,4 +1,4 @@
-"""Machines of one's own, by a scheduler of Dask (``distributed``)."""
+"""Several machines with a scheduler of Dask (``distributed``)."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,15 +10,15 @@ from sememekit.engines.base import Engine, Result, needs
 from sememekit.errors import ConfigError, EngineError
 
 _PATIENCE: Final = "10s"
-"""Time that a scheduler has to answer."""
+"""Timeout of a scheduler."""
 
 
 @final
 class Dask(Engine):
-    """``--engine dask:tcp://HOST:8786``, a scheduler that runs, or ``--engine dask``, which begins one on this machine.
+    """``--engine dask:tcp://HOST:8786`` uses a running scheduler; ``--engine dask`` starts one on this machine.
 
-    Each worker has one thread (``dask worker --nthreads 1``), because torch and the clock of CPU time are of a process. A call
-    whose worker is lost is given to another; one that lost three is given up (Dask's ``allowed-failures``).
+    Each worker has one thread (``dask worker --nthreads 1``), because torch's threads and CPU time belong to a process. A call
+    of a lost worker goes to another; after three losses it is given up (Dask's ``allowed-failures``).
     """
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:

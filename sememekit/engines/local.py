@@ -25,8 +25,8 @@ class Local(Engine):
     """``--engine local``: processes on this machine, which end when this one does. ``submit`` starts one for each call, with
     signals held (``release_signals``); ``map`` uses a pool, and with one worker runs in this process.
 
-    In a pool, a process that is killed ends the work with ``EngineError``: the system does not say which of the calls took too
-    much memory. Calls that ended before keep their results, and a new engine continues.
+    In a pool, a killed process ends the work with ``EngineError``, since the system does not say which call took too much
+    memory. Finished calls keep their results, and a new engine continues.
     """
 
     fresh: ClassVar[bool] = True
@@ -65,8 +65,8 @@ class Local(Engine):
             yield from super().map(work, items, look, self._pool.submit)
         except BrokenProcessPool:
             raise EngineError(
-                "a worker was killed, perhaps for want of memory; run the same command again with fewer --workers: finished "
-                "parts are kept"
+                "a worker was killed, perhaps because memory ran out; run the same command again with fewer --workers: "
+                "finished parts are kept"
             ) from None
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ def _begin() -> None:
 
 
 def _end_with_parent() -> None:
-    """Exit when the parent process is gone: it would hold the lock no longer."""
+    """Exit when the parent process is gone, as its lock is released."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

@@ -11,9 +11,9 @@ from sememekit.engines.base import Engine, Result, needs, read_options
 from sememekit.errors import ConfigError, EngineError
 
 _LOOK_EVERY: Final = 0.5
-"""Seconds between two looks at the jobs; submitit asks Slurm itself less often."""
+"""Seconds between checks of the jobs; submitit queries Slurm less often."""
 _PATIENCE: Final = 5.0
-"""Seconds that cancelled jobs have to end."""
+"""Seconds for cancelled jobs to end."""
 
 
 @final
@@ -84,7 +84,7 @@ class Slurm(Engine):
 
 
 class Call:
-    """A call as a job: it gives (result, None) or (None, what was raised), and begins again where Slurm puts it back."""
+    """A call as a job: it returns (result, None) or (None, exception), and starts again if Slurm requeues it."""
 
     def __init__(self, work: Callable[..., Any]) -> None:
         self._work = work
@@ -96,7 +96,7 @@ class Call:
             return None, error
 
     def checkpoint(self, *arguments: Any) -> Any:
-        """Return the job that submitit submits again when this one has to leave its machine."""
+        """Return the job that submitit submits when this one must leave its machine."""
         import submitit
 
         return submitit.helpers.DelayedSubmission(self, *arguments)

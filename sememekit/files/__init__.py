@@ -1,4 +1,4 @@
-"""Files on the disk: written atomically, replaced only by their own kind, hashed once, one writer at a time."""
+"""Files on disk: atomic writes, replaced only by files of their kind, hashed once, with one writer at a time."""
 
 import warnings
 
@@ -49,9 +49,9 @@ from sememekit.files.writing import (
 
 
 class RunWarning(UserWarning):
-    """A remark for the user of a folder; the command goes on."""
+    """A remark for the user; the command continues."""
 
 
 def warn(message: str) -> None:
-    """Warn with a RunWarning of what called the caller."""
+    """Warn with a RunWarning at the caller's caller."""
     warnings.warn(message, RunWarning, stacklevel=3)

@@ -19,7 +19,7 @@ def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
 
     Args:
         file: created where it is missing, and left there.
-        busy: makes the error for a second process, given who holds the lock: ``process 12 on host since ...``.
+        busy: makes the error for a second process from the holder of the lock: ``process 12 on host since ...``.
 
     Raises OSError with the name of the file: it is a link, a folder or a pipe, or the file system has no locks.
     """
@@ -39,7 +39,7 @@ def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
 
 
 def _opened(file: Path) -> BinaryIO:
-    """Open the lock without following a link and without changing the file: its writer may be somebody else."""
+    """Open the lock without following a link and without changing the file, which another user may own."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(file, flags, 0o666)

@@ -1,4 +1,4 @@
-"""Compressed files, a block at a time: several archives one after the other make one text."""
+"""Compressed files, a block at a time; concatenated archives are one text."""
 
 import bz2
 import lzma
@@ -12,7 +12,7 @@ from sememekit.errors import ConfigError
 
 BLOCK: Final = 1 << 20
 _MOST_MEMORY: Final = 1 << 30
-"""An archive of xz may ask for any amount."""
+"""Memory limit for xz archives."""
 
 _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
     ".xz": lambda: lzma.LZMADecompressor(memlimit=_MOST_MEMORY),
@@ -22,7 +22,7 @@ _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
 }
 
 PACKED: Final = tuple(_UNPACKERS)
-"""Endings of compressed files that are read."""
+"""Suffixes of readable compressed files."""
 
 
 class DamagedArchiveError(Exception):
@@ -34,17 +34,17 @@ class CutArchiveError(DamagedArchiveError):
 
 
 def packing_of(name: str) -> str:
-    """The ending of ``PACKED`` that a name has, in either case; "" where it has none."""
+    """Return the suffix of ``PACKED`` of a name, in either case; "" if it has none."""
     return next((ending for ending in PACKED if name.lower().endswith(ending)), "")
 
 
 def unpacked_name(name: str) -> str:
-    """A name without the ending of a compressed file."""
+    """Return a name without the suffix of a compressed file."""
     return name[: len(name) - len(packing_of(name))]
 
 
 def unpack_blocks(packing: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The decompressed content of a file in blocks of at most 1 MiB: a small file may hold any amount of text.
+    """Yield the decompressed content of a file in blocks of at most 1 MiB, as a small file can expand without limit.
 
     ``packing`` is one of ``PACKED``. Zero bytes between and after archives are padding. Raises DamagedArchiveError and
     CutArchiveError, and ConfigError where .zst needs a package that is absent.
@@ -87,6 +87,6 @@ def _zstd() -> Any:
 
 
 def _zstd_error() -> type[Exception]:
-    """The error of a damaged .zst file, where one is read; else one that is never raised."""
+    """Return the error class for damaged .zst files, or one that is never raised."""
     module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
     return module.ZstdError if module is not None else lzma.LZMAError

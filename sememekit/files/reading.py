@@ -13,12 +13,12 @@ from sememekit.files.packed import packing_of
 from sememekit.files.writing import fits_seal
 
 Refuse = Callable[[str], Exception]
-"""Makes an error out of a clause that names the file and what is wrong with it."""
+"""A function from a clause with the file and its fault to an error."""
 
 
 @contextmanager
 def opening(path: Path, refuse: Refuse) -> Iterator[None]:
-    """Inside, ``refuse`` makes the error of a file that cannot be opened or read; for files that are read as streams."""
+    """Turn errors of opening and reading a stream inside the block into errors of ``refuse``."""
     try:
         yield
     except OSError as error:
@@ -26,12 +26,12 @@ def opening(path: Path, refuse: Refuse) -> Iterator[None]:
 
 
 def at_home(path: Path | str) -> Path:
-    """The path with ``~`` as the home directory; ``~nobody`` stays, as a shell leaves it."""
+    """Return the path with ``~`` expanded; ``~nobody`` stays, as in a shell."""
     return Path(os.path.expanduser(path))
 
 
 def is_there(path: Path, refuse: Refuse) -> bool:
-    """Whether a file exists; ``refuse`` makes the error for anything else at its place: reading a pipe may never end."""
+    """Return whether a file exists; ``refuse`` makes the error for anything but a file, as reading a pipe may never end."""
     if path.is_file():
         return True
     if os.path.lexists(path):
@@ -40,7 +40,7 @@ def is_there(path: Path, refuse: Refuse) -> bool:
 
 
 def refuse_odd_files(folder: Path, refuse: Refuse) -> None:
-    """Refuse a folder of ours with anything but files and folders, after following links; nobody reads hidden files."""
+    """Refuse a folder with anything but files and folders (links followed, hidden files ignored)."""
     with opening(folder, refuse):
         for path in folder.iterdir():
             if not path.name.startswith(".") and not path.is_dir():
@@ -68,12 +68,12 @@ def read_text(path: Path, refuse: Refuse) -> str:
 
 
 def read_object(path: Path, refuse: Refuse) -> dict[str, Any]:
-    """A JSON object out of a file; ``refuse`` makes the error where it cannot be opened or is none."""
+    """Read a JSON object; ``refuse`` makes the error if it cannot be opened or is not one."""
     return object_of(read_bytes(path, refuse), path, refuse)
 
 
 def read_sealed(path: Path, refuse: Refuse) -> dict[str, Any]:
-    """``read_object`` of what ``sealed`` wrote; ``refuse`` also makes the error where the SHA-256 does not fit."""
+    """``read_object`` for files of ``sealed``; ``refuse`` also makes the error for a wrong SHA-256."""
     found = read_object(path, refuse)
     if not fits_seal(found):
         raise refuse(f"{path} does not match its own checksum; it was changed or damaged after writing")
@@ -81,7 +81,7 @@ def read_sealed(path: Path, refuse: Refuse) -> dict[str, Any]:
 
 
 def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:
-    """The JSON object that the bytes of ``path`` are; ``refuse`` makes the error where they are none."""
+    """Parse the bytes of ``path`` as a JSON object; ``refuse`` makes the error if they are not one."""
     try:
         found = json.loads(raw.decode())
     except RecursionError:
@@ -94,7 +94,7 @@ def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:
 
 
 def typed(*words: str | Path) -> str:
-    """The words of a command with blanks between them, quoted where a shell needs it: ``sememekit train --out 'my run'``.
+    """Return the words of a command, quoted for a shell: ``sememekit train --out 'my run'``.
 
     Placeholders (``FORMAT:PATH``) need no quotes and get none.
     """
@@ -112,11 +112,11 @@ _BEGINNINGS: Final = (
     (b"\x28\xb5\x2f\xfd", "as packed ones do; unpack it: zstd -dc <"),
     (b"PK\3\4", "as packed ones do; unpack it: unzip -p"),
 )
-"""First bytes of files that are not UTF-8, how a file with them begins, and the command that is given its name."""
+"""First bytes of files that are not UTF-8, a description, and the command that converts them."""
 
 
 def by_its_beginning(head: bytes, name: str | Path) -> str:
-    """The next step for a file that is no text in UTF-8 by its first bytes, as a clause of a message; "" for others."""
+    """Return the next step for a file that is not UTF-8 by its first bytes, as a clause of a message; otherwise ""."""
     told = next((told for begin, told in _BEGINNINGS if head.startswith(begin)), "")
     if head.startswith(b"PK") and Path(name).suffix.lower() in (".xlsx", ".ods"):
         return f"it is a spreadsheet; save it as CSV, such as with: soffice --headless --convert-to csv {typed(name)}"
@@ -126,10 +126,10 @@ def by_its_beginning(head: bytes, name: str | Path) -> str:
 
 
 def may_be_gb18030(sample: bytes) -> bool:
-    """Whether bytes are text in GB18030 as far as they go; a character may be cut off at the end.
+    """Return whether bytes are GB18030 text, perhaps with a truncated last character.
 
-    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. They are distinguished by what is rare in
-    Chinese: whole characters of UTF-8, and characters that GB2312, the common part of GB18030, lacks.
+    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. Such text has what is rare in Chinese:
+    complete UTF-8 characters, and characters outside GB2312, the common part of GB18030.
     """
     try:
         text = codecs.getincrementaldecoder("gb18030")().decode(sample)
@@ -144,7 +144,7 @@ def may_be_gb18030(sample: bytes) -> bool:
 
 
 def from_gb18030(name: str | Path) -> str:
-    """The next step for a file that may be GB18030, as a clause of a message: a command, where the file lies here unpacked."""
+    """Return the next step for a file that may be GB18030, as a clause of a message."""
     path = Path(name)
     command = typed("iconv", "-f", "GB18030", "-t", "UTF-8")
     if packing_of(path.name) or not path.is_file():

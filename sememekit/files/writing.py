@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 _BINARY: Final = getattr(os, "O_BINARY", 0)
-"""Windows alone tells text from bytes here."""
+"""Flag for binary files, which only Windows needs."""
 _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
 """Errors of systems that do not sync folders: Windows, and file systems over a network."""
 
@@ -42,7 +42,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Inside, an OSError without a file name gets ``path``: a full disk is noticed while writing, not on opening."""
+    """Add ``path`` to an OSError without a file name inside the block, such as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -90,8 +90,8 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
     The content of a file may come in pieces, of which one is held at a time. The files go to a hidden folder beside it, are
-    synced, and one rename makes them visible. Leftovers of killed processes are removed first, also of one with the same
-    number: in a container every process may have it.
+    synced, and one rename makes them visible. Leftovers of killed processes are removed first, even with the same PID, which is
+    common in containers.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
@@ -146,15 +146,15 @@ def _lives(number: int) -> bool:
 
 
 _SETTLED: Final = 2 * 10**9
-"""Nanoseconds after its last change from which on a file is identified by its time: file systems have coarse clocks."""
+"""Age in nanoseconds from which a file is identified by its time, since file systems have coarse clocks."""
 
 _hashes: dict[tuple[Any, ...], str] = {}
 
 
 def has_sha256(paths: Sequence[Path], expected: str) -> bool:
-    """Whether the concatenated bytes of the files have this SHA-256. Raises OSError: a file cannot be read.
+    """Return whether the concatenated files have this SHA-256. Raises OSError: a file cannot be read.
 
-    A file is read once in a process while its size, time and inode stay.
+    A process reads a file once while its size, time and inode stay.
     """
     key = _key(paths)
     settled = time.time_ns() - max(part[2] for part in key) > _SETTLED

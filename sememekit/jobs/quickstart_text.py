@@ -19,21 +19,21 @@ from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import WhiteSpace
 
 MONTH_SHARE, LARGEST_FILE = 0.34, 2_000_000
-"""Share of the month, and bytes of an own text, that are used by default: about as many words."""
+"""Default share of the month, and default bytes of a user's text: about the same number of words."""
 
 LEAST_LINES, LEAST_WORDS = 60, 1000
-"""Lines of an own text at least, since every twentieth is for validation and every twentieth for the test; and words of the
-training split at least: fewer fill no batch a few times over."""
+"""Least lines of a user's text, since every twentieth is for validation and every twentieth for the test; and least words of
+the training split, to fill some batches."""
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 30_000, 160_000
 """Characters of the training text of the lattice model."""
 
 _LONGEST_SENTENCE, _HELD_OUT = 60, 300
-"""Longest sentences of the lattice model, in characters, and sentences held out: half for validation, half to cut."""
+"""Longest sentences of the lattice model in characters, and held-out sentences: half for validation, half to segment."""
 
 
 class Drawn(NamedTuple):
-    """Lines drawn from ``source``, which has ``of`` lines and is a ``dataset`` of ``preprocess``; ``share`` was to be drawn."""
+    """Lines drawn from ``source``, which has ``of`` lines and is a ``dataset`` of ``preprocess``; ``share`` was requested."""
 
     dataset: str
     source: Path
@@ -46,7 +46,7 @@ class Drawn(NamedTuple):
         return self.dataset == "plain"
 
     def more(self) -> str:
-        """The remedy where it is too little."""
+        """The advice if there are too few."""
         return "use a longer text" if self.share >= 1.0 else f"use a longer text, or more of it than --share {self.share:g}"
 
 
@@ -84,8 +84,8 @@ def draw(text: Path | None, month: Path | None, share: float | None, seed: int) 
 
 
 def prepare_words(out: Path, drawn: Drawn, sources: tuple[str, ...], segmenter: str | None, seed: int) -> PreparedData:
-    """The prepared data of the two models that are compared: an own text is cut as asked, else at its blanks, or by the lexicon
-    if most sentences have none. Raises DataError: too few words."""
+    """Prepare the data of the two compared models: a user's text is segmented as requested, or else at blanks, or by the
+    lexicon if most sentences have none. Raises DataError: too few words."""
     path = _write(out / "text" / ("lines.txt" if drawn.own else "month.txt"), drawn.lines)
     own: dict[str, Any] = {}
     if drawn.own:
@@ -109,7 +109,7 @@ def _write(path: Path, lines: Sequence[str]) -> Path:
 
 
 def _prepared(folder: Path, dataset: str, source: Path, settings: PreprocessSettings) -> PreparedData:
-    """The prepared data in a folder, which are made where they are missing or torn."""
+    """Return the prepared data in a folder; they are made if missing or torn."""
     try:
         return PreparedData.open(folder)
     except DataError:
@@ -118,7 +118,7 @@ def _prepared(folder: Path, dataset: str, source: Path, settings: PreprocessSett
 
 
 def _sentences(drawn: Drawn, segmenter: str) -> Iterator[list[str]]:
-    """The sentences of a text as words; a raw one is one word. For characters: normalised as to width and nothing else."""
+    """Yield the sentences of a text as words (a raw sentence is one word), with normalised width only."""
     for line in drawn.lines:
         if not drawn.own:
             for words in split_sentences(join_names(parse_tagged(line))):
@@ -128,8 +128,8 @@ def _sentences(drawn: Drawn, segmenter: str) -> Iterator[list[str]]:
 
 
 def prepare_characters(out: Path, drawn: Drawn, segmenter: str) -> tuple[PreparedData | None, str]:
-    """The prepared data of the lattice model, characters without any blank, and beside them the sentences that it will cut,
-    ``text/gold.txt``. Returns the data, or None and why there is no such model."""
+    """Prepare the data of the lattice model, characters without blanks, and the sentences to segment, ``text/gold.txt``. Return
+    the data, or None and the reason."""
     held_out: list[list[str]] = []
     train: list[str] = []
     size = 0

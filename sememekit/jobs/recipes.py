@@ -11,12 +11,12 @@ from sememekit.runs.plan import read_plan
 
 
 class RecipeCheck(Record):
-    """Whether one recipe can be read."""
+    """The check of one recipe."""
 
     recipe: str
     valid: bool
     problem: str = ""
-    """Empty, or what is wrong: the file, the key, what was given and what is allowed."""
+    """The error, with file, key, given and allowed values; empty if there is none."""
 
 
 class RecipesReport(Record):
@@ -27,7 +27,7 @@ class RecipesReport(Record):
 
 
 def validate_recipes(names: Sequence[str] = ()) -> RecipesReport:
-    """Read the recipes named, every row of a ``.toml`` file, or all that ship; a wrong one does not end the work."""
+    """Check the named recipes, every row of a ``.toml`` file, or all shipped recipes; errors are collected."""
     checks = []
     for name in names or recipe_names():
         try:
@@ -46,7 +46,7 @@ def validate_recipes(names: Sequence[str] = ()) -> RecipesReport:
 
 
 def toml_text(table: dict[str, Any], path: str = "") -> str:
-    """A table of plain values as TOML, so that what ``recipes show`` prints is a recipe again."""
+    """Return a table of plain values as TOML, so that the output of ``recipes show`` is a recipe again."""
     values = {key: value for key, value in table.items() if not isinstance(value, dict)}
     lines = [f"[{path}]"] if path and (values or not table) else []
     # JSON and TOML agree on plain values, except that TOML wants DEL escaped

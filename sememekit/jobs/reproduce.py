@@ -1,4 +1,4 @@
-"""Try claims of papers at a small size: what has to be run for them, and their verdicts."""
+"""Test claims of papers at a small size: the needed runs, and the verdicts."""
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -50,8 +50,8 @@ def reproduce(
 
 
 def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | None = None) -> list[ClaimResult]:
-    """The verdicts on claims by the results below ``out``, or in the folder ``results``. Raises ConfigError: an unknown claim.
-    Raises DataError: a result that cannot be read, or results of unlike data."""
+    """Return the verdicts by the results below ``out``, or in the folder ``results``. Raises ConfigError: an unknown claim.
+    Raises DataError: an unreadable result, or results on different data."""
     folder, found, claims = results or out / "results", [], load_claims()
     for name in names:
         file, claim = _claim(name, claims)
@@ -66,12 +66,12 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
 
 
 def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) -> list[Path]:
-    """The files that the results of a claim are in, whether they are there or not."""
+    """Return the files of the results of a claim, existing or not."""
     return [folder / name for name in result_names(file, claim, seeds=MOST_SEEDS, tiny=tiny)]
 
 
 def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
-    """The files that have the times of updates for the claim, whether they are there or not."""
+    """Return the files with the update times of a claim, existing or not."""
     return [folder / f"{name}.json" for name in timing_names(file, claim)]
 
 
@@ -107,7 +107,7 @@ def _named(files: Collection[str]) -> str:
 
 
 def timings_for(names: Sequence[str], out: Path, root: Path | None, tiny: bool) -> list[Timing]:
-    """The timings of all claims, done or not, each once; tiny models are not timed."""
+    """Return the timings of all claims, done or not, without repetition; tiny models are not timed."""
     claims, corpora = load_claims(), _corpora(root).absolute()
     chosen = [_claim(name, claims) for name in names if not tiny]
     timings = (timing for file, claim in chosen for timing in timings_of(file, claim, out, corpora))
@@ -121,7 +121,7 @@ def _corpora(root: Path | None) -> Path:
 def trials_of(
     names: Sequence[str], out: Path, root: Path | None, seeds: int | None, tiny: bool, must_exist: bool = True
 ) -> list[Trial]:
-    """The trials of all claims, each once: seed by seed, so that a first answer on every claim comes early."""
+    """Return the trials of all claims without repetition, seed by seed, so that every claim has a first result early."""
     folder, claims = _corpora(root), load_claims()
     chosen = [(name, *_claim(name, claims)) for name in names]
     for name, _, claim in chosen:

@@ -1,4 +1,4 @@
-"""Train one plan with several seeds, a run folder each, some processes at a time."""
+"""Train one plan with several seeds in parallel, each in a run folder."""
 
 import json
 import statistics
@@ -27,7 +27,7 @@ SEEDS: Final = "seeds.json"
 JOBS: Final = 2
 """Default number of processes at a time; each computes with one thread."""
 _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
-"""Slots of a plan that make a model; the others say where files lie and how it is computed."""
+"""Slots of a plan that decide the model; other slots have paths and running settings."""
 
 
 class SeedsReport(Record):
@@ -36,10 +36,10 @@ class SeedsReport(Record):
     Attributes:
         out: the folder of the runs, ``seed-N`` for seed N.
         metric: the primary metric; ``mean`` and ``sd`` (with n - 1; None of one seed) are of its best values on validation.
-        table: what was trained, without the seed; a seed that is added later is trained alike.
-        seeds: in the order given; then finished seeds of earlier calls that were trained alike.
+        table: the plan without the seed, also for seeds added later.
+        seeds: in the given order; then finished seeds of earlier calls with the same plan.
         runs: a report for each seed.
-        stopped: whether a signal ended one of them, with checkpoints to resume from.
+        stopped: whether a signal stopped a run, with checkpoints to resume from.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)
@@ -72,12 +72,12 @@ def train_seeds(
     Args:
         table, on_remark, should_stop: as ``train`` takes them. With ``resume``, what the table says must agree with the runs.
         jobs, engine: processes at a time, and where they run, as ``--engine`` takes it.
-        resume: go on with the runs that have begun, and begin those that have not as the others were. Seeds of earlier calls
-            that are finished and were trained alike stay in the report; of others a remark says that they are left out.
+        resume: continue runs that have begun, and begin the others with the same plan. Finished seeds of earlier calls with the
+            same plan stay in the report; others are left out with a remark.
         progress, on_report: as ``train_all`` tells them.
 
-    Raises ConfigError: a bad table. Raises CheckpointError: a run is there, or none to resume. Raises TrainingError, and others
-    of ``train``: of the first seed that failed, with its folder; the others were stopped with checkpoints."""
+    Raises ConfigError: a bad table. Raises CheckpointError: a run exists, or there is none to resume. Raises errors of
+    ``train`` for the first seed that failed, with its folder; the other seeds were stopped with checkpoints."""
     engine_of(engine)  # a wrong name is told before there is a folder
     begun = [seed for seed in seeds if (out / f"seed-{seed}" / "plan.json").is_file()]
     if not resume and (there := sorted(path.parent for path in out.glob("seed-*/plan.json"))):
@@ -154,7 +154,7 @@ def _of_earlier_calls(
 
 
 def check_one_run(out: Path) -> None:
-    """Raises CheckpointError: what is to be resumed as one run is a folder of several seeds."""
+    """Raise CheckpointError if ``out`` is a folder of several seeds and not one run."""
     if not (out / "plan.json").is_file() and (runs := seed_runs(out)):
         named = ",".join(run.name.removeprefix("seed-") for run in runs)
         raise CheckpointError(
@@ -165,7 +165,7 @@ def check_one_run(out: Path) -> None:
 
 
 def of_engine(engine: str) -> str:
-    """The option again, in a command that is to be typed."""
+    """Return the option for a command to type."""
     return "" if engine == "local" else f" --engine {engine}"
 
 

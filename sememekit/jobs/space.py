@@ -15,19 +15,19 @@ from sememekit.errors import ConfigError
 Value = float | int | bool | str
 _RANGE = re.compile(r"(log:)?([^.,]+(?:\.\d[^.,]*)?)\.\.([^,]+)")
 _MOST_COMBINATIONS = 100_000
-"""More than these are not told apart: a sweep of any affordable length hardly draws one twice."""
+"""More combinations are not enumerated, since a sweep of affordable length hardly repeats one."""
 _SYNTAX = "KEY=a,b,c for values, KEY=LOW..HIGH for a range, KEY=log:LOW..HIGH for one whose logarithm is drawn"
 
 
 @dataclass(frozen=True)
 class Space:
-    """The values of one setting, or of several that have the same value.
+    """The values of one setting, or of several settings with a common value.
 
     Attributes:
         key: "slot.key", or "slot.key,slot.key2".
-        values: to choose from; of a range its ends.
-        is_range: whether all between the two ``values`` are meant, whole numbers where both are whole.
-        log: whether logarithms are drawn.
+        values: the choices, or the ends of a range.
+        is_range: whether all values between the two are allowed (integers if both are).
+        log: whether values are drawn on a log scale.
     """
 
     key: str
@@ -47,7 +47,7 @@ class Space:
         return FloatDistribution(float(low), float(high), log=self.log)
 
     def all(self) -> Sequence[Value] | None:
-        """Every value, where they can be counted; None for a range with fractions."""
+        """Every value; None for a range with fractions."""
         if not self.is_range:
             return self.values
         low, high = self.values
@@ -63,7 +63,7 @@ class Space:
 
 
 def read_spaces(given: Sequence[str]) -> list[Space]:
-    """The spaces of several ``--over``. Raises ConfigError: one that is no such thing, or two of one setting."""
+    """Read the spaces of several ``--over``. Raises ConfigError: an invalid space, or two for one setting."""
     spaces = [_read_space(text) for text in given]
     keys = [key for space in spaces for key in space.key.split(",")]
     twice = [key for key in keys if keys.count(key) > 1]
@@ -73,7 +73,7 @@ def read_spaces(given: Sequence[str]) -> list[Space]:
 
 
 def combinations_of(spaces: Sequence[Space]) -> list[dict[str, Value]] | None:
-    """Every way of setting all spaces, in the order of their values; None where there is no end of them, or hardly one."""
+    """Return all combinations of values, in order; None if they are infinite or too many."""
     all_values = [space.all() for space in spaces]
     counted = [values for values in all_values if values is not None]
     if len(counted) < len(spaces) or math.prod(map(len, counted)) > _MOST_COMBINATIONS:
@@ -108,7 +108,7 @@ def _read_space(text: str) -> Space:
 
 
 def _value(key: str, text: str) -> Value:
-    """A value as ``--set`` reads it. Raises ConfigError: it is no plain value, or the key is none that may be set."""
+    """Read a value like ``--set``. Raises ConfigError: it is not a plain value, or the key cannot be set."""
     value: Any = apply_overrides({}, overrides_of({key: text.strip()}))
     for part in key.split(",")[0].split("."):
         value = value[part]
@@ -118,7 +118,7 @@ def _value(key: str, text: str) -> Value:
 
 
 def overrides_of(settings: Mapping[str, Value]) -> list[str]:
-    """``--set`` arguments, with numbers as exact as they were drawn."""
+    """Return ``--set`` arguments with exact numbers."""
     said = {True: "true", False: "false"}
     return [
         f"{part}={said[value] if isinstance(value, bool) else value}"

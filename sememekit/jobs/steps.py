@@ -1,4 +1,4 @@
-"""A step of a claim as a process: a subcommand of this sememekit, here or on an engine, told once to stop."""
+"""Steps of a claim: subcommands of sememekit as processes, local or on an engine, that are asked once to stop."""
 
 import os
 import shlex
@@ -16,11 +16,11 @@ from sememekit.errors import ConfigError, EngineError, TrainingError
 from sememekit.signals import STOPPED, Stopped
 
 _LOOK_EVERY: Final = 0.1
-"""Seconds between two looks at a command that runs."""
+"""Seconds between checks of a running command."""
 
 
 class Ended(NamedTuple):
-    """A subcommand that ended: whether it was told to stop, what it printed, the last line that it said, its CPU seconds."""
+    """A finished subcommand: whether it was asked to stop, its output, the last line of stderr, its CPU seconds."""
 
     code: int
     told: bool
@@ -54,7 +54,7 @@ def call(
 
 
 def _on_engine(engine: Engine, step: Step, environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
-    """The command in a process of the engine; a file asks it to stop. Raises EngineError: its process was lost."""
+    """Run the command in a process of the engine; a file asks it to stop. Raises EngineError: the process was lost."""
     engine.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=engine.folder, prefix="step-") as folder:
         stop = Path(folder).absolute() / "stop"
@@ -70,8 +70,8 @@ def _on_engine(engine: Engine, step: Step, environment: Mapping[str, str], asked
 
 
 def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: str) -> Ended:
-    """In a process of an engine: the command of a step, with paths as from ``folder``. A training that was begun before its
-    process was lost goes on."""
+    """Run the command of a step in a process of an engine, with paths relative to ``folder``; a training of a lost process
+    continues."""
     os.chdir(folder)
     words = step.words
     if step.kind == "train" and "--resume" not in words and (step.made / "plan.json").is_file():
@@ -80,9 +80,8 @@ def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: st
 
 
 def run_command(words: Sequence[str], environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
-    """A subcommand of this sememekit in a process with a session of its own: a terminal's Ctrl-C reaches this process alone,
-    which tells it once. It ends with this process, however that ends. Raises ConfigError: this system does not tell the CPU
-    time of a process."""
+    """Run a subcommand in a process with its own session, so that Ctrl-C reaches only this process, which passes it on once. It
+    ends with this process in any case. Raises ConfigError: this system does not report CPU time."""
     if not hasattr(os, "wait4"):
         raise ConfigError(
             "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS "

@@ -1,4 +1,4 @@
-"""The trials of ``sweep``: what Optuna proposes, trained side by side, pruned, and kept in one file."""
+"""The trials of ``sweep``: proposed by Optuna, trained in parallel, pruned, and stored in one file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 STUDY: Final = "study.db"
 _STARTUP: Final = 4
-"""Trials that are drawn at random, and never pruned, before the others."""
+"""First trials, which are random and never pruned."""
 _WARM_UP: Final = 1
 """Epochs of a trial in which it is not pruned."""
 
@@ -37,12 +37,12 @@ class TrialReport(Record):
 
     Attributes:
         number: from 1; the run is in ``OUT/trial-NUMBER``.
-        settings: of what was swept, "slot.key" -> value.
+        settings: the swept settings, "slot.key" -> value.
         state: "done", "pruned", "failed", "stopped" (out of time) or "unfinished".
         valid: the best validation figure; None without any.
-        epochs: that were validated.
+        epochs: number of validated epochs.
         cpu_seconds: of its process.
-        why: of a trial that failed.
+        why: reason of a failed trial.
     """
 
     number: int
@@ -56,14 +56,14 @@ class TrialReport(Record):
 
     @property
     def figure(self) -> str:
-        """The best figure as it is shown."""
+        """The best figure as text."""
         value = self.valid
         return "no figure" if value is None else f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}"
 
 
 @contextmanager
 def stored_in(path: Path) -> Iterator[None]:
-    """Inside, whatever Optuna and SQLite raise about a damaged or blocked file is a DataError that names it."""
+    """Turn errors of Optuna and SQLite about a damaged or locked file into DataError inside the block."""
     is_there(path, DataError)
     try:
         yield
@@ -78,15 +78,15 @@ def stored_in(path: Path) -> Iterator[None]:
 
 
 class Study:
-    """The trials of one sweep, in ``OUT/study.db``; every figure in it is to be low, a score with its sign turned.
+    """The trials of one sweep, in ``OUT/study.db``; lower figures are better, scores are negated.
 
     Args:
         out: the folder of the sweep.
-        table: what is trained, without what is swept.
-        spaces: what is swept.
+        table: the plan without the swept settings.
+        spaces: the swept settings.
         seed: of the proposals.
         trials, cpu_seconds: the budget, one of them; the other is None.
-        pruning: whether a trial ends that is worse than the median of the others at its epoch.
+        pruning: stop trials that are worse than the median of the others at the same epoch.
 
     Raises ConfigError: Optuna is not installed."""
 
@@ -120,8 +120,7 @@ class Study:
             self._enqueue_own_settings()
 
     def _check_figures(self) -> None:
-        """Compare each figure with the one in the folder of its trial. Raises DataError: they differ, and ``best.toml`` would
-        name other settings than the best."""
+        """Compare each figure with the folder of its trial. Raises DataError: they differ, so ``best.toml`` could be wrong."""
         for trial in self.study.trials:
             path, name = self.out / run_name(trial.number) / "metrics.jsonl", trial.user_attrs.get("metric", "")
             measured = {int(record["epoch"]): record["valid"].get(name) for record in metrics.epochs(path)}
@@ -135,7 +134,7 @@ class Study:
                     )
 
     def _enqueue_own_settings(self) -> None:
-        """The first trial is what the recipe says, where that lies within what is swept."""
+        """Start with the settings of the recipe, if they are within the spaces."""
         plan, own = read_plan(self.table, "the plan").table(), dict[str, Any]()
         for space in self.spaces:
             first, *others = (_value_of(plan, key) for key in space.key.split(","))
@@ -152,7 +151,7 @@ class Study:
         asked_to_stop: Callable[[], bool],
         on_trial: Callable[[TrialReport], None],
     ) -> bool:
-        """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; whether a signal ended it. Raises
+        """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; return whether a signal came. Raises
         DataError, CheckpointError: of a trial; the others were stopped with checkpoints. Raises TrainingError: a process died.
         """
         unfinished = self._unfinished()
@@ -177,7 +176,7 @@ class Study:
             return trainings.stopping
 
     def _take(self, name: str, message: Message) -> bool:
-        """Take in what a trial says; whether it shall stop."""
+        """Handle a message of a trial; return whether the trial must stop."""
         trial = self.running[name]
         match message:
             case Position(metric=metric) if metric is not None and name not in self._spent:
@@ -200,7 +199,7 @@ class Study:
         return False
 
     def _end(self, name: str, message: Trained | Failed) -> None:
-        """Store how a trial ended; one that a signal stopped is left for the same command to go on with."""
+        """Store the end of a trial; a trial stopped by a signal is continued by the same command."""
         trial, states = self.running.pop(name), self.optuna.trial.TrialState
         told = self._spent.pop(name, 0.0)
         spent = self._stored(trial).user_attrs.get("cpu_seconds", 0.0) + max(message.cpu_seconds, told)
@@ -219,7 +218,7 @@ class Study:
             self.study.tell(trial, min(values), state=states.COMPLETE)
 
     def _report(self, trial: Trial, epoch: Mapping[str, Any]) -> None:
-        """Tell Optuna of an epoch, once: an epoch may be read from the run's file before its message arrives."""
+        """Report an epoch to Optuna once, since its line in the run may be read before its message."""
         assert self.metric is not None
         value = float(epoch["valid"][self.metric.name])
         trial.set_user_attr("sign", 1 if self.metric.lower_is_better else -1)
@@ -228,7 +227,7 @@ class Study:
             trial.report(value if self.metric.lower_is_better else -value, int(epoch["epoch"]))
 
     def _catch_up(self, trial: Trial) -> None:
-        """Epochs that the run has and a killed sweep did not hear of, with their CPU time."""
+        """Read epochs of the run that a killed sweep missed, with their CPU time."""
         stored = self._stored(trial)
         epochs = metrics.epochs(self.out / run_name(trial.number) / "metrics.jsonl")
         for record in epochs:
@@ -240,7 +239,7 @@ class Study:
     def _ask(self) -> Trial:
         """The next proposal; its number alone decides the random numbers, so that an interrupted sweep proposes the same.
 
-        Where the combinations can be counted, one that was tried is not proposed again: another one is drawn in its place.
+        If combinations can be enumerated, tried ones are not proposed again: another is drawn instead.
         """
         seed = (self.seed * 100_003 + len(self.study.trials)) % 2**32
         with warnings.catch_warnings():
@@ -253,7 +252,7 @@ class Study:
         return self._drawn(self.study)
 
     def _proposed(self) -> dict[str, Value]:
-        """Return the next proposal of the sampler, from a copy of the study: a proposal cannot be taken back."""
+        """Return the next proposal of the sampler, from a copy of the study, as proposals cannot be withdrawn."""
         copy = self.optuna.create_study(sampler=self.study.sampler)
         copy.add_trials([trial for trial in self.study.trials if trial.state.is_finished()])
         return dict(self._drawn(copy).params)
@@ -262,7 +261,7 @@ class Study:
         return study.ask({space.key: space.distribution() for space in self.spaces})
 
     def _untried(self) -> list[dict[str, Value]] | None:
-        """Combinations that no trial has; None where they cannot be counted."""
+        """Return the untried combinations; None if they cannot be enumerated."""
         tried = [trial.params for trial in self.study.get_trials(deepcopy=False)]
         return self.combinations and [combination for combination in self.combinations if combination not in tried]
 
@@ -274,7 +273,7 @@ class Study:
         return self._untried() == []
 
     def _unfinished(self) -> list[Trial]:
-        """Trials that an earlier call began and did not end; one that has no settings yet is given up."""
+        """Return the unfinished trials of an earlier call; trials without settings are given up."""
         states, found = self.optuna.trial.TrialState, []
         for stored in self.study.get_trials(deepcopy=False, states=(states.RUNNING,)):
             if set(stored.params) == {space.key for space in self.spaces}:
@@ -287,7 +286,7 @@ class Study:
         return self.study.trials[trial.number]
 
     def spent(self) -> float:
-        """CPU seconds of all trials; of those at hand as far as their epochs told."""
+        """Return the CPU seconds of all trials; for running ones, of their reported epochs."""
         return sum(trial.user_attrs.get("cpu_seconds", 0.0) for trial in self.study.trials) + sum(self._spent.values())
 
     def is_spent(self) -> bool:
@@ -334,7 +333,7 @@ def _value_of(plan: Mapping[str, Any], key: str) -> Any:
 
 
 def _best(trial: FrozenTrial) -> float:
-    """The lowest figure; one of a trial that failed counts for nothing."""
+    """Return the lowest figure; failed trials do not count."""
     values = trial.intermediate_values.values()
     return min(values) if values and trial.state.name != "FAIL" else math.inf
 

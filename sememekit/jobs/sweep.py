@@ -32,8 +32,8 @@ class SweepReport(Record):
 
     Attributes:
         out: its folder; ``best.toml`` there has the settings of the best trial.
-        budget: what was stated, such as "12 trials" or "30 CPU minutes".
-        metric: the figure of validation that was compared.
+        budget: such as "12 trials" or "30 CPU minutes".
+        metric: the compared validation metric.
         cpu_minutes: of all trials so far.
         trials: sorted by ``valid``, the best first; those without a figure last.
         best: the file with the best settings; None before a trial has a figure.
@@ -71,21 +71,21 @@ def sweep(
     on_trial: Callable[[TrialReport], None] = lambda trial: None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SweepReport:
-    """Train with settings that Optuna proposes, and keep the best; an unfinished sweep in ``out`` is continued.
+    """Search settings with Optuna, and store the best; an unfinished sweep in ``out`` is continued.
 
-    Proposals come from the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan as it is,
-    where that lies within ``over``. Settings are not tried twice; where all combinations of values were, the sweep ends before
-    its budget is spent. With one job, a sweep that was interrupted proposes the same as one that was not.
+    Proposals come from the tree-structured Parzen estimator (Bergstra et al. 2011); the first trial is the plan itself, if it
+    lies within ``over``. Settings are not repeated; the sweep ends early when all combinations were tried. With one job, an
+    interrupted sweep proposes the same as an uninterrupted one.
 
     Args, beside the options in ``sweep --help``:
         table: slot -> keys, as ``train`` takes it.
-        cpu_minutes: after which no training begins and those at hand end with their epoch.
-        pruning: whether a trial ends that is worse than the median of the others at its epoch, after four trials.
-        progress, on_trial: told of each trial as "train trial-0001", and each trial that ended.
-        should_stop: read between messages; default: whether a signal came.
+        cpu_minutes: budget, after which no training begins and running ones end with their epoch.
+        pruning: after four trials, stop trials that are worse than the median at the same epoch.
+        progress, on_trial: called with the progress of each trial as "train trial-0001", and with each finished trial.
+        should_stop: checked between messages (default: whether a signal came).
 
     Raises ConfigError: a bad table, an unknown key, no Optuna, or a sweep of other settings. Raises DataError, CheckpointError:
-    of a trial. Raises TrainingError: a process died. A training that diverges is a trial that failed."""
+    of a trial. Raises TrainingError: a process died. A diverging training is a failed trial."""
     if (trials is None) == (cpu_minutes is None):
         raise ConfigError(
             f"a sweep has one budget: trials or cpu_minutes; given trials={trials} and cpu_minutes={cpu_minutes}; leave one out"
@@ -133,7 +133,7 @@ def _report(study: Study, out: Path, budget: str, stopped: bool) -> SweepReport:
 
 
 def _recipe(table: Mapping[str, Any], report: SweepReport) -> str:
-    """The best settings as a recipe; threads and devices are for who trains with it."""
+    """Return the best settings as a recipe, without threads and devices."""
     best = report.trials[0]
     plan = apply_overrides(table, overrides_of(best.settings))
     plan["run"] = {key: value for key, value in plan["run"].items() if key not in ("threads", "device")}
@@ -148,20 +148,21 @@ def _trials(number: int) -> str:
 
 
 def _check_same(out: Path, said: Mapping[str, Any]) -> None:
-    """Refuse to go on with a sweep of other settings; the budget may be another one. Raises ConfigError: what differs, with
-    both values; or the folder holds something else. Raises DataError: the folder has a study without its settings."""
+    """Refuse to continue a sweep with other settings (except the budget). Raises ConfigError: the differences, or the folder
+    holds something else. Raises DataError: the folder has a study without its settings."""
     path = out / SETTINGS
     if not path.is_file():
         if (out / STUDY).exists():
             raise DataError(
-                f"{path} is missing beside {STUDY}, so nobody knows what is swept there; choose another --out, or delete {out}"
+                f"{path} is missing beside {STUDY}, so the settings of the sweep are unknown; choose another --out, or delete "
+                f"{out}"
             )
         if out.exists() and (not out.is_dir() or any(entry.name != ".lock" for entry in out.iterdir())):
             raise ConfigError(f"{out} holds files that sweep did not write; choose another --out, or empty it")
         return
     stored = read_object(path, lambda why: DataError(f"{why}; choose another --out, or delete {out}"))
     if lacking := [key for key in said if key not in stored]:
-        raise DataError(f"{path} says no {', '.join(lacking)}; it was changed; choose another --out, or delete {out}")
+        raise DataError(f"{path} lacks {', '.join(lacking)}; it was changed; choose another --out, or delete {out}")
     if not isinstance(stored["table"], dict) or not all(isinstance(keys, dict) for keys in stored["table"].values()):
         raise DataError(f"{path} has no table of settings; it was changed; choose another --out, or delete {out}")
     told = [differences(stored["table"], said["table"])]

@@ -1,4 +1,4 @@
-"""Train a model: from the table of a run to its folder."""
+"""Train a model from the table of a run into its folder."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,17 +23,17 @@ from sememekit.training.state import ending_text
 from sememekit.training.tracking import check_trackers, tracking
 
 PAGE_EVERY: Final = 10.0
-"""Seconds that a page of the run stands before a later epoch replaces it; when training stops it is always written."""
+"""Least seconds between two versions of the run's page; it is always written when training stops."""
 
 
 class Position(NamedTuple):
     """The position of a training.
 
     Attributes:
-        epoch, batch: the current epoch, from 1, and finished batches of it; 0 also while the epoch before is validated.
-        num_batches: of the epoch; 0 where it is not known yet.
-        epochs: of the schedule, which may end earlier.
-        metric: what chooses the best weights.
+        epoch, batch: the current epoch, from 1, and its finished batches (0 while the previous epoch is validated).
+        num_batches: of the epoch; 0 if not known yet.
+        epochs: of the schedule; training may end earlier.
+        metric: the metric that chooses the best weights.
     """
 
     epoch: int
@@ -49,11 +49,11 @@ class TrainReport(Record):
     Attributes:
         epochs: epochs done in all, earlier calls included.
         metric: the primary metric, such as "perplexity" or "accuracy"; ``best_valid`` is its best value on validation.
-        tokens_per_second: predictions of training a second over this call, or over all epochs where this call trained none:
-            tokens, or examples of a classifier.
-        parameters: how many numbers are learned, shared ones once.
-        vectors: how much of the training text has a vector of the file, for tasks that begin with such a file.
-        remarks: what was given and changes nothing in this model.
+        tokens_per_second: training predictions (tokens, or examples of a classifier) a second in this call, or over all epochs
+            if this call trained none.
+        parameters: number of learned parameters, shared ones counted once.
+        vectors: coverage of the training text by pretrained vectors, if there are any.
+        remarks: settings that change nothing in this model.
         finished: why training ended, or an empty string.
         stopped: whether a signal ended it, with a checkpoint to resume from.
     """
@@ -84,23 +84,23 @@ def train(
     should_stop: Callable[[], bool] | None = None,
     ranks: Ranks | None = None,
 ) -> TrainReport:
-    """Train a model. Several processes all make the same call; the first one writes the folder and its page.
+    """Train a model. Several processes make the same call, and the first writes the folder and its page.
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
-        on_remark: called with what somebody should read before training begins: settings that change nothing in this model,
-            and what the task has to say about the data (``Task.remarks``).
-        on_step: called when the model is there, after each step, and once the next epoch begins.
-        should_stop: read after each step: whether to stop with a checkpoint, such as a ``StopRequest``; default: whether a
-            signal came, which is watched here.
-        ranks: the processes that train the model together; None for one.
+        on_remark: called with remarks before training: settings that change nothing in this model, and the task's remarks on
+            the data (``Task.remarks``).
+        on_step: called when the model is built, after each step, and when the next epoch begins.
+        should_stop: checked after each step: whether to stop with a checkpoint, such as a ``StopRequest`` (default: whether a
+            signal came).
+        ranks: the processes that train the model; None for one.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
     resume. Raises TrainingError: the loss is not finite or does not fall. Raises RankError: another process ended; the message
-    says how to go on."""
+    says how to continue."""
     out, ranks = Path(out), ranks or ALONE
     track = table.get("run", {}).get("track", ())
     check_trackers(track)
@@ -169,7 +169,7 @@ def train(
 
 @contextmanager
 def _how_to_go_on(out: Path, ranks: Ranks) -> Iterator[None]:
-    """Say what to type if another process ended."""
+    """Return the command to type if another process ended."""
     try:
         yield
     except RankError as error:

@@ -1,10 +1,10 @@
-"""Train several models at once, each in a process of an engine, which sends messages home through files.
+"""Train several models in parallel, each in a process of an engine that sends messages through files.
 
     FOLDER/NAME/TIME.message    a pickled message about the training NAME, removed when it is read
     FOLDER/NAME/stop            asks the process to stop with a checkpoint
 
-FOLDER is temporary for processes of this machine, and otherwise ``OUT/.jobs``, which every machine sees. Messages of an earlier
-call are removed before a training begins. Who can write to FOLDER while a command runs can run code, as its owner can.
+FOLDER is temporary on this machine, and otherwise ``OUT/.jobs``, which every machine sees. Messages of an earlier call are
+removed first. Anyone who can write to FOLDER while a command runs can run code as its owner.
 """
 
 import math
@@ -28,11 +28,11 @@ from sememekit.training import Report
 
 JOBS: Final = ".jobs"
 PATIENCE: Final = 30.0
-"""Seconds that a model being trained has for its checkpoint after it was asked to stop."""
+"""Seconds for the checkpoint of a training after it was asked to stop."""
 
 _STOP: Final = "stop"
 _TELL_EVERY: Final = 0.5
-"""Seconds between two messages of where a training is."""
+"""Seconds between two messages on the position of a training."""
 
 
 class Trained(NamedTuple):
@@ -40,8 +40,8 @@ class Trained(NamedTuple):
 
     Attributes:
         report: of its training.
-        cpu_seconds: user and system time of the process, from its start to the report, or of the call where an engine gives a
-            process several; of this call alone where the training was continued.
+        cpu_seconds: user and system time of the process up to the report, or of the call if an engine reuses processes; earlier
+            calls of a continued training are not included.
     """
 
     report: TrainReport
@@ -49,14 +49,14 @@ class Trained(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A training that ended in an error, with the CPU seconds that it took, as ``Trained`` counts them."""
+    """A training that ended in an error, with its CPU seconds as in ``Trained``."""
 
     error: SememekitError
     cpu_seconds: float
 
 
 Message = Report | Position | str | Trained | Failed
-"""Messages of a training: its reports, where it is, remarks, and at its end its result."""
+"""Messages of a training: reports, positions, remarks, and finally the result."""
 
 
 class Trainings:
@@ -66,9 +66,9 @@ class Trainings:
             trainings.begin("one", table, Path("runs/one"))
             name, message = trainings.receive()
 
-    Processes of this machine end when this one does. They take any number of signals for one: however often and at whatever
-    moment a terminal, ``timeout`` or Slurm tells them, they end with a checkpoint. A training whose process was lost continues
-    from its last checkpoint where the engine gives it to another one; otherwise the same command does that.
+    Processes of this machine end with this one. They take repeated signals as one, and always end with a checkpoint. A training
+    whose process was lost continues from its last checkpoint if the engine restarts it; otherwise the same command continues
+    it.
     """
 
     stopping: bool = False
@@ -86,8 +86,8 @@ class Trainings:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop what is still trained, and wait for the checkpoints. A process that does not end is killed, its checkpoint
-        whole."""
+        """Stop running trainings, and wait for the checkpoints. A process that does not end is killed; its checkpoint stays
+        complete."""
         self.stop()
         wait(self._futures.values(), PATIENCE)
         self._engine.close()
@@ -95,7 +95,7 @@ class Trainings:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def begin(self, name: str, table: Mapping[str, Any], run: Path) -> None:
-        """Train, or go on training where the run has begun."""
+        """Begin a training, or continue it if the run has begun."""
         folder = self._folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -105,12 +105,12 @@ class Trainings:
 
     @property
     def running(self) -> list[str]:
-        """The names of those that have not ended."""
+        """Return the names of running trainings."""
         return [name for name in self._futures if name not in self._ended]
 
     def receive(self) -> tuple[str, Message | EngineError] | None:
-        """The next message of any of them, its last an EngineError where its process was lost; None where there is none for a
-        moment. Raises what the training raised, where that is a bug."""
+        """Return the next message of any training (for a lost process an EngineError), or None after a moment. Raises the
+        training's exception if it is a bug."""
         for name in self.running if not self._waiting else ():
             done = self._futures[name].done()  # asked before its files are read, so that none is left behind
             for path in sorted((self._folder / name).glob("*.message")):
@@ -128,7 +128,7 @@ class Trainings:
         return name, message
 
     def stop(self, *names: str) -> None:
-        """Ask these, or all, to stop with a checkpoint."""
+        """Ask some trainings, or all, to stop with a checkpoint."""
         for name in names or self._futures:
             (self._folder / name / _STOP).touch()
 
@@ -138,9 +138,9 @@ class Trainings:
         """Yield the messages of all processes, until none runs.
 
         Args:
-            begin_more: begins further ones where there is room; not called any more after a signal.
-            asked_to_stop: whether a signal came, which stops all.
-            go_on: the end of the error where a process is lost before a signal: what to type.
+            begin_more: begins further trainings if there is room; not called after a signal.
+            asked_to_stop: whether a signal came, which stops all trainings.
+            go_on: the command to type, for the error if a process is lost.
 
         Raises TrainingError: a process was lost."""
         while True:
@@ -172,20 +172,20 @@ def train_all(
     engine: str = "local",
     on_remark: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Trained]:
-    """Train every model in a process of its own; a signal stops them all with checkpoints.
+    """Train each model in a separate process; a signal stops them all with checkpoints.
 
     Args:
         out: the folder of the runs.
-        tables: name of a run -> what to train; the first ones begin, and each of the others when one is done.
-        command: what to type to go on, for messages.
-        progress: told of each run as "train NAME", in batches of all epochs.
-        on_report: told each report.
+        tables: name of a run -> its table; the first ones begin, and further ones as others finish.
+        command: the command to continue, for messages.
+        progress: called for each run as "train NAME", in batches of all epochs.
+        on_report: called with each report.
         asked_to_stop: whether a signal came.
-        at_once: how many are trained at a time; 0: as many as there are cores, two at least.
-        engine: where they are trained, as ``--engine`` takes it.
-        on_remark: told what is to be known before a training begins, once.
+        at_once: number of parallel trainings; 0: the number of cores, at least two.
+        engine: where they run, as in ``--engine``.
+        on_remark: called once with each remark before a training begins.
 
-    Raises SememekitError: what went wrong in one of them, with its folder; the others were stopped."""
+    Raises SememekitError: an error of one training, with its folder; the others were stopped."""
     waiting, done, remarks, at_once = dict(tables), dict[str, Trained](), set[str](), at_once or _at_once()
     with Trainings(engine, at_once, out) as trainings:
 
@@ -214,7 +214,7 @@ def train_all(
 
 
 def show_position(progress: Progress, name: str, place: Position) -> None:
-    """Report where a training is in batches of all epochs."""
+    """Report the position of a training in batches of all epochs."""
     if place.num_batches:
         progress(f"train {name}", (place.epoch - 1) * place.num_batches + place.batch, place.epochs * place.num_batches)
 
@@ -228,8 +228,8 @@ def _at_once() -> int:
 def train_there(
     table: Mapping[str, Any], run: Path, messages: Path, trust: Collection[str] | None, folder: str, fresh: bool
 ) -> Trained | Failed:
-    """In another process: train or go on training, with paths as from ``folder``, and leave every report in ``messages``.
-    ``fresh`` says that the process does nothing else, so that all its CPU time counts."""
+    """Train in another process, with paths relative to ``folder``, and write every report to ``messages``. ``fresh``: the
+    process does nothing else, so that all its CPU time counts."""
     os.chdir(folder)
     told, since, stop = -math.inf, 0.0 if fresh else time.process_time(), messages / _STOP
 
@@ -261,7 +261,7 @@ def train_there(
 
 
 def _stopped_before_it_began(run: Path) -> Trained:
-    """For a process that a signal met while it was still loading, or before it was begun."""
+    """Return the report of a process that a signal stopped before training began."""
     figures = {"best_valid": None, "epochs": 0, "best_epoch": 0, "tokens_per_second": 0.0, "parameters": 0}
     told = {"run": str(run), "metric": "", "finished": "", "stopped": True, **figures}
     return Trained(TrainReport.model_validate(told), 0.0)

@@ -1,4 +1,4 @@
-"""Running the steps of a claim: each a process of its own, none repeated whose result is there."""
+"""Run the steps of a claim as separate processes, without repeating existing results."""
 
 import json
 import lzma
@@ -29,7 +29,7 @@ from sememekit.signals import Stopped
 from sememekit.training import metrics
 
 _Run = Callable[[Step, list[float]], str]
-"""Runs the command of a step, and returns what it prints; its CPU seconds are appended to the list."""
+"""A function that runs the command of a step and returns its output; its CPU seconds are appended to the list."""
 
 
 def run_trials(
@@ -39,18 +39,18 @@ def run_trials(
     asked_to_stop: Callable[[], bool],
     engine: Engine | None = None,
 ) -> None:
-    """Run every trial whose result is not there, ``jobs`` of them at a time.
+    """Run every trial without a result, ``jobs`` at a time.
 
     Trials that share a run follow each other. The commands of the trials are processes; threads of this one wait for them.
 
     Args:
-        trials: the first ones begin, and each of the others when one is done.
-        jobs: how many at a time; with more than one, torch computes with one thread in each, unless OMP_NUM_THREADS says more.
-        say: told each trial with "" when it begins, and with each of its commands, one at a time.
-        asked_to_stop: whether a signal came; the steps at hand receive it, and end with checkpoints.
+        trials: the first ones begin, and further ones as others finish.
+        jobs: number of parallel trials; with more than one, torch uses one thread in each (default of OMP_NUM_THREADS).
+        say: called with each trial and "" when it begins, then with each of its commands.
+        asked_to_stop: whether a signal came; running steps then end with checkpoints.
         engine: runs the commands; None for processes of this machine.
 
-    Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, of the first that failed; the others were stopped.
+    Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, for the first failure; other trials were stopped.
     """
     groups: dict[Path, list[Trial]] = {}
     for trial in trials:
@@ -91,11 +91,11 @@ def run_trial(
     environment: Mapping[str, str],
     engine: Engine | None = None,
 ) -> None:
-    """Every step of a trial that is not done, then its result as a file; arguments as ``run_trials`` has them.
+    """Run every unfinished step of a trial, then write its result; arguments as in ``run_trials``.
 
-    Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and the last line
-    that it said. Raises EngineError: the process of a command was lost; the same command goes on. Raises Stopped: a signal
-    stopped a step; what was done so far is kept."""
+    Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and its last line.
+    Raises EngineError: the process of a command was lost; the same command continues. Raises Stopped: a signal stopped a step;
+    finished steps are kept."""
 
     def run(step: Step, spent: list[float]) -> str:
         return call(step, asked_to_stop, environment, spent, engine)
@@ -111,10 +111,10 @@ def run_trial(
 
 
 def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
-    """Train the first epoch of both models interleaved, in this process alone, and write the CPU time of an update to a file.
+    """Train the first epoch of both models interleaved, and write the CPU time of an update to a file.
 
-    Another call that times anything of the same folder is waited for: two at once would disturb each other's figures. After a
-    signal nothing is kept. Raises DataError, TrainingError, Stopped: as ``run_trial``."""
+    It waits for other timings of the same folder, which would disturb the figures. After a signal nothing is kept. Raises
+    DataError, TrainingError, Stopped: as ``run_trial``."""
 
     def run(step: Step, spent: list[float]) -> str:
         return call(step, asked_to_stop, os.environ, spent, None)
@@ -166,7 +166,7 @@ def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool
 
 @contextmanager
 def _alone(made: Path, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> Iterator[None]:
-    """Hold the lock of what is made, as soon as no other process or thread does. Raises Stopped: a signal came first."""
+    """Lock the output of a step, as soon as no other process or thread has the lock. Raises Stopped: a signal came first."""
     lock = made.with_name(made.name + ".lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
@@ -184,7 +184,7 @@ def _alone(made: Path, say: Callable[[str], None], asked_to_stop: Callable[[], b
 
 
 class _MadeElsewhereError(Exception):
-    """Who holds the lock of what a step makes."""
+    """The output of a step is locked by another process."""
 
 
 def _times_beside(run: Path) -> Path:
@@ -193,7 +193,7 @@ def _times_beside(run: Path) -> Path:
 
 
 def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
-    """Train or go on training, unless that is done; the CPU seconds of all calls are added up in a file beside the run."""
+    """Train or continue training, unless finished; the CPU seconds of all calls are summed in a file beside the run."""
     times = _times_beside(step.made)
     before, done = _times_of(times) if times.is_file() else (0.0, False)
     if done:
@@ -212,7 +212,7 @@ def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
 
 
 def _times_of(path: Path) -> tuple[float, bool]:
-    """The CPU seconds that a training took so far, and whether it is done. Raises DataError: the file has neither."""
+    """Return the CPU seconds of a training so far, and whether it is finished. Raises DataError: an invalid file."""
     found = read_object(path, DataError)
     match found.get("cpu_seconds"), found.get("done"):
         case (int() | float()) as seconds, bool() as done:
@@ -224,7 +224,7 @@ def _times_of(path: Path) -> tuple[float, bool]:
 
 
 def _copy(step: Step) -> None:
-    """Copy the texts into a folder that appears when it is complete."""
+    """Copy the texts into a folder that appears when complete."""
     torn = step.made.with_name(step.made.name + ".copying")
     shutil.rmtree(torn, ignore_errors=True)
     torn.mkdir(parents=True)
@@ -271,7 +271,7 @@ def _result(trial: Trial, times: Path) -> RunResult:
 
 
 def _shown(value: Any, places: Mapping[Path, Path]) -> Any:
-    """The value with ``reproduced`` and ``CORPORA`` for the folders of this machine, as in the commands that are kept."""
+    """Return the value with ``reproduced`` and ``CORPORA`` in place of this machine's folders, as in stored commands."""
     if isinstance(value, str):
         for folder, shown in places.items():
             whole = str(folder.absolute())
@@ -286,7 +286,7 @@ def _shown(value: Any, places: Mapping[Path, Path]) -> Any:
 
 
 def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
-    """The CPU time of all trainings divided among the epochs as their wall time is."""
+    """Return the learning curve, with CPU time divided among epochs by their wall time."""
     wall, points, passed = sum(epoch["seconds"] for epoch in epochs), [], 0.0
     for epoch in epochs:
         passed += epoch["seconds"]
@@ -297,7 +297,7 @@ def _curve(epochs: list[dict[str, Any]], cpu_seconds: float) -> list[Point]:
 
 
 def _commit() -> str:
-    """The commit of the source tree that this package lies in; its version where it is no working tree of git."""
+    """Return the commit of the source tree of this package, or its version outside a git working tree."""
     tree, version = Path(__file__).resolve().parents[2], f"sememekit {__version__}"
     command = ["git", "-C", str(tree), "describe", "--always", "--dirty"]
     if not (tree / ".git").exists() or shutil.which("git") is None:

@@ -1,4 +1,4 @@
-"""Attention, and a recurrent network that attends to a text while it writes another one."""
+"""Attention, and a recurrent network that attends to a source while it writes a target."""
 
 from typing import Literal, NamedTuple, final
 
@@ -10,7 +10,7 @@ Score = Literal["general", "additive"]
 
 
 class Memory(NamedTuple):
-    """The attended source: the part that does not change from step to step, batch first, so that rows can be selected.
+    """The attended source, computed once for all steps, batch first, so that rows can be selected.
 
     Attributes:
         keys_BSA: projected once; A is H for the score "general".
@@ -50,7 +50,7 @@ class Attention(nn.Module):
             nn.init.uniform_(self.score, -(inner**-0.5), inner**-0.5)
 
     def prepare(self, hidden_SBM: Tensor, lengths_B: Tensor | None) -> Memory:
-        """The memory of an encoder's outputs, of which the first ``lengths_B`` steps of each row are real."""
+        """Return the memory of an encoder's outputs, with ``lengths_B`` real steps in each row."""
         values_BSM = hidden_SBM.transpose(0, 1)
         padding_BS = values_BSM.new_zeros(values_BSM.shape[:2])
         if lengths_B is not None:
@@ -78,7 +78,7 @@ class Written(NamedTuple):
     """Outputs of the network at each step.
 
     Attributes:
-        outputs: (T, B, G) the contexts g that words are predicted from; (N, G) where only N positions were asked for.
+        outputs: (T, B, G) the contexts g for predicting words, or (N, G) for N requested positions.
         weights: (T, B, S) of the attention at every step.
     """
 
@@ -90,7 +90,7 @@ class Written(NamedTuple):
 class AttentionalRNN(nn.Module):
     """Layers of LSTM or GRU cells with attention over the outputs h_1 .. h_S of an encoder.
 
-    With y_t the vector of the word before, s_t the state of the last layer and c_t the context of the attention:
+    With y_t the vector of the previous word, s_t the state of the last layer and c_t the attention context:
 
     - ``none``: s_t = cell(s_{t-1}, y_t), c_t = attend(s_t). The recurrence does not wait for the attention, so that in
       training it runs over the whole text at once (Luong et al. 2015 without input feeding);
@@ -98,16 +98,16 @@ class AttentionalRNN(nn.Module):
       vector (Bahdanau et al. 2015; "RNN-context" of Hu et al. 2015 and Gu et al. 2018);
     - ``output``: s_t = cell(s_{t-1}, [y_t; g_{t-1}]), c_t = attend(s_t): input feeding (Sec. 3.3, Luong et al. 2015);
 
-    and always g_t = tanh(W [s_t; c_t]) (Eq. 5, Luong et al. 2015), from which the output layer predicts. The states begin at
-    tanh(W_0 e) of the vector e at which reading the source ended, the memory cells of an LSTM at the same without tanh.
+    and always g_t = tanh(W [s_t; c_t]) (Eq. 5, Luong et al. 2015), from which the output layer predicts. The states start at
+    tanh(W_0 e), where e is the final encoder state; memory cells of an LSTM at W_0 e without tanh.
 
-    All that does not depend on the step before is computed for all steps at once: keys of the attention, the part of the input
-    that belongs to words, and without feeding everything. Runs in the dtype of its parameters whatever autocast says.
+    Everything independent of the previous step is computed for all steps at once: attention keys, the word part of the input,
+    and without feeding everything. Runs in the dtype of its parameters, also under autocast.
 
     State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first.
 
     Args:
-        output_dropout: rate on g, also where it is fed back.
+        output_dropout: rate on g, also when fed back.
     """
 
     def __init__(
@@ -136,31 +136,31 @@ class AttentionalRNN(nn.Module):
         self.readout = nn.Linear(hidden_size + memory_size, output_size)
 
     def start(self, ended_BM: Tensor) -> State:
-        """The state before the first word, from where reading the source ended."""
+        """Return the state before the first word from the final encoder state."""
         parts: tuple[Tensor, ...] = self.bridge(ended_BM).chunk(len(self.stack) * self.states_per_layer, dim=-1)
         state = tuple(part if index % self.states_per_layer else part.tanh() for index, part in enumerate(parts))
         return (*state, ended_BM.new_zeros(len(ended_BM), self.readout.out_features)) if self.feeding == "output" else state
 
     def forward(self, x_TBE: Tensor, state: State, memory: Memory, real: Tensor | None = None) -> Written:
-        """Write a whole text whose words are known.
+        """Compute the contexts of a known target (teacher forcing).
 
         Args:
             x_TBE: vectors of the words before.
-            real: (N,) positions t B + b that are asked for, and no others are computed as far as that can be; None for all.
+            real: (N,) requested positions t B + b, to save computation; None for all.
         """
         with torch.autocast(x_TBE.device.type, enabled=False):
             write = self._together if self.feeding == "none" else self._by_step
             return write(x_TBE, state, memory, real)
 
     def step(self, x_NE: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Write one word. The state has N rows, and the memory one for each N / B rows of it, in order. Returns (N, G)
+        """Write one word. The state has N rows, and the memory one row for each N / B of them, in order. Returns (N, G)
         contexts, the new state, and the weights (N, S) of the attention.
         """
         with torch.autocast(x_NE.device.type, enabled=False):
             return self._advance(self._of_words(x_NE), state, memory)
 
     def _of_words(self, x: Tensor) -> Tensor:
-        """Project word vectors (..., E) by the first layer, before anything that is fed: (..., gates x H)."""
+        """Project word vectors (..., E) by the first layer, without fed input: (..., gates x H)."""
         matrix, _, bias, _ = self.stack[0].parameters()
         return functional.linear(x, matrix[:, : self.input_size], bias)
 
@@ -187,7 +187,7 @@ class AttentionalRNN(nn.Module):
         return Written(asked, torch.stack(weights))
 
     def _advance(self, projected: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """One step from what the first layer makes of the word alone, (N, gates x H)."""
+        """Take one step from the projected words (N, gates x H)."""
         first, *_ = self.stack[0].parameters()
         attended = None
         if self.feeding == "context":

@@ -16,9 +16,8 @@ class WeightDropped:
     """A one-layer LSTM with elements of its hidden-to-hidden matrix dropped (Wan et al. 2013; Merity et al. 2018).
 
     h_t = LSTM(x_t, h_(t-1)) with (U * M) / (1 - rate) in place of U. The mask M is drawn here and is the same for all steps of
-    all calls. The parameters of ``lstm`` stay as they are: the kernel is called with the thinned matrix in the place of the
-    raw one, so nothing is registered, swapped or renamed, a state dict holds raw weights only, and training goes on after an
-    evaluation as before it.
+    all calls. The parameters of ``lstm`` do not change: the kernel is called with the dropped matrix, so nothing is registered,
+    swapped or renamed, and state dicts have raw weights only.
 
     Called as the layer itself is: with (T, B, E) or a packed sequence, and h, c, each (1, B, H).
 
@@ -57,8 +56,8 @@ class WeightDropped:
 def one_segment(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors as views of one piece of memory in their order, differentiable.
 
-    cuDNN wants the weights of a layer (input matrix, hidden matrix, two biases) in one piece, warns where they are not, and
-    copies them at each call. This copies them once, by an operation that knows its gradient.
+    cuDNN needs the weights of a layer (input matrix, hidden matrix, two biases) contiguous, or it warns and copies them at each
+    call. This copies them once, differentiably.
     """
     flat = torch.cat([tensor.flatten() for tensor in tensors])
     parts = flat.split([tensor.numel() for tensor in tensors])

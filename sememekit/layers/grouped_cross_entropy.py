@@ -1,4 +1,4 @@
-"""Cross entropy within groups: of V items, a row looks at those in the group of its target and at no others."""
+"""Cross entropy within groups: each row uses only the items in the group of its target."""
 
 from typing import Any, Final, final
 
@@ -14,12 +14,12 @@ from sememekit.layers.shared import BY_LOG_PROB, at_least_single, differentiable
 BLOCK: Final = 16
 """Rows of one padded block of the batched path."""
 LOPSIDED: Final = 8
-"""Largest over mean size of a group up to which groups are padded to one size where that is the usual way."""
+"""Largest / mean group size up to which groups are padded to one size (not on the CPU)."""
 
 
 @final
 class Groups(FixedTables):
-    """V items in G disjoint groups, as index arrays on the device; it holds nothing that is learned by gradients.
+    """V items in G disjoint groups, as index arrays on the device, without learned parameters.
 
     >>> groups = Groups(np.array([0, 1, 0]))
     >>> groups.members.tolist(), groups.bounds
@@ -27,14 +27,14 @@ class Groups(FixedTables):
 
     Args:
         group_of: (V,) the group of each item.
-        num_groups: G, for numbers 0 .. G-1 that some groups may lack items for. Unless given, numbers that no item has are left
-            out, so that groups are 0 .. G-1 in order and none is empty.
-        persistent: whether the division is part of the state dict: for groups that change in training.
+        num_groups: G, if some groups may be empty. Default: unused numbers are left out, so that groups are 0 .. G-1 in order
+            and none is empty.
+        persistent: whether the groups are in the state dict, as for groups that change in training.
 
     Attributes:
         group_of: (V,) the group of each item, 0 .. G-1.
         members: (V,) items, group after group, rising within a group.
-        place_of: (V,) where an item stands in ``members``.
+        place_of: (V,) position of each item in ``members``.
         offsets: (G + 1,) group g is ``members[offsets[g]:offsets[g + 1]]``; ``bounds`` are the same as Python numbers.
         largest: the size of the largest group.
         in_order: whether ``members`` is 0 .. V-1, so that the vectors of a group are a slice and need no copy.
@@ -58,7 +58,7 @@ class Groups(FixedTables):
         self.register_load_state_dict_post_hook(_set_again)
 
     def set(self, group_of: Tensor) -> None:
-        """Divide the items anew, among as many groups as before. Reads the sizes back from the device."""
+        """Reassign the items to the same number of groups. Reads the sizes from the device."""
         self.group_of.copy_(group_of)
         self._divide()
 
@@ -68,7 +68,7 @@ class Groups(FixedTables):
             self._divide()
 
     def _divide(self) -> None:
-        """The other tables, from ``group_of``."""
+        """Compute the other tables from ``group_of``."""
         if self.group_of.is_meta:
             return
         sizes = torch.bincount(self.group_of, minlength=self.num_groups)
@@ -98,19 +98,19 @@ class Groups(FixedTables):
 
 
 def _set_again(groups: nn.Module, keys: Any) -> None:
-    """After a state dict was read; no lambda, which could not be pickled."""
+    """Hook after a state dict was loaded; a function, since a lambda could not be pickled."""
     assert isinstance(groups, Groups)
     groups._divide()
 
 
 def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, groups: Groups) -> Tensor:
-    """-log softmax over the group of the target alone, of rows items^T + bias, taken at the target.
+    """Return -log softmax of rows items^T + bias at the target, normalised over the target's group only.
 
-    Rows are sorted by group, so that the vectors of a group are gathered once for all its rows, never once for a row. The work
-    is 2 E times the sum over rows of the size of their group, and V x E numbers of gradient. On the CPU one group after the
-    other goes through the cache, with a backward pass written by hand that writes each row of the gradient once; the number of
-    rows of each group is read back. Elsewhere blocks of ``BLOCK`` rows go through one padded batched product, whose shapes do
-    not depend on the data, so that nothing is read back; lopsided groups, mostly padding, go one by one there, too.
+    Rows are sorted by group, so that the vectors of a group are gathered once for all its rows. The work is 2 E times the sum
+    over rows of their group's size, and V x E numbers of gradient. On the CPU groups are processed one by one in the cache,
+    with a hand-written backward pass that writes each row of the gradient once; group counts are read back. Otherwise blocks of
+    ``BLOCK`` rows take one padded batched product with static shapes, so nothing is read back; lopsided groups, mostly padding,
+    are processed one by one, too.
 
     Returns (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on."""
     if rows_NE.device.type == "cpu" or groups.lopsided:
@@ -121,7 +121,7 @@ def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | No
 
 
 def within_groups(rows: Tensor, items_VE: Tensor, bias_V: Tensor | None, groups: Groups) -> Tensor:
-    """log softmax of rows items^T + bias over each group apart: (..., E) -> (..., V), in single precision at least."""
+    """Return log softmax of rows items^T + bias within each group: (..., E) -> (..., V), at least in single precision."""
     logits = at_least_single(product_and_bias(rows, items_VE, bias_V)).movedim(-1, 0)
     normaliser = segment_logsumexp(logits, groups.group_of, groups.num_groups)
     return (logits - normaliser.index_select(0, groups.group_of)).movedim(0, -1)
@@ -187,7 +187,7 @@ class _GroupByGroup(torch.autograd.Function):
 
 
 class _Picker:
-    """Rows of a tensor over items by their range in ``members``: a slice where the items lie in that order."""
+    """Rows of a tensor over items by their range in ``members``; a slice if the items are in that order."""
 
     def __init__(self, members: Tensor, in_order: bool) -> None:
         self.members, self.in_order = members, in_order

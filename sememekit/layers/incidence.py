@@ -1,6 +1,6 @@
 """A fixed sparse 0/1 matrix between two finite sets, as an operator on dense rows; log-space sums over segments of rows.
 
-``FixedTables`` holds tables that follow from what a module was built from, and that no state dict has to hold.
+``FixedTables`` has constant tables that are not in state dicts.
 """
 
 from collections.abc import Callable
@@ -12,21 +12,21 @@ from torch.nn import functional
 
 
 class FixedTables(nn.Module):
-    """A module with buffers that are no part of its state dict, and that keep their values whatever memory they get.
+    """A module with constant buffers outside its state dict, which keep their values in new memory.
 
-    ``to_empty``, and loaders that build a module on the meta device and give it fresh memory, fill what a state dict holds and
-    leave other buffers as they find them. These are filled again: when memory is exchanged (``_apply``), and when a tensor is
-    put in the place of one (``setattr``), as ``transformers`` does. Other values are given by ``register_tables`` alone.
+    ``to_empty``, and loaders that build modules on the meta device, fill only the state dict in new memory. These buffers are
+    filled again when memory is replaced (``_apply``) and when a tensor is assigned (``setattr``), as ``transformers`` does.
+    Only ``register_tables`` changes their values.
 
-    A cast of the module, such as ``.bfloat16()``, casts them, too, but for those that ``never_narrowed`` names.
+    A cast of the module, such as ``.bfloat16()``, casts them too, except for ``never_narrowed``.
     """
 
     never_narrowed: ClassVar[tuple[str, ...]] = ()
-    """Buffers, tables or others, that no cast brings to fewer bits than they have: what adds up over many steps."""
+    """Buffers that no cast makes narrower, since they sum over many steps."""
     _tables: dict[str, Tensor]
 
     def register_tables(self, **tables: Tensor) -> None:
-        """Register buffers with these values; again for one that there is already gives it others."""
+        """Register buffers with these values, or change the values of existing ones."""
         self._tables = {**self.__dict__.get("_tables", {}), **tables}
         for name, table in tables.items():
             self.register_buffer(name, table, persistent=False)
@@ -108,7 +108,7 @@ class Incidence(FixedTables):
 
 
 def _sums(x: Tensor, members: Tensor, offsets: Tensor, weight: Tensor | None) -> Tensor:
-    """``functional.embedding_bag`` in its mode of sums, less checks that cost as much as the sum of a small block."""
+    """``functional.embedding_bag`` with sums, without its checks, which cost as much as the sum of a small block."""
     return torch.embedding_bag(x, members, offsets, False, 0, False, weight, True)[0]
 
 

@@ -3,9 +3,9 @@
 A lattice over T tokens has the nodes 0 .. T; node j stands for the first j tokens. An edge of length l ends at the node t + 1
 and begins at the node t + 1 - l; between the same two nodes there may be E of them. Legend: B sentences, T tokens, L longest
 edge, E parallel edges. Scores (B, T, L, E) are natural logarithms: entry [b, t, l - 1, e] is of an edge whose last token is t,
-and -inf means that there is no such edge. Sentence b ends at its node ``lengths[b]``; what stands behind it is never looked at.
+with -inf for no edge. Sentence b ends at its node ``lengths[b]``; later entries are ignored.
 
-Everything is done in float64 inside, so that long sentences lose nothing.
+All computation is in float64, for long sentences.
 """
 
 from typing import Any
@@ -34,7 +34,8 @@ def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def backward_scores(scores: Tensor, lengths: Tensor) -> Tensor:
-    """(B, T + 1) beta_i = log of the sum over all ways from node i to the end of its sentence, in float64; -inf behind it."""
+    """Return (B, T + 1) beta_i = log of the sum over all paths from node i to the end of the sentence, in float64; -inf after
+    it."""
     batch, tokens, longest, _ = scores.shape
     folded = _inside(scores, lengths).logsumexp(-1)
     nodes = torch.arange(tokens + 1, device=scores.device)
@@ -50,9 +51,9 @@ def backward_scores(scores: Tensor, lengths: Tensor) -> Tensor:
 
 
 def edge_posteriors(scores: Tensor, lengths: Tensor) -> Tensor:
-    """(B, T, L, E) the probability that the path of a sentence goes over each edge, given the sentence; zero behind its end.
+    """Return (B, T, L, E) the posterior of each edge given the sentence; zero after its end.
 
-    For every sentence the edges that cross from before a token to behind it sum to one. In the dtype of ``scores``.
+    The posteriors of all edges that cover a token sum to one. In the dtype of ``scores``.
     """
     inside = _inside(scores, lengths)
     alpha, total = forward_scores(inside, lengths)
@@ -63,8 +64,8 @@ def edge_posteriors(scores: Tensor, lengths: Tensor) -> Tensor:
 
 
 def best_path(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """The path with the largest product of its edges (Viterbi); of equal ones the one with the shorter last edge. Returns (B,)
-    its log-score in float64, and (B, T, L, E) booleans of the edges that it takes: -inf and none for a sentence without a path.
+    """Return the path with the largest product of edges (Viterbi; ties: shorter last edge) as (B,) log-scores in float64, and
+    (B, T, L, E) booleans of its edges: -inf and no edges for a sentence without a path.
     """
     best = _recur(scores.double().amax(-1), torch.amax)
     arrivals = _begins(best, scores.shape[2]).unsqueeze(-1) + scores.double()
@@ -73,7 +74,7 @@ def best_path(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def sample_path(scores: Tensor, lengths: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """(B, T, L, E) booleans of the edges of a path drawn from the posterior over paths, one a sentence; none without a path.
+    """Draw a path for each sentence from the posterior: (B, T, L, E) booleans of its edges; none without a path.
 
     Drawn from the end to the start: the edge into a node by exp(alpha_i + score - alpha_j), as a Gumbel-max.
     """
@@ -85,7 +86,7 @@ def sample_path(scores: Tensor, lengths: Tensor, generator: torch.Generator | No
 
 
 def ending_edges(leaving: Tensor) -> Tensor:
-    """From scores by the node where an edge begins to scores by the token where it ends.
+    """Convert scores by start node to scores by last token.
 
     Args:
         leaving: (B, T, L, E), entry [b, i, l - 1] of the edge of length l that leaves the node i.
@@ -110,7 +111,7 @@ def weighted_sum(weights_LCB: Tensor, *states_CBH: Tensor) -> Tensor:
 
 
 def _inside(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Scores in float64, -inf behind the end of each sentence: what stands there may be infinite or no number."""
+    """Return scores in float64 with -inf after the end of each sentence, where values are arbitrary."""
     tokens = torch.arange(scores.shape[1], device=scores.device)
     behind = tokens >= lengths.to(scores.device)[:, None]
     return scores.double().masked_fill(behind[:, :, None, None], -torch.inf)

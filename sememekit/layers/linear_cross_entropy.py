@@ -1,4 +1,4 @@
-"""Cross entropy of a linear layer without ever holding all of its logits."""
+"""Cross entropy of a linear layer without storing all logits."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from sememekit.layers.shared import BY_LOG_PROB, add_product, differentiable_once, product_dtype
 
 KEPT_BYTES = 448 << 20
-"""Memory that a forward pass may spend on log-probabilities so that the backward pass need not compute them again."""
+"""Memory for log-probabilities that the backward pass need not recompute."""
 
 
 def linear_cross_entropy(
@@ -16,12 +16,12 @@ def linear_cross_entropy(
 ) -> Tensor:
     """-log softmax(rows words^T + bias)[target], in blocks of n rows.
 
-    Memory for logits is bounded whatever N is: a block, and for training the log-probabilities of the first blocks up to
-    ``kept_bytes``. For the other blocks the backward pass computes them again, at the price of one more product. On CPU a block
-    stays in the cache, which pays for much of that.
+    Memory for logits is bounded for any N: a block, and in training the log-probabilities of the first blocks up to
+    ``kept_bytes``. The backward pass recomputes the others with one more product. On CPU a block stays in the cache, which
+    saves much of its cost.
 
     Args:
-        kept_bytes: of log-probabilities that are kept for the backward pass; 0 computes all again.
+        kept_bytes: memory for log-probabilities kept for the backward pass; 0 recomputes all.
 
     Returns (N,) nats, unreduced."""
     kept_bytes = kept_bytes if torch.is_grad_enabled() else 0

@@ -24,11 +24,11 @@ def lstm_scan(
     [u, f, i, o (, o_s)] = [tanh, then sigmoid for all the others] of ready_t + h U^T. G is 4 H, or 5 H with ``output``.
 
     Args:
-        ready_TBG: all that does not depend on the previous output, biases included.
-        recurrent_GH: U; in bfloat16 its products are, whose sums go on in the dtype of ``ready_TBG``, as do the states.
+        ready_TBG: the part independent of the previous output, with biases.
+        recurrent_GH: U; may be bfloat16, while sums and states have the dtype of ``ready_TBG``.
         added: (T, B, H) a second source of the cell state, or None.
-        output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
-        mask: (B, H) that the previous output is multiplied by on its way to the gates, the same at every step, or None.
+        output: (T, B, H) a second source of the output, gated by o_s, or None.
+        mask: (B, H) dropout mask of the previous output in the gates, the same at every step, or None.
 
     Returns (T, B, H) outputs and (T, B, H) cell states of every step."""
     if not torch.compiler.is_compiling():
@@ -49,7 +49,7 @@ def lstm_scan(
 
 
 def lstm_step(sums_G: Tensor, cell_H: Tensor, added_H: Tensor | None = None) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """h = o tanh(c), c = f c + i u (+ added), and the gates behind o, in operations that a compiler can trace."""
+    """h = o tanh(c), c = f c + i u (+ added), and the gates after o, in traceable operations."""
     size = cell_H.shape[-1]
     f, i, o, *more = sums_G[..., size:].sigmoid().split(size, dim=-1)
     cell_H = torch.addcmul(f * cell_H, i, sums_G[..., :size].tanh())
@@ -59,7 +59,7 @@ def lstm_step(sums_G: Tensor, cell_H: Tensor, added_H: Tensor | None = None) -> 
 
 
 class _LSTMScan(torch.autograd.Function):
-    """The gradient of U is one product for the whole sequence, after the loop. The loops never wait for a device."""
+    """The gradient of U takes one product after the loop. The loops never synchronise with a device."""
 
     @staticmethod
     def forward(
@@ -133,10 +133,10 @@ class _LSTMScan(torch.autograd.Function):
 
 
 def gate_slopes(gates_TBG: Tensor, cell_TBH: Tensor, squashed_TBH: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the slopes: of c by the sums of u, f and i, of h by the sum of o; and of h by c.
+    """Return the derivatives of c by the pre-activations u, f and i, of h by the pre-activation o, and of h by c.
 
     Args:
-        gates_TBG: u, f, i, o, and perhaps more, for which room is left in the result.
+        gates_TBG: u, f, i, o, and perhaps more, for which the result has room.
         cell_TBH: (T + 1, B, H) c before each step, and after the last.
         squashed_TBH: tanh(c) after each step.
 
@@ -155,7 +155,7 @@ def lstm_cell(ready_G: Tensor, recurrent_G: Tensor, cell_H: Tensor) -> tuple[Ten
     """c' = f c + i u, h = o tanh(c'), with [u, f, i, o] = [tanh, then sigmoid] of ``ready_G`` + ``recurrent_G``; G is 4 H.
 
     Args:
-        recurrent_G: (..., G) what the state adds; may have axes of size 1 where ``ready_G`` has more (many edges leave a node).
+        recurrent_G: (..., G) contribution of the state; may have axes of size 1 (many edges leave a node).
         cell_H: (..., H) c, of the axes of ``recurrent_G``.
 
     Returns h and c', (..., H) each, of the axes of ``ready_G``."""

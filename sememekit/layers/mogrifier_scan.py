@@ -1,4 +1,4 @@
-"""The recurrence of the Mogrifier LSTM: rounds of gating before each step, and a backward pass written by hand."""
+"""The recurrence of the Mogrifier LSTM: rounds of gating before each step, with a hand-written backward pass."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ def mogrifier_scan(
     round i = 2, 4, .. is h^i = 2 sigmoid(R^i x^(i-1) + b^i) h^(i-2). The last of each are input and previous output of the
     step: [u, f, i, o] = [tanh, then sigmoid] of W x + U h + b; c = f c + i u; h = o tanh(c).
 
-    Inside, sigmoids stand without their 2: the maps that read a vector have the powers of two that it lacks, which is exact.
+    Sigmoids are computed without the factor 2; maps that read a vector include its powers of two, which is exact.
 
     Args:
         input_GE, recurrent_GH, bias_G: W, U, b; G is 4 H, in the order u, f, i, o.
@@ -66,10 +66,10 @@ def mogrifier_scan(
 
 
 class _MogrifierScan(torch.autograd.Function):
-    """Gradients of all maps are one product each for the whole sequence, after the loop. The loops never wait for a device.
+    """Gradients of all maps take one product each after the loop. The loops never synchronise with a device.
 
-    ``kept[i]`` (T, B, E or H) is the vector that round i has made, without its powers of two: kept[-1] is x, kept[0] is h. The
-    last of each kind lie side by side in ``joined`` (T, B, E + H), which one product takes to the gates.
+    ``kept[i]`` (T, B, E or H) is the vector after round i, without its powers of two: kept[-1] is x, kept[0] is h. The last x
+    and h are concatenated in ``joined`` (T, B, E + H), for one product with the gates.
     """
 
     @staticmethod

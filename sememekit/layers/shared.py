@@ -11,14 +11,14 @@ from torch.nn import functional
 
 
 def at_least_single(values: Tensor) -> Tensor:
-    """Half precision as single precision; single and double as they are."""
+    """Convert half precision to single precision; single and double stay."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def product_dtype(parameter: Tensor) -> torch.dtype:
     """Return the dtype of a parameter's matrix products: autocast's if that is on, otherwise its own.
 
-    Double precision stays as it is under autocast, as torch has it.
+    Double precision stays under autocast, as in torch.
     """
     kind = parameter.device.type
     lowers = torch.is_autocast_enabled(kind) and parameter.dtype != torch.float64
@@ -61,11 +61,11 @@ BY_LOG_PROB: Final = (
 
 
 def differentiable_once(what: str, instead: str = NO_WAY) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make ``backward`` of a ``torch.autograd.Function`` refuse to be differentiated again.
+    """Make ``backward`` of a ``torch.autograd.Function`` refuse second derivatives.
 
-    torch's ``once_differentiable`` raises only where an incoming gradient needs one. The gradient of a mean needs none, and a
-    second derivative is then wrong in silence. Gradients are recorded in a backward pass if and only if somebody asks for
-    ``create_graph=True``. Code that a compiler traces is left alone.
+    torch's ``once_differentiable`` raises only if an incoming gradient requires grad. The gradient of a mean does not, and a
+    second derivative is then silently wrong. A backward pass records gradients only with ``create_graph=True``. Traced code is
+    not checked.
 
     Raises RuntimeError: when ``backward`` is called with ``create_graph=True``."""
 
@@ -86,7 +86,7 @@ def differentiable_once(what: str, instead: str = NO_WAY) -> Callable[[Callable[
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside; afterwards every part has its former mode again, also a part that alone was in evaluation."""
+    """Set evaluation mode inside the block, and restore the mode of every submodule afterwards."""
     before = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
@@ -97,10 +97,10 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 
 def training_counters(model: nn.Module) -> dict[str, Tensor]:
-    """Name -> buffer, of those that the modules of a model name in an attribute ``training_counters``.
+    """Return name -> buffer for all ``training_counters`` of the modules of a model.
 
-    They are part of its state dict, so that a resumed run continues where it was. Who puts weights of another run, or of an
-    earlier epoch, into a model that is being trained keeps these as they are.
+    They are part of its state dict for resuming. Code that loads weights of another run, or of an earlier epoch, into a model
+    in training must keep them.
     """
     return {
         f"{prefix}.{name}".lstrip("."): getattr(module, name)

@@ -1,6 +1,6 @@
 """Success rates of an attack over the correctly classified examples, with intervals.
 
-An example has one of five outcomes, which are never added up into each other:
+An example has one of five outcomes, which are counted separately:
 
     success        a text within the constraints for which the victim's answer meets the goal
     failed         the search ended without one, or the query budget was spent
@@ -28,15 +28,15 @@ LEVELS: Final = (100, 500, 2000)
 """Queries at which the success rate is reported."""
 UNDER_ATTACK: Final = "accuracy under attack"
 NOT_TURNED: Final = "right before and not turned to the target"
-"""Name of ``accuracy_under_attack`` where examples have a target: a text that moves the victim to a third label does not
-reach the goal, so that the victim may be wrong on it."""
+"""Name of ``accuracy_under_attack`` with target labels: the victim may be wrong on a text with a third label, which is not the
+goal."""
 
 
 class ExampleOutcome(Record):
     """The result of one example.
 
     Attributes:
-        correct: whether the victim classified it correctly before the attack; None where it could not be asked.
+        correct: whether the victim classified it correctly before the attack; None if the query failed.
         queries: by the counting rule of the attack.
         words_changed: of the adversarial text; 0 unless it succeeded.
         num_words: the divisor of the share of changed words.
@@ -53,17 +53,17 @@ class AttackRates(Record):
     """Rates of one attack; see the module for the five outcomes.
 
     Attributes:
-        attackable: success and failed together, the examples with something to try: the divisor of the success rate.
-        attacked: these and no_candidates.
-        untried: correctly classified and never tried to the end: no_candidates, those that the constraints or the search left
-            out, and those that ended in an error.
+        attackable: success + failed, the divisor of the success rate.
+        attacked: attackable + no_candidates.
+        untried: correctly classified but not attacked to the end: no_candidates, examples that constraints or search left out,
+            and errors.
         accuracy: correctly classified before the attack, of all that could be classified.
-        accuracy_under_attack: correctly classified, tried and not fooled, of the same; nothing untried counts as surviving.
-            With a target fooled is only what was turned to it: see ``NOT_TURNED``.
-        accuracy_at_most: the same with everything untried counted as surviving; equal to it where all were tried.
-        success_rate, success_of_attacked: successes of those attackable, and of those attacked.
-        success_at: success_rate with successes of at most so many queries; None above the query budget.
-        mean_queries, median_queries: of those attackable, failed or not.
+        accuracy_under_attack: correctly classified, attacked and not fooled, over the same total; untried examples count as
+            fooled. With target labels only texts with the target count as fooled: see ``NOT_TURNED``.
+        accuracy_at_most: the same with untried examples counted as robust.
+        success_rate, success_of_attacked: successes over attackable, and over attacked examples.
+        success_at: success rate within a number of queries; None above the query budget.
+        mean_queries, median_queries: over attackable examples.
         words_changed: mean share of words changed, over successes.
     """
 
@@ -136,12 +136,12 @@ def paired_differences(
     budgets: tuple[int, int] = (0, 0),
     survived_as: str = UNDER_ATTACK,
 ) -> list[Difference]:
-    """Differences between two attacks on the same examples, by their number, resampled together.
+    """Return differences between two attacks on the same examples (by number), with paired resampling.
 
-    A success rate divides by what was correct and could be tried on its own side, so both sides have their own denominator; the
-    rows "attacked in both" compare like with like. Only examples in both count; those with an error on a side count for the
-    accuracies alone, where both sides classified them. ``budgets`` are the queries allowed each example of a side; 0 for none.
-    ``survived_as`` names the row of those not fooled: ``UNDER_ATTACK`` or ``NOT_TURNED``.
+    The success rates of the two sides have different denominators (correct and attackable on that side); the rows "attacked in
+    both" have a common one. Only examples in both attacks count; examples with an error count for the accuracies only, if both
+    sides classified them. ``budgets`` are the queries allowed each example of a side; 0 for none. ``survived_as`` names the row
+    of those not fooled: ``UNDER_ATTACK`` or ``NOT_TURNED``.
     """
     common = [index for index in sorted(first) if index in second]
     sides = [[side[index] for index in common] for side in (first, second)]
@@ -182,8 +182,8 @@ def _flags(records: Sequence[ExampleOutcome], outcome: str) -> np.ndarray:
 
 
 def _known(records: Sequence[ExampleOutcome]) -> np.ndarray:
-    """Examples that count for accuracy: all that were classified, whatever came later. Those misclassified are final after one
-    query, and those right stay exposed to a victim that raises: without the errors accuracy would be too low."""
+    """Return the examples that count for accuracy: all that were classified, even with a later error. Without the errors
+    accuracy would be too low, since only correct examples are queried further."""
     return np.array([record.correct is not None for record in records], dtype=np.float64)
 
 
@@ -192,7 +192,7 @@ def _right(records: Sequence[ExampleOutcome]) -> np.ndarray:
 
 
 LOW_COVERAGE: Final = 0.2
-"""Share of changeable words below which the figures of an attack say little about the victim."""
+"""Share of changeable words below which an attack says little about the victim."""
 
 
 class SpaceSize(Record):
@@ -201,7 +201,7 @@ class SpaceSize(Record):
     Attributes:
         words: in the fields that may change, without punctuation.
         with_candidates: of these, words that have a substitute at all.
-        changeable: of these, words that still have one under the constraints.
+        changeable: of these, words with a substitute under the constraints.
         substitutes: of the changeable words together.
         texts_log10: log10 of the number of other texts within the constraints; None where there is none.
     """
@@ -214,7 +214,7 @@ class SpaceSize(Record):
 
 
 class Coverage(Record):
-    """The search spaces of all correctly classified examples that no constraint refused, together.
+    """The joint search space of all correctly classified examples that no constraint refused.
 
     Sums, shares of the words, the mean number of substitutes of a changeable word, and the median over examples with a text to
     try. Ratios without a divisor are None.
@@ -254,8 +254,8 @@ def coverage_of(sizes: Iterable[SpaceSize]) -> Coverage:
 
 
 class Verdict(NamedTuple):
-    """Majority of the raters of a success: same meaning; the adversarial text has the true label and is fluent; so has the
-    ``original``, the label."""
+    """The majority vote on a success: same meaning; true label and fluency of the adversarial text; true label of the
+    ``original``."""
 
     meaning: bool
     label: bool
@@ -273,8 +273,8 @@ class Validity(Record):
     Attributes:
         rated, successes: successes that were rated, and all.
         ratings: rows of all raters on them.
-        meaning, label, fluent, valid: of these, texts that keep the meaning, keep the label, are fluent, and all three.
-        originals: of these, originals that raters give their true label: how well raters and data agree.
+        meaning, label, fluent, valid: share of rated texts that keep the meaning, keep the label, are fluent, and all three.
+        originals: share of originals to which raters give the true label.
         valid_success_at: the same with successes of at most so many queries; None above the query budget.
     """
 
@@ -305,14 +305,13 @@ def validity_of(
 ) -> Validity:
     """The validity of an attack; ``verdicts`` by the place of an example in ``records``, ``ratings`` of all raters.
 
-    An adversarial text is valid where it means what the original says, has its true label, and is fluent. S of N examples are
+    An adversarial text is valid if it keeps the meaning and the true label of the original, and is fluent. S of N examples are
     successes, and a random sample of n successes is rated; with p = S / N and v = valid / n the rate of valid successes is p v.
     Its interval puts the limits of Wilson together by the delta method, as Newcombe does for a difference of rates:
 
         low = p v - sqrt((v (p - low_p))^2 + (p (v - low_v))^2),    high alike.
 
-    Both terms count: where all are rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of a share of
-    N.
+    If all are rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of a share of N.
     """
     queries = np.array([record.queries for record in records])
     tried = np.array([float(record.outcome in ("success", "failed")) for record in records])

@@ -5,10 +5,9 @@ With d_n the smoothed BLEU of one sentence with n-grams of up to n words, H hypo
     precision_n = mean over the hypotheses of the largest d_n to any reference
     recall_n    = mean over the references of the largest d_n of any hypothesis
 
-both averaged over the examples. sacrebleu counts and smooths, but for n-grams that a hypothesis is too short for: it would give
-them a precision of 1 under "add-k" (0 + 1 of 0 + 1), and here they are left out, as under the other two. With one reference
-recall is the best of the H values and precision their mean, so recall is never below precision. In the MoS paper's table it is,
-so references were several there.
+both averaged over the examples. sacrebleu counts and smooths, except for n-grams longer than the hypothesis: "add-k" would give
+them a precision of 1 (0 + 1 of 0 + 1), and here they are left out. With one reference recall is the maximum of the H values and
+precision their mean, so recall is never below precision. In the MoS paper's table it is, so it had several references.
 """
 
 from collections.abc import Sequence
@@ -32,9 +31,9 @@ class BleuSettings(Settings):
     """Settings of BLEU.
 
     Attributes:
-        top: H, the hypotheses of an example that count, the best first.
-        smoothing: of counts that are zero: "exp" (halved again and again; method 3 of Chen and Cherry 2014), "add-k" (k = 1) or
-            "floor" (0.1).
+        top: H, number of best hypotheses of an example that count.
+        smoothing: of zero counts: "exp" (halved again and again; method 3 of Chen and Cherry 2014), "add-k" (k = 1) or "floor"
+            (0.1).
         tokenizer: "english" (lower case, punctuation and clitics separate, both sides alike) or "white space".
     """
 
@@ -118,7 +117,7 @@ def _example(hypotheses: Sequence[str], references: Sequence[str], distance: _Di
 
 def _check_numbers(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> None:
     if len(candidates) != len(references):
-        raise DataError(f"{len(candidates)} lists of answers and references of {len(references)}; each needs its own")
+        raise DataError(f"{len(candidates)} lists of answers, but references for {len(references)}; each needs its own")
     if not candidates:
         raise DataError("no answers to score")
     for number, (texts, own) in enumerate(zip(candidates, references, strict=True), start=1):

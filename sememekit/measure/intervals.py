@@ -1,20 +1,20 @@
-"""Bootstrap intervals of ratios of sums and of paired differences between them; Student's of systems with several seeds.
+"""Bootstrap intervals of ratios and their paired differences; Student's intervals of systems with several seeds.
 
 Examples are drawn with replacement; numerator and denominator of an example are drawn together, and so are both sides of a
-pair. A draw whose denominator is zero has no ratio and is left out. Where fewer than ``FEWEST_EXAMPLES`` have a denominator
-there is no interval: draws of so few differ by less than samples do, and draws of one do not differ at all.
+pair. A draw with denominator zero is left out. There is no interval if fewer than ``FEWEST_EXAMPLES`` have a denominator, since
+draws of few examples vary less than samples.
 
 Percentile intervals of few units are too narrow: the variance of draws is (n - 1) / n of the variance of samples, and they lack
-the tails of Student's distribution. For means of n normal values they hold the true one in 90.4 % of samples of 10 in place of
-95, in 92.1 of 15, 92.9 of 20, 93.6 of 30 and 94.2 of 50.
+the tails of Student's distribution. For means of n normal values their coverage is 90.4 % with n = 10 instead of 95, 92.1 with
+15, 92.9 with 20, 93.6 with 30 and 94.2 with 50.
 
-Shares of examples, and differences between two shares, with intervals that hold at 0 and 100 % as well.
+Intervals of shares and their differences that also hold at 0 and 100 %:
 
 A share has Wilson's interval. A difference of two rates has the interval of Newcombe for paired proportions (Statistics in
 Medicine 17, 1998, p. 2635, method 10): the limits of Wilson, put together with the correlation of the two rates. Over the same
-examples that correlation is the phi of the two by two table, drawn towards zero by Newcombe's continuity correction. Where each
-side divides by examples of its own, it is the correlation of the two ratios by the delta method, to which only the examples of
-both contribute: phi where all are common, and 0 where none is, as in Newcombe's interval for independent rates.
+examples that correlation is the phi of the two by two table, drawn towards zero by Newcombe's continuity correction. If the
+sides have different denominators, it is the correlation of the two ratios by the delta method, from their common examples: phi
+if all are common, and 0 if none is, as in Newcombe's interval for independent rates.
 """
 
 import math
@@ -35,7 +35,7 @@ Ratio = tuple[ArrayLike, ArrayLike]
 
 
 class Interval(Record):
-    """A value and its 95 % interval; all None where there is nothing to divide by, the limits also for few examples."""
+    """A value and its 95 % interval; all None without a denominator, limits None for few examples."""
 
     value: float | None
     low: float | None = None
@@ -63,7 +63,7 @@ def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: i
 def ratio_difference_interval(first: Ratio, second: Ratio, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
 
-    Each side is a numerator and a denominator, (n,) each; an example that a side does not count has zeros there.
+    Each side is a numerator and a denominator, (n,) each, with zeros for examples that do not count.
     """
     return ratio_difference_intervals([(first, second)], resamples=resamples, seed=seed)[0]
 
@@ -80,8 +80,8 @@ def ratio_difference_intervals(
 def resampled_ratios(
     numerators: ArrayLike, denominators: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Many ratios over the same n examples, with common draws: c values, and (resamples, c) of them under resampling, NaN where
-    too few examples have a denominator.
+    """Return many ratios over the same n examples with common draws: c values, and (resamples, c) resampled values, NaN if too
+    few examples have a denominator.
 
     Differences of columns of the draws are paired. ``from_draws`` makes an ``Interval`` of a value and its draws.
 
@@ -124,10 +124,10 @@ def from_draws(value: float, draws: NDArray[np.float64]) -> Interval:
 def seed_difference(first: Sequence[float], second: Sequence[float]) -> Interval:
     """mean(second) - mean(first) with Student's 95 % interval for two samples of one variance.
 
-    The seeds of the two systems are no pairs: a seed fixes the order of the data alike, but not the course of the training.
-    With n and m seeds the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the
-    quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to
-    estimate, and the limits are NaN.
+    Seeds are not paired: a seed fixes the order of the data in both systems, but not the course of training. With n and m seeds
+    the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the quantile of
+    Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to estimate, and the
+    limits are NaN.
     """
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(two.mean() - one.mean())
@@ -153,9 +153,8 @@ def seed_mean(values: Sequence[float]) -> Interval:
 def combined(sentences: Interval, seeds: Interval) -> Interval:
     """A difference with an interval over the sentences of a text and over trainings.
 
-    ``sentences`` holds the trained models fixed, and ``seeds`` the text, so that their errors are independent: on each side the
-    distance d of the limit is sqrt(d_sentences^2 + d_seeds^2), the rule for the limits of a sum (method of variance estimates
-    recovery, Zou and Donner 2008). Without limits where one of them has none.
+    ``sentences`` fixes the models, and ``seeds`` the text, so their errors are independent: the distance of each limit is
+    sqrt(d_sentences^2 + d_seeds^2), the rule for a sum (MOVER, Zou and Donner 2008). No limits if either has none.
     """
     value = sentences.value
     if value is None or sentences.low is None or seeds.low is None:
@@ -199,7 +198,7 @@ _NORMAL_95: Final = 1.959963984540054
 
 
 def wilson_interval(correct: int, total: int) -> tuple[float, float]:
-    """The 95 % score interval of a share (Wilson 1927): the shares p that correct / total does not refute.
+    """Return the 95 % score interval of a share (Wilson 1927).
 
     With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width z / (1 + z^2 / n) sqrt(p (1
     - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is right for few errors, too. Raises ValueError for no trials.

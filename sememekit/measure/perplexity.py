@@ -1,4 +1,4 @@
-"""The perplexity protocol: its divisor, the version that makes two figures comparable, and predictions with their losses."""
+"""The perplexity protocol: divisor, version, and predictions with their losses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sememekit.config import Record
 
 @dataclass(frozen=True)
 class Tally:
-    """Total nats and the number of predicted tokens. Tallies add up; a mean of means cannot be written.
+    """Total nats and the number of predicted tokens. Tallies are added, so that means are never averaged.
 
     >>> (Tally(4.0, 2) + Tally(2.0, 1)).mean
     2.0
@@ -86,9 +86,9 @@ class Scored:
     Attributes:
         targets: (T, B) word ids that were predicted.
         nats: (T, B) negative log-likelihood of each.
-        mask: (T, B) which of them count; the rest is padding.
+        mask: (T, B) False for padding.
         parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
-        hidden: (T, B, H) the hidden states that they were predicted from; None for a task that has none.
+        hidden: (T, B, H) the hidden states of the predictions; None for tasks without.
         places: (N, 2) the example and the position in its target of each prediction, for tasks of pairs.
     """
 

@@ -1,5 +1,4 @@
-"""The rank of a matrix of log-probabilities: the number of dimensions in which a model's predictions vary; and how different
-they are from context to context."""
+"""The rank of a matrix of log-probabilities, in which a model's predictions vary, and the divergence between contexts."""
 
 import math
 from dataclasses import dataclass
@@ -10,11 +9,11 @@ import numpy.typing as npt
 import torch
 
 COPIES = 3
-"""Memory that a singular value decomposition needs, in multiples of the matrix, which is included."""
+"""Memory of a singular value decomposition, in multiples of the matrix (itself included)."""
 BLOCK_ROWS: Final = 2048
 """Rows of a block of ``TriangularFactor``."""
 _PANEL: Final = 128
-"""Columns whose reflections are applied together; LAPACK applies 64 and fewer one by one."""
+"""Columns whose reflections are applied together; LAPACK applies 64 or fewer one by one."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,10 @@ def spectrum_of(matrix: npt.NDArray[np.float64]) -> Spectrum:
 class TriangularFactor:
     """R of A = Q R for a matrix with V columns whose rows come block by block; R and A have the same singular values.
 
-    A block B of b rows is taken in by the QR decomposition of R above B, a panel of columns after the other: Householder
-    reflections of the panel, which mix one row of R with the rows of B alone, are applied to the columns to its right. So R
-    stays triangular, the work is 2 N V^2 whatever the blocks, and memory holds R and one block. Orthogonal transformations keep
-    the singular values to round-off; the Gram matrix A'A would lose all below some 1e-8 of the largest.
+    A block B of b rows is added by a QR decomposition of R above B, panel by panel: Householder reflections of a panel, which
+    mix one row of R with the rows of B, are applied to the columns on its right. So R stays triangular, the work is 2 N V^2
+    whatever the blocks, and memory holds R and one block. Orthogonal transformations keep the singular values to round-off; the
+    Gram matrix A'A would lose all below some 1e-8 of the largest.
     """
 
     def __init__(self, num_columns: int) -> None:
@@ -98,9 +97,8 @@ def bytes_by_blocks(num_words: int) -> int:
 class PairwiseDivergence:
     """Mean of KL(p_c || p_d) in nats over all ordered pairs of different contexts c, d (Table 5, Yang et al. 2018).
 
-    Rows of V log-probabilities, none of them -inf, come block by block. All pairs are taken, not a sample of them: the sum over
-    pairs of sum_x p_c(x) (log p_c(x) - log p_d(x)) is N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), one
-    pass over the rows.
+    Rows of V log-probabilities, none of them -inf, come block by block. All pairs count: the sum over pairs of sum_x p_c(x)
+    (log p_c(x) - log p_d(x)) is N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), one pass over the rows.
     """
 
     def __init__(self, num_words: int) -> None:

@@ -1,7 +1,7 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L (Lin 2004) of written texts against references, with a signature and bootstrap intervals.
 
-The package rouge-score does the counting. Settled here is what it leaves open: the unit, the length of a text, several
-references, and that an unknown word matches nothing.
+The package rouge-score does the counting. This module defines the rest: the unit, the length limit, several references, and
+that unknown words match nothing.
 """
 
 import hashlib
@@ -23,22 +23,22 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.measure.intervals import RESAMPLES, Interval, ratio_interval
 
 UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
-"""A word of a scored text that matches nothing."""
+"""A placeholder of a scored text that matches nothing."""
 
 NEVER_WORD: Final = "zqunknownqz"
-"""A word that no reference has, which is scored in its place."""
+"""The word in its place, which no reference has."""
 
 
 def spread_of(references: Sequence[Sequence[str]]) -> str:
-    """The number of references of a text, or the smallest and the largest: "4", "1-3"."""
+    """Return the number of references, or its range: "4", "1-3"."""
     counts = sorted({len(own) for own in references})
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
 
 
 def digest_of(references: Sequence[Sequence[str]]) -> str:
-    """The start of the SHA-256 of all references as they were written, in their order.
+    """Return the start of the SHA-256 of all original references, in order.
 
-    It does not depend on the vocabulary or the segmenter of a model, and sources, which are not scored, have no part in it.
+    It does not depend on vocabulary, segmenter or sources.
     """
     digest = hashlib.sha256()
     for own in references:
@@ -59,7 +59,7 @@ class RougeSettings(Settings):
         tokenizer: of words, on both sides: "rouge-score" (lower case; anything but ASCII letters and digits separates words),
             "jieba" (its own dictionary, no guessing) or "white space". Without effect for characters.
         stemming: Porter's stems of English words of more than three letters.
-        byte_cap: the first bytes of UTF-8 of a written text that count; None for all. References are never cut.
+        byte_cap: number of UTF-8 bytes of a written text that count; None for all. References are never cut.
         references: several references of a text: "best" takes the one with the highest score, "summed" adds up matches and
             sizes before dividing, as ROUGE-1.5.5 does by default, "mean" takes the mean of the scores.
     """
@@ -124,18 +124,17 @@ def rouge(
 ) -> TextScores:
     """Score n written texts (words with blanks between, also in Chinese) against one or several references each.
 
-    ``<unk>`` and ``UNK``, standing alone in a hypothesis, count as a word (or a character) that matches nothing: a model gets
-    no credit for an unknown word that was masked in the reference, nor for the part of a mark that ``byte_cap`` leaves.
-    ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to score, texts and references in different
-    numbers, a text without a reference, or a tokenizer that drops most letters of the references. Raises ConfigError: settings
-    that contradict each other.
+    ``<unk>`` and ``UNK`` as words of a hypothesis match nothing, even if the reference has a masked word or ``byte_cap`` cuts
+    the mark. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to score, texts and references in
+    different numbers, a text without a reference, or a tokenizer that drops most letters of the references. Raises ConfigError:
+    settings that contradict each other.
     """
     settings = settings or RougeSettings()
     _check_numbers(hypotheses, references)
     if not sees(settings, (text for own in references for text in own)):
         raise DataError(
-            "ROUGE by words of rouge-score keeps ASCII letters and digits alone, and most letters of these references are "
-            "others; score them by characters (lcsts-characters), or by words of jieba (lcsts-words)"
+            "the tokenizer rouge-score keeps ASCII letters and digits alone, and most letters of these references are not "
+            "ASCII; score them by characters (lcsts-characters), or by words of jieba (lcsts-words)"
         )
     score = _scorer(settings)
     rows = [_example(hypothesis, own, settings, score) for hypothesis, own in zip(hypotheses, references, strict=True)]
@@ -143,8 +142,8 @@ def rouge(
 
 
 def sees(settings: RougeSettings, texts: Iterable[str]) -> bool:
-    """Whether a tokenizer keeps at least half of the letters of some texts. That of rouge-score drops all but ASCII: Chinese
-    and Russian texts would be scored by their digits."""
+    """Whether a tokenizer keeps at least half of the letters of some texts. The tokenizer of rouge-score drops all but ASCII,
+    so that Chinese and Russian texts would be scored by their digits."""
     if settings.unit == "character" or settings.tokenizer != "rouge-score":
         return True
     letters = kept = 0
@@ -155,7 +154,7 @@ def sees(settings: RougeSettings, texts: Iterable[str]) -> bool:
 
 
 def _signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> dict[str, object]:
-    """All that must agree before two scores can be compared: how texts are scored, and against what."""
+    """Return all that must agree before two scores can be compared: scoring and references."""
     tokenizer: str = "characters" if settings.unit == "character" else settings.tokenizer
     if tokenizer == "jieba":
         tokenizer = f"jieba-{version('jieba')}"
@@ -176,7 +175,7 @@ def _signature(settings: RougeSettings, references: Sequence[Sequence[str]]) -> 
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
     if len(hypotheses) != len(references):
-        raise DataError(f"{len(hypotheses)} texts to score and references of {len(references)}; each text needs its own")
+        raise DataError(f"{len(hypotheses)} texts to score, but references for {len(references)}; each text needs its own")
     if not hypotheses:
         raise DataError("no texts to score")
     for number, own in enumerate(references, start=1):
@@ -199,7 +198,7 @@ def _scorer(settings: RougeSettings) -> Callable[[str, str], tuple[_Scores, int,
 
 def _cutter(settings: RougeSettings) -> Callable[[str], Sequence[str]]:
     if settings.stemming and (settings.unit == "character" or settings.tokenizer == "jieba"):
-        raise ConfigError("stemming is of English words; leave it out for characters and for jieba")
+        raise ConfigError("stemming is for English words; leave it out for characters and for jieba")
     if settings.unit == "character":
         return cache(lambda text: tuple("".join(text.split())))
     if settings.tokenizer == "jieba":
@@ -235,7 +234,7 @@ def _example(
 
 
 def _known(text: str, byte_cap: int | None, never: str) -> str:
-    """Return the text that counts, with ``never`` for each unknown word, also one that the cap cuts, as ``<un``."""
+    """Return the text that counts, with ``never`` for each unknown word, also if the cap cuts it (``<un``)."""
     if byte_cap is None:
         return UNKNOWN.sub(never, text)
     kept = text.encode()[:byte_cap].decode(errors="ignore")
@@ -246,7 +245,7 @@ def _known(text: str, byte_cap: int | None, never: str) -> str:
 
 
 def _summed(found: Sequence[tuple[_Scores, int, int]], name: str, statistic: str) -> float:
-    """Matches over all references, divided by what there was to match."""
+    """Return matches over all references, divided by the total."""
     order = 2 if name == "rouge2" else 1
     matches = wanted = written = 0
     for scores, size, own_size in found:

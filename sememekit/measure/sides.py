@@ -1,4 +1,4 @@
-"""Two or more sides of one comparison, each of several trainings: how figures are averaged, and values at an equal budget."""
+"""Sides of a comparison with several trainings each: averages, and values at an equal budget."""
 
 import math
 import statistics
@@ -13,7 +13,7 @@ from sememekit.measure.intervals import Interval
 class Scale:
     """Scale on which the values of a figure are averaged and compared.
 
-    ``outer`` undoes ``inner``, of which means are taken, and ``change`` makes of the difference of two means what is shown.
+    Means are taken of ``inner`` values; ``outer`` inverts it, and ``change`` converts a difference of means for display.
     """
 
     figure: Literal["perplexity", "accuracy"]
@@ -23,7 +23,7 @@ class Scale:
     change: Callable[[float], float]
 
     def mean(self, inner: Iterable[float]) -> float:
-        """The mean of figures, given as inner values: geometric of perplexities."""
+        """Return the mean of figures from inner values (geometric for perplexities)."""
         return self.outer(statistics.fmean(inner))
 
     def shown(self, estimate: Interval) -> Interval:
@@ -37,17 +37,17 @@ SCALES: Final = {
 }
 
 Curve = Sequence[tuple[float, float]]
-"""A validation figure by what was spent for it: updates or seconds, rising."""
+"""Validation figures by spent updates or seconds, rising."""
 
 _NEARLY: Final = 1.001
-"""Budgets are alike to a thousandth."""
+"""Relative tolerance of equal budgets."""
 
 
 def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> tuple[float, list[list[float] | None]]:
-    """The budget of the cheapest side, and the best figures of each side within it.
+    """Return the budget of the cheapest side, and the best figures of each side within it.
 
-    The budget is what that side spent to its end, in the mean over its trainings, each of which counts to its own end;
-    trainings of the others count within the budget (``best_within``). Curves have one point at least.
+    The budget is the mean total of the trainings of that side, each of which counts to its end; other trainings count within
+    the budget (``best_within``). Curves have at least one point.
     """
     spent = [sum(curve[-1][0] for curve in side) / len(side) for side in sides]
     budget = min(spent)

@@ -1,7 +1,7 @@
 """Output layers, encoders and losses of sememekit as torch modules for a model of your own.
 
-They take plain arguments and settings by name, ids of words in any order, counts and senses as lists or arrays; they need no
-vocabulary file, no task and no run, and leave environment, threads and the seeds of generators alone. All work with autocast,
+They take plain arguments and settings by name, word ids in any order, counts and senses as lists or arrays. They need no
+vocabulary file, task or run, and do not change environment, threads or random seeds. All work with autocast,
 ``DistributedDataParallel``, ``torch.compile``, ``torch.export`` and state dicts.
 """
 

@@ -1,4 +1,4 @@
-"""Recurrent encoders, those that read sememes among them, as modules in the manner of ``torch.nn.LSTM``."""
+"""Recurrent encoders, some of which read sememes, as modules like ``torch.nn.LSTM``."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
@@ -27,14 +27,14 @@ from sememekit.text.vocabulary import Vocabulary
 LSTMState = tuple[Tensor, Tensor]
 
 _MOST_GAPS: Final = 100
-"""Vectors for a sememe that is used at most: more come of numbers that were never meant as places in a table."""
+"""Most vectors for each used sememe; more mean that the numbers are not indices of a table."""
 
 
 class _Recurrent(nn.Module):
-    """A recurrent encoder with the interface of ``torch.nn.LSTM``, and sememes beside its input where it has any."""
+    """A recurrent encoder with the interface of ``torch.nn.LSTM``, and optional sememes."""
 
     kinds: ClassVar[Mapping[bool, type[Encoder]]]
-    """Whether both directions -> the class."""
+    """Bidirectional or not -> the class."""
     usual_injection: ClassVar[str] = "none"
     states_per_layer: ClassVar[int] = 2
     encoder: RecurrentStack | Bidirectional
@@ -57,17 +57,16 @@ class _Recurrent(nn.Module):
 
         Args:
             input_size, hidden_size: E, and H of each layer.
-            senses: for each word its senses, for each sense its sememes, where sememes are looked up by words; the senses of a
-                word are pooled.
-            num_sememes: K, where sememes are given with each call as numbers 0 to K - 1; alone, or with senses that lack some.
-            num_layers: the first reads sememes.
+            senses: for each word its senses, for each sense its sememes, to look up sememes by words; the senses of a word are
+                pooled.
+            num_sememes: K, if calls give sememes as numbers 0 to K - 1; alone, or with senses that lack some of them.
+            num_layers: number of layers; the first reads sememes.
             bidirectional: a second stack reads backwards, with the same sememes; outputs are 2 H wide.
             batch_first: inputs and outputs are (B, T, ...), as in torch; states are not.
-            device, dtype: where the encoder goes once it is built.
-            settings: of the encoder behind, see the class.
+            device, dtype: of the encoder.
+            settings: further settings of the encoder, see the class.
 
-        Raises ConfigError: a setting that is unknown or out of its range, or a sememe that is no number below
-        ``num_sememes``."""
+        Raises ConfigError: a setting is unknown or out of range, or a sememe is not a number below ``num_sememes``."""
         super().__init__()
         name = type(self).__name__
         if bidirectional not in self.kinds:
@@ -109,15 +108,15 @@ class _Recurrent(nn.Module):
         Args:
             x: (T, B, E) input vectors, or (B, T, E) with ``batch_first``.
             words: (T, B) ids of words whose sememes are looked up, whole numbers of any dtype.
-            state: as it was returned for the text before (default: zeros).
-            sememes: in place of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or
-                (T, B, M) numbers of sememes in that order, padded with -1.
+            state: the state returned for the previous text (default: zeros).
+            sememes: instead of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or (T, B, M)
+                indices of sememes, padded with -1.
             lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0; the state is of the last one.
 
         Returns outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D =
-        2) the layers that read forwards come first. Raises TypeError: words or lengths that are no whole numbers, or a
-        state of another kind of encoder. Raises ValueError: shapes that do not fit, or numbers out of their range: on a
-        CPU. On a GPU the device refuses words and sememes with an assertion, and a compiled graph does not look at them."""
+        2) the layers that read forwards come first. Raises TypeError: words or lengths that are not integers, or a state of
+        another kind of encoder. Raises ValueError: shapes that do not fit, or (on a CPU) numbers out of range. A GPU stops at
+        bad words and sememes with an assertion, and a compiled graph does not check them."""
         if words is not None:
             words = whole_numbers(words, f"{type(self).__name__}: words")
             if self._looks_up:
@@ -140,7 +139,7 @@ class _Recurrent(nn.Module):
         return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
 
     def _pi(self, x: Tensor, words: Tensor | None, sememes: Tensor | None) -> Pi | None:
-        """The sums of the sememes that were given; None where they are looked up, or none are read."""
+        """Return the sums of the given sememes; None if they are looked up or not read."""
         stack = self.encoder.forth if isinstance(self.encoder, Bidirectional) else self.encoder
         name, reader = type(self).__name__, stack.sememes
         if reader is None:
@@ -200,9 +199,10 @@ class SememeLSTM(_Recurrent):
     >>> output_TBH, state = encoder(vectors_TBE, sememes=torch.zeros(5, 2, len(encoder.sememes)))
 
     pi is the sum of the vectors of the sememes of a word, all its senses pooled, 0 for a word without (Eq. 4). ``injection``
-    "cell" is a second LSTM cell on pi whose cell state a forget gate lets in (Eq. 7), "gate" an output gate for tanh(W pi + b)
-    (Eq. 5), "concat" pi beside the input. Settings: ``injection`` ("cell"), ``dropout`` between layers, ``sememe_size``,
-    ``sememe_dropout``, ``sememe_deviation``, ``initialisation`` (``encoders.stack``). Without senses it is a plain LSTM.
+    "cell" is a second LSTM cell on pi, whose cell state enters through a forget gate (Eq. 7), "gate" an output gate for tanh(W
+    pi + b) (Eq. 5), "concat" concatenates pi to the input. Settings: ``injection`` ("cell"), ``dropout`` between layers,
+    ``sememe_size``, ``sememe_dropout``, ``sememe_deviation``, ``initialisation`` (``encoders.stack``). Without senses it is a
+    plain LSTM.
     """
 
     kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: LSTM, True: BiLSTM}
@@ -218,7 +218,7 @@ class SememeGRU(_Recurrent):
     >>> output_TBH.shape
     torch.Size([5, 2, 32])
 
-    As ``SememeLSTM``; "cell" is a second GRU cell (Eq. 8), "gate" an output gate (Eq. 6). Settings besides: ``reset``,
+    As ``SememeLSTM``; "cell" is a second GRU cell (Eq. 8), "gate" an output gate (Eq. 6). Further settings: ``reset``,
     ``gate_output``, ``candidate`` (``encoders.gru``).
     """
 
@@ -229,15 +229,15 @@ class SememeGRU(_Recurrent):
 
 @final
 class MogrifierLSTM(_Recurrent):
-    """An LSTM whose input and previous output gate each other in turn before each step (Melis et al. 2020).
+    """An LSTM whose input and previous output gate each other alternately before each step (Melis et al. 2020).
 
     >>> encoder = MogrifierLSTM(8, 16, rounds=5, rank=4)
     >>> output_TBH, (h, c) = encoder(vectors_TBE)
     >>> output_TBH, (h, c) = encoder(vectors_TBE, state=(h, c))
 
-    x^i = 2 sigmoid(Q^i h^(i-1) + b^i) x^(i-2) for odd i, h^i alike for even i (Eq. 1, 2). With senses the sum of sememes stands
-    beside the input. Settings: ``rounds`` (5), ``rank``, ``dropout``, ``recurrent_dropout``, ``weight_drop``
-    (``encoders.mogrifier``).
+    x^i = 2 sigmoid(Q^i h^(i-1) + b^i) x^(i-2) for odd i, h^i alike for even i (Eq. 1, 2). With senses, the sum of sememe
+    vectors is concatenated to the input. Settings: ``rounds`` (5), ``rank``, ``dropout``, ``recurrent_dropout``,
+    ``weight_drop`` (``encoders.mogrifier``).
     """
 
     kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: Mogrifier}
@@ -253,9 +253,9 @@ class AWDLSTM(nn.Module):
     >>> output_TBE, state = encoder(vectors_TBE, state)
 
     One mask on the hidden-to-hidden matrix of a layer for all steps of a call, one on the outputs between layers for each
-    sequence; none in evaluation. The last layer has ``output_size``, or E for a tied output layer. Dropout of the input, the
-    output and of words, and penalties on activations, belong to the model around. Settings as in ``encoders.awd_lstm``. It runs
-    on the kernel of ``torch.nn.LSTM`` and compiles as that does: with ``torch._dynamo.config.allow_rnn``.
+    sequence; none in evaluation. The last layer has ``output_size``, or E for a tied output layer. The surrounding model does
+    dropout of input, output and words, and penalties on activations. Settings as in ``encoders.awd_lstm``. It runs on the
+    kernel of ``torch.nn.LSTM`` and, like it, compiles with ``torch._dynamo.config.allow_rnn``.
     """
 
     def __init__(
@@ -274,10 +274,10 @@ class AWDLSTM(nn.Module):
         Args:
             input_size, hidden_size: E, and the size of each layer but the last.
             batch_first: inputs and outputs are (B, T, ...).
-            device, dtype: where the layers go once they are built.
+            device, dtype: of the layers.
             settings: ``output_size`` (default: E), ``dropout``, ``weight_drop``.
 
-        Raises ConfigError: a setting that is unknown or out of its range."""
+        Raises ConfigError: a setting is unknown or out of range."""
         super().__init__()
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
         words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
@@ -293,11 +293,11 @@ class AWDLSTM(nn.Module):
 
         Args:
             x: (T, B, E), or (B, T, E) with ``batch_first``.
-            state: as it was returned for the text before (default: zeros).
+            state: the state returned for the previous text (default: zeros).
             lengths: (B,) real steps of each row, 1 to T, as a tensor.
 
-        Returns outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as the public code has them. Raises
-        TypeError: lengths that are no integers. Raises ValueError: shapes that do not fit, or bad lengths."""
+        Returns outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as in the public code. Raises
+        TypeError: lengths that are not integers. Raises ValueError: shapes that do not fit, or bad lengths."""
         _check_inputs(self, x, lengths)
         inputs = x.transpose(0, 1) if self.batch_first else x
         start = usual = self.encoder.start(inputs.shape[1])
@@ -319,12 +319,12 @@ class AWDLSTM(nn.Module):
 
 
 def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> None:
-    """Refuse inputs without a step or of another width, and lengths that are not of these rows."""
+    """Refuse inputs without a step or of another width, and lengths that do not fit the rows."""
     name, order = type(encoder).__name__, "(B, T, E)" if encoder.batch_first else "(T, B, E)"
     size = encoder.input_size
     if isinstance(x, PackedSequence):
         raise TypeError(
-            f"{name}: a packed sequence is not taken; give the padded batch {order}, and lengths= (B,) for its rows"
+            f"{name}: packed sequences are not supported; give the padded batch {order}, and lengths= (B,) for its rows"
         )
     if x.ndim != 3 or x.shape[-1] != size:
         raise ValueError(f"{name}: inputs must be {order} with E = {size}, given {tuple(x.shape)}")
@@ -342,14 +342,14 @@ def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | No
 
 
 def _check_shapes(parts: Sequence[Tensor], shapes: Sequence[tuple[int, ...]], wanted: str) -> None:
-    """Refuse a state of other shapes, which would be broadcast, or read as another layer's."""
+    """Refuse a state of other shapes, which would be broadcast, or taken for another layer's."""
     given = [tuple(part.shape) for part in parts]
     if given != list(shapes):
         raise ValueError(f"{wanted}, given {', '.join(map(str, given))}")
 
 
 def _senses_of(senses: Senses | None, num_sememes: int | None) -> Senses | None:
-    """The words and sememes that an encoder is built from: all numbers up to the largest, whether a word has them or not."""
+    """Return the words and sememes of an encoder: all numbers up to the largest, used or not."""
     if senses is None:
         if num_sememes is None:
             return None

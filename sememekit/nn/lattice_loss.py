@@ -21,22 +21,22 @@ class LatticeLoss(nn.Module):
     p = sum over segmentations S of prod over the edges e of S of exp(score(e)) (Eq. (5), Buckman and Neubig 2018), in float64
     inside. The gradient of an edge is its posterior, by the backward recursion. It has no parameters.
 
-    Shapes: scores (B, T, L, E) natural logarithms: [b, t, l - 1, e] of the e-th parallel edge of length l with last token t,
-    -inf where there is none; lengths (B,) tokens of each text, whole numbers.
+    Shapes: scores (B, T, L, E) natural logarithms: [b, t, l - 1, e] for the e-th parallel edge of length l with last token t,
+    -inf for no edge; lengths (B,) tokens of each text, integers.
     """
 
     def __init__(self, reduction: Literal["mean", "sum", "none"] = "mean") -> None:
-        """``mean`` is over the tokens of the batch (nats a token, 0 of none), ``sum`` of all, ``none`` gives (B,) of texts."""
+        """``mean``: over the tokens of the batch (0 without tokens), ``sum``: over all, ``none``: (B,) for each text."""
         super().__init__()
         if reduction not in ("mean", "sum", "none"):
             raise ValueError(f"LatticeLoss: reduction is 'mean', 'sum' or 'none', given {reduction!r}")
         self.reduction = reduction
 
     def forward(self, scores: Tensor, lengths: Tensor) -> Tensor:
-        """The loss in nats; infinite where a text has no path.
+        """Return the loss in nats; infinite if a text has no path.
 
-        Raises TypeError: scores that are no floats, or lengths that are no whole numbers. Raises ValueError: shapes that do
-        not fit, or lengths outside of 0 to T, on a CPU (a GPU refuses those with an assertion)."""
+        Raises TypeError: scores that are not floats, or lengths that are not integers. Raises ValueError: shapes that do not
+        fit, or (on a CPU) lengths outside 0 to T; a GPU stops with an assertion."""
         lengths = _checked(scores, lengths)
         if self.reduction == "none":
             return -log_marginal(scores, lengths)
@@ -50,18 +50,18 @@ class LatticeLoss(nn.Module):
 
     @torch.no_grad()
     def posteriors(self, scores: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, L, E) the probability that the path of a text goes over each edge, given the text."""
+        """Return (B, T, L, E) the posterior probability of each edge given the text."""
         return edge_posteriors(scores, _checked(scores, lengths))
 
     @torch.no_grad()
     def best_path(self, scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(B,) log-score of the most probable path, in float64, and (B, T, L, E) booleans of its edges; -inf and no edges for a
-        text without a path."""
+        """Return (B,) the log-score of the most probable path in float64, and (B, T, L, E) booleans of its edges; -inf and no
+        edges for a text without a path."""
         return best_path(scores, _checked(scores, lengths))
 
     @torch.no_grad()
     def sample(self, scores: Tensor, lengths: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """(B, T, L, E) booleans of a path drawn from the posterior over paths; no edges for a text without a path."""
+        """Draw a path from the posterior: (B, T, L, E) booleans of its edges; no edges for a text without a path."""
         return sample_path(scores, _checked(scores, lengths), generator)
 
     def extra_repr(self) -> str:
@@ -69,7 +69,7 @@ class LatticeLoss(nn.Module):
 
 
 def _checked(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Lengths as int64, once they fit the scores."""
+    """Check scores and lengths; return lengths as int64."""
     if not isinstance(scores, Tensor) or not scores.is_floating_point():
         given = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
         raise TypeError(f"LatticeLoss: scores must be a tensor of floats (B, T, L, E), given {given}")

@@ -1,5 +1,5 @@
-"""Base of all output layers of ``sememekit.nn``: shapes, ignored targets, ids in any order, the loss, and in layers whose
-weights mean something only with their senses, classes or tree, a fingerprint of that structure."""
+"""Base of all output layers of ``sememekit.nn``: shapes, ignored targets, ids in any order, the loss, and a fingerprint of the
+senses, classes or tree that the weights of a layer depend on."""
 
 import hashlib
 from abc import abstractmethod
@@ -19,15 +19,15 @@ from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
 IGNORED = -100
-"""The target that counts for nothing unless another is given, as in ``torch.nn.CrossEntropyLoss``."""
+"""Default of the ignored target, as in ``torch.nn.CrossEntropyLoss``."""
 
 
 class Output(NamedTuple):
     """The output of a layer, named as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` names it.
 
     Attributes:
-        output: (...) log-probability of each target in nats, 0 where it is ignored.
-        loss: the mean of their negatives over the targets that are not ignored; 0 where all are.
+        output: (...) log-probability of each target in nats, 0 for ignored targets.
+        loss: mean negative log-probability of the targets that are not ignored; 0 if all are.
     """
 
     output: Tensor
@@ -37,13 +37,13 @@ class Output(NamedTuple):
 class OutputLayer(nn.Module):
     """A distribution over V words for each context: base of the output layers of ``sememekit.nn``.
 
-    ``layer(hidden, target)`` gives ``(output, loss)`` as ``torch.nn.AdaptiveLogSoftmaxWithLoss`` does, so that a layer takes
-    its place in a training loop; ``log_prob`` and ``predict`` are called as there. Where that layer takes (N, H) alone, these
-    take contexts (..., H) with targets (...). Ids of words come from any tokenizer, in any order.
+    ``layer(hidden, target)`` returns ``(output, loss)`` like ``torch.nn.AdaptiveLogSoftmaxWithLoss``, so a layer can replace it
+    in a training loop; ``log_prob`` and ``predict`` have the same form. Contexts may be (..., H) with targets (...), not only
+    (N, H). Word ids come from any tokenizer, in any order.
 
-    A setting of the layer behind it (``Settings`` of ``decoder_class``) is a keyword of the constructor; an unknown one is
-    refused. A state dict holds the order of words that counts decided, and a fingerprint of senses, classes or a tree: a layer
-    with others refuses it. It does not hold these themselves, so keep what the layer was built from beside it.
+    Each setting of the wrapped layer (``Settings`` of ``decoder_class``) is a keyword of the constructor; unknown ones are
+    refused. A state dict has the order of words by count, and a fingerprint of senses, classes or tree, which must match when
+    it is loaded. It does not contain senses, classes or tree themselves: store them beside it.
 
     Attributes:
         in_features, num_words: H and V.
@@ -52,13 +52,13 @@ class OutputLayer(nn.Module):
 
     decoder_class: ClassVar[type[Decoder]]
     any_size: ClassVar[bool] = False
-    """Whether a shared embedding may have another width than the contexts."""
+    """Whether a shared embedding may differ from the contexts in width."""
     ordered: ClassVar[bool] = False
-    """Whether the layer behind wants ids by falling count, and a permutation stands between."""
+    """Whether the wrapped layer needs ids by falling count, so that ids are permuted."""
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = None
-    """The setting that ``senses`` decide, and its value; () for none, and None where the layer reads no senses."""
+    """The setting that ``senses`` imply, with its value; () for none, and None if the layer reads no senses."""
     by_clusters: ClassVar[tuple[str, str] | None] = None
-    """The same for ``clusters``."""
+    """The setting that ``clusters`` imply, likewise."""
     rank_of_word: Tensor
     weight: Tensor | None
     layer: Decoder
@@ -86,18 +86,18 @@ class OutputLayer(nn.Module):
             in_features: H, the width of the contexts.
             counts: (V,) how often each word is a target in the training text, as an array, a tensor or a list; the number V
                 alone stands for V words of equal or unknown counts.
-            senses: for each of V words its senses, for each sense its sememes, where the layer reads them: nested lists,
+            senses: for each of V words its senses, for each sense its sememes, if the layer reads them: nested lists,
                 ``Senses`` or a graph.
-            embedding: the input embedding (V, E) to share, where the layer can.
-            clusters: (V,) classes or first clusters that are known already, where the layer has some.
-            ignore_index: the target that counts for nothing.
-            weight, label_smoothing, reduction: as of ``torch.nn.CrossEntropyLoss``: a weight (V,) for each target, the share of
-                a target that all words have together, and what becomes of the losses. They act on ``loss`` alone.
-            batch_first: of contexts with three axes the first is the batch, and not time; it decides dropout alone.
-            device, dtype: where the layer goes once it is built, and a shared embedding with it.
-            settings: of the layer behind, see the class.
+            embedding: the input embedding (V, E) to share, if the layer can.
+            clusters: (V,) given classes or first clusters, if the layer has any.
+            ignore_index: the ignored target.
+            weight, label_smoothing, reduction: as in ``torch.nn.CrossEntropyLoss``: a weight (V,) for each target, the
+                probability that is spread over all words, and "mean", "sum" or "none". They change ``loss`` only.
+            batch_first: contexts with three axes have the batch first, not time; matters for dropout only.
+            device, dtype: of the layer, and of a shared embedding.
+            settings: further settings of the layer, see the class.
 
-        Raises ConfigError: a setting that is unknown or out of its range, or a part that does not fit or is not read."""
+        Raises ConfigError: a setting is unknown or out of range, or an argument does not fit or is not used."""
         super().__init__()
         name, kind = type(self).__name__, self.decoder_class
         if isinstance(in_features, bool) or not isinstance(in_features, int) or in_features < 1:
@@ -133,7 +133,7 @@ class OutputLayer(nn.Module):
         self.layer.begin_training(counted[order])
         if not 0.0 <= label_smoothing <= 1.0 or reduction not in ("mean", "sum", "none"):
             given = f"given {label_smoothing} and {reduction!r}"
-            raise ConfigError(f"{name}: label_smoothing is 0 to 1, and reduction is 'mean', 'sum' or 'none', {given}")
+            raise ConfigError(f"{name}: label_smoothing must be 0 to 1, and reduction 'mean', 'sum' or 'none', {given}")
         if weight is not None and weight.shape != (len(counted),):
             raise ConfigError(f"{name}: weight must be ({len(counted)},), one for each word, given {tuple(weight.shape)}")
         if label_smoothing and (getattr(read, "samples", 0) or getattr(self.layer, "learns_from_nll", False)):
@@ -146,15 +146,15 @@ class OutputLayer(nn.Module):
         self.to(device=device, dtype=dtype)
 
     def forward(self, hidden: Tensor, target: Tensor | None = None) -> Output:
-        """Log-probabilities of the targets, and their loss, the mean unless ``reduction`` says otherwise.
+        """Return log-probabilities of the targets, and the loss (default of ``reduction``: the mean).
 
         Args:
             hidden: (..., H) contexts.
             target: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
 
-        Raises TypeError: targets that are no whole numbers. Raises ValueError: shapes that do not fit; targets that are
-        neither 0 to V - 1 nor ``ignore_index``, on a CPU. On a GPU the device refuses those with an assertion, and a
-        compiled graph does not look at them."""
+        Raises TypeError: targets that are not integers. Raises ValueError: shapes that do not fit, or (on a CPU) targets that
+        are neither 0 to V - 1 nor ``ignore_index``. A GPU stops at such targets with an assertion, and a compiled graph does
+        not check them."""
         if target is None:
             raise TypeError(
                 f"{type(self).__name__}: layer(hidden, target) is a loss; without targets call layer.log_prob(hidden) for the "
@@ -184,11 +184,11 @@ class OutputLayer(nn.Module):
         __call__ = forward
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """(...) nats of each target, unreduced; 0 where it is ignored. An estimate in training where words are sampled."""
+        """Return (...) the nats of each target, unreduced, 0 for ignored targets; an estimate if training samples words."""
         return self._unreduced(hidden, self._checked(hidden, target))
 
     def _unreduced(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """``nll`` of targets that are checked."""
+        """``nll`` of checked targets."""
         keep = target != self.ignore_index
         words = target.where(keep, 0)
         if self.ordered:
@@ -197,20 +197,19 @@ class OutputLayer(nn.Module):
         return swap(self._nll(swap(hidden), swap(words), swap(keep))).where(keep, 0.0)
 
     def log_prob(self, hidden: Tensor) -> Tensor:
-        """(..., V) log-probabilities of all words, in nats; each row of probabilities sums to one."""
+        """Return (..., V) natural log-probabilities of all words; each row of probabilities sums to one."""
         self._check(hidden)
         swap = self._swap(hidden)
         log_probs = swap(self.layer.log_probs(swap(hidden)))
         return log_probs.index_select(-1, self.rank_of_word) if self.ordered else log_probs
 
     def predict(self, hidden: Tensor) -> Tensor:
-        """(...) the most probable word of each context."""
+        """Return (...) the most probable word of each context."""
         return self.topk(hidden, 1)[1][..., 0]
 
     @torch.no_grad()
     def topk(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and ids (..., C) of the ``count`` most probable words, by falling probability; of all V words where
-        there are fewer."""
+        """Return log-probabilities and ids (..., C) of the ``count`` most probable words, by falling probability."""
         self._check(hidden)
         if count < 1:
             raise ValueError(f"{type(self).__name__}: topk gives one word or more, given {count}")
@@ -224,34 +223,33 @@ class OutputLayer(nn.Module):
         return values.reshape(shape), words.reshape(shape)
 
     def after_step(self) -> dict[str, float] | None:
-        """Call it after each step of the optimiser; it does something in ``SelfOrganizedSoftmax`` alone, and returns figures of
-        it when it did."""
+        """Update the layer after each optimiser step; only ``SelfOrganizedSoftmax`` does, and then returns figures."""
         return None
 
     def stop_sampling(self) -> None:
-        """Train exactly from now on, where words are sampled with ``samples_until="first-cut"``."""
+        """Train with the exact loss from now on, with ``samples_until="first-cut"``."""
         rate_was_cut(self.layer)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, num_words={self.num_words}"
 
     def _built(self, graph: SememeGraph | None) -> None:
-        """Called when the layer behind is built, before its biases start from counts, with the senses that were given."""
+        """Hook after the wrapped layer is built with the given senses, before its biases start from counts."""
 
     def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
-        """Nats of words that are all real; of those that ``keep`` leaves out any number."""
+        """Return the nats of valid words; arbitrary values for words outside ``keep``."""
         if torch.compiler.is_compiling() and not self._static(hidden):
             return -self.layer.log_probs(hidden).gather(-1, words.unsqueeze(-1)).squeeze(-1)
         return self.layer.nll(hidden, words)
 
     def _static(self, hidden: Tensor) -> bool:
-        """Whether the shapes inside ``layer.nll`` are known beforehand, so that it compiles; otherwise a compiled graph takes
-        the likelihood from the probabilities of all words."""
+        """Whether ``layer.nll`` has static shapes and so compiles; otherwise a compiled graph uses the probabilities of all
+        words."""
         return True
 
     def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a transpose between batch first and time first, so that dropout masks stay the same over time; the identity
-        where contexts have no time."""
+        """Return a transpose between batch first and time first, so that dropout masks are locked over time; the identity for
+        contexts without time."""
         return (lambda x: x.transpose(0, 1)) if self.batch_first and hidden.ndim >= 3 else (lambda x: x)
 
     def _check(self, hidden: Tensor) -> None:
@@ -265,7 +263,7 @@ class OutputLayer(nn.Module):
                 )
 
     def _checked(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Targets as int64, each a word or ignored."""
+        """Check targets and return them as int64."""
         self._check(hidden)
         name = type(self).__name__
         target = whole_numbers(target, f"{name}: targets")
@@ -295,7 +293,7 @@ class OutputLayer(nn.Module):
 
 
 class StructuredLayer(OutputLayer):
-    """An output layer whose state dict has a fingerprint of its structure, and which refuses the weights of another one."""
+    """An output layer whose state dict has a fingerprint of its structure, which must match on loading."""
 
     def _built(self, graph: SememeGraph | None) -> None:
         digest = hashlib.sha256()
@@ -306,10 +304,10 @@ class StructuredLayer(OutputLayer):
 
     @abstractmethod
     def _structure(self, graph: SememeGraph | None) -> Iterable[NDArray[Any]]:
-        """Arrays of whole numbers that say which words, senses or classes the weights belong to."""
+        """Return integer arrays that identify the words, senses or classes of the weights."""
 
     def get_extra_state(self) -> Tensor:
-        """The fingerprint as 32 numbers: a tensor, so that any format of weights takes it."""
+        """Return the fingerprint as a tensor of 32 numbers, which any format of weights can store."""
         return torch.from_numpy(self._fingerprint.copy())
 
     def set_extra_state(self, state: Any) -> None:
@@ -330,9 +328,9 @@ def _short(fingerprint: NDArray[Any]) -> str:
 
 
 def whole_numbers(given: Tensor, what: str) -> Tensor:
-    """``given`` as int64, from any dtype of whole numbers.
+    """Convert ``given`` to int64 from any integer dtype.
 
-    Raises TypeError: no tensor, or one of floats, of complex numbers or of booleans. ``what`` begins the message."""
+    Raises TypeError, beginning with ``what``: not a tensor of integers."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{what} must be a tensor of whole numbers, given {type(given).__name__}")
     if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
@@ -343,14 +341,14 @@ def whole_numbers(given: Tensor, what: str) -> Tensor:
 def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: int | None = None, hint: str = "") -> None:
     """Refuse numbers outside of ``first`` to ``last``.
 
-    On a CPU they are looked at. On a GPU the device looks at them, so that nothing is read back: it stops with an assertion.
-    Traced calls are not checked, since a graph must not depend on the data.
+    A GPU stops with an assertion, so that nothing is read back. Traced calls are not checked, since a graph must not depend on
+    the data.
 
     Args:
-        spared: a number that is allowed besides.
+        spared: a further allowed number.
         hint: ends the message.
 
-    Raises ValueError: a number outside, the first of which is named; on a CPU."""
+    Raises ValueError (on a CPU): naming the first number outside the range."""
     if torch.compiler.is_compiling() or numbers.is_meta:
         return
     wrong = (numbers < first) | (numbers > last)

@@ -17,30 +17,29 @@ from sememekit.sememes import SememeGraph
 
 @final
 class SelfOrganizedSoftmax(OutputLayer):
-    """p(w | h) = p(C(w) | h) p(w | h, C(w)), with clusters of words that are learned on the way (Shen et al. 2017).
+    """p(w | h) = p(C(w) | h) p(w | h, C(w)), with word clusters learned during training (Shen et al. 2017).
 
     >>> layer = SelfOrganizedSoftmax(16, counts, update_every=2, gamma=3.0, frequency_budget=0.5)
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> figures = layer.after_step()    # after optimizer.step(); or once: layer.follow(optimizer)
 
     h_c = relu(W_c h), h_w = relu(W_w h) (Eq. 1); p(c | h) = softmax of h_c . u_c (Eq. 2), p(w | h, c) = softmax over the words
-    of c of h_w . x_w (Eq. 3). In training each occurrence of a word moves its statistics q(w, c) (Eq. 9), and every
-    ``update_every`` steps words go to other clusters (Algorithm 1), outside of gradients.
+    of c of h_w . x_w (Eq. 3). In training each occurrence of a word updates its statistics q(w, c) (Eq. 9), and every
+    ``update_every`` steps words are reassigned (Algorithm 1), without gradients.
 
-    Only the training loop knows what a step is: a loss may be taken several times a step (accumulation). So the clusters change
-    in ``after_step``, which ``follow(optimizer)`` calls after each of its steps, and never inside ``forward``; a layer that is
-    trained for long without gives a warning. Step count, statistics and clusters are buffers of the state dict. With
-    ``torch.distributed`` all processes must call it: statistics are averaged before words move, so that clusters are the same
-    everywhere; ``DistributedDataParallel`` need not send buffers at each step then (``forward_sync_buffers=False``, before
-    torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
+    A step may take several losses (accumulation), so clusters never change inside ``forward``, but in ``after_step``.
+    ``follow(optimizer)`` calls it after each step; long training without it gives a warning. Step count, statistics and
+    clusters are buffers of the state dict. With ``torch.distributed`` all processes must call ``after_step``: statistics are
+    averaged before words move, so clusters are the same everywhere, and ``DistributedDataParallel`` need not send buffers at
+    each step (``forward_sync_buffers=False``, before torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
 
-    Leave its loss out of ``torch.utils.checkpoint.checkpoint(..., use_reentrant=False)``: an occurrence counts twice in it,
-    when the loss is taken and when it is recomputed, for nothing tells them apart; ``use_reentrant=True`` counts once.
-    Compiled, a graph looks at all words, and a batch with ignored targets leaves the statistics of word 0 alone.
+    Do not compute its loss inside ``torch.utils.checkpoint.checkpoint(..., use_reentrant=False)``, where recomputation counts
+    each occurrence twice; ``use_reentrant=True`` counts once. A compiled graph scores all words, and a batch with ignored
+    targets does not update the statistics of word 0.
 
     Settings: ``num_clusters``, ``gamma``, ``frequency_budget``, ``update_every`` (1000), ``smoothing``, ``projection``,
-    ``bias``, ``context_dropout`` (``decoders.self_organized``). A shared embedding may have any width. Targets that are ignored
-    count for nothing.
+    ``bias``, ``context_dropout`` (``decoders.self_organized``). A shared embedding may have any width. Ignored targets do not
+    count.
     """
 
     decoder_class: ClassVar[type[Decoder]] = SelfOrganized
@@ -50,15 +49,15 @@ class SelfOrganizedSoftmax(OutputLayer):
     num_steps: Tensor
 
     def __init__(self, in_features: int, counts: Any, *, clusters: Any = None, **options: Any) -> None:
-        """As ``OutputLayer``, but ``counts`` may be the number V alone with ``update_every=0`` only: the weight of a new
-        occurrence of a word in its statistics is one over its count. ``clusters`` (V,) are the first ones. By default they are
-        random, and the same for the same counts whatever the seed of torch, so that several processes begin alike. Raises
-        ConfigError: as ``OutputLayer``; or the number V alone, and the clusters are learned."""
+        """As ``OutputLayer``, but ``counts`` may be the number V only with ``update_every=0``, since a new occurrence has
+        weight 1 / count. ``clusters`` (V,) are the first clusters; by default they are random but depend on the counts alone,
+        not on torch's seed, so that several processes begin alike. Raises ConfigError: as ``OutputLayer``, or learned clusters
+        with the number V."""
         super().__init__(in_features, counts, clusters=clusters, **options)
         if isinstance(counts, int | np.integer) and self.layer.settings.update_every:
             raise ConfigError(
-                f"SelfOrganizedSoftmax: clusters are learned from how often each word is a target, given the number of words "
-                f"alone, {counts}; give (V,) counts, as of torch.bincount(ids, minlength={counts}), or update_every=0 for "
+                f"SelfOrganizedSoftmax: learns clusters from the counts of words, and was given only their number, {counts}; "
+                f"give (V,) counts, as of torch.bincount(ids, minlength={counts}), or update_every=0 for "
                 "clusters that stay as they are"
             )
         self.register_buffer("num_steps", torch.zeros((), dtype=torch.int64, device=self.layer.scores.device))
@@ -87,11 +86,11 @@ class SelfOrganizedSoftmax(OutputLayer):
         return super().log_prob(hidden)
 
     def after_step(self) -> dict[str, float] | None:
-        """Count a step of the optimiser; every ``update_every`` steps words move, and figures of that are returned.
+        """Count an optimiser step; reassign words every ``update_every`` steps.
 
-        Returns after the first step and after each move: shares of words and of text that moved, orphaned words, empty
-        clusters, size of the largest, and perplexities of clusters and of words inside since the last move (NaN where
-        losses were compiled); otherwise None."""
+        Returns figures after the first step and each reassignment, otherwise None: shares of words and text that moved,
+        orphaned words, empty clusters, size of the largest, and perplexities of clusters and of words inside since the last one
+        (NaN for compiled losses)."""
         self._steps, self._losses_without_step = self._steps + 1, 0
         self.num_steps.fill_(self._steps)
         every = self.layer.settings.update_every
@@ -103,9 +102,9 @@ class SelfOrganizedSoftmax(OutputLayer):
         return figures
 
     def follow(self, optimizer: Optimizer) -> Any:
-        """Call ``after_step`` after each step of an optimiser from now on, of no other; the handle returned has ``remove()``.
+        """Call ``after_step`` after each step of this optimiser from now on; the returned handle has ``remove()``.
 
-        Raises TypeError: no optimiser."""
+        Raises TypeError: not an optimiser."""
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"SelfOrganizedSoftmax.follow: give the torch.optim optimiser, given {type(optimizer).__name__}")
         if self._followed is not None:
@@ -144,7 +143,7 @@ class SelfOrganizedSoftmax(OutputLayer):
         scores.copy_(start)
 
     def _remind(self) -> None:
-        """Warn once where losses are taken and no step is ever told."""
+        """Warn once if losses are computed and ``after_step`` is never called."""
         self._losses_without_step += 1
         if self._losses_without_step == 2 * self.layer.settings.update_every + 1:
             warnings.warn(
@@ -154,7 +153,7 @@ class SelfOrganizedSoftmax(OutputLayer):
             )
 
     def _follow_clusters(self) -> None:
-        """Lay the clusters out anew if something wrote into their buffer, such as a broadcast."""
+        """Rebuild the clusters if something wrote into their buffer, such as a broadcast."""
         groups = self.layer.groups
         if groups.group_of._version != self._version:
             groups.set(groups.group_of)
@@ -168,7 +167,7 @@ class SelfOrganizedSoftmax(OutputLayer):
 
 
 def _read_steps_again(layer: nn.Module, keys: Any) -> None:
-    """After a state dict was read; no lambda, which could not be pickled."""
+    """Hook after a state dict was loaded; a function, since a lambda could not be pickled."""
     assert isinstance(layer, SelfOrganizedSoftmax)
     layer._steps = int(layer.num_steps)
     layer._version = layer.layer.groups.group_of._version

@@ -1,4 +1,4 @@
-"""Words, senses and sememes for models outside of sememekit: plain lists, arrays or words in, a sememe graph out."""
+"""Words, senses and sememes for other models: plain lists, arrays or words in, a sememe graph out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sememekit.sememes.word_entry import SenseEntry, Source, WordEntry
 from sememekit.text.scripts import HAN
 
 GIVEN: Final = "given"
-"""The source of senses that a user gives."""
+"""The source of senses given by a user."""
 
 _DIGITS: Final = 9
-"""Digits of a number as a name, so that names sort as numbers do; a longer one has a colon in front for each digit more."""
+"""Digits of a number as a name, so that names sort as numbers; a longer number has a colon in front for each further digit."""
 _LARGEST_COUNT: Final = 2**62
 
 Sememe = int | str
@@ -32,10 +32,10 @@ Nested = Sequence[Sequence[Sequence[Sememe]]]
 @final
 @dataclass(frozen=True)
 class Words:
-    """V words as output layers ask for them, in any order: what stands for a ``Vocabulary``.
+    """V words in any order, in place of a ``Vocabulary`` for output layers.
 
     Attributes:
-        tokens: a name for each; ``counts``: (V,) how often each is predicted; ``fingerprint``: of the graph, or empty.
+        tokens: names of the words; ``counts``: (V,) how often each is a target; ``fingerprint``: of the graph, or empty.
     """
 
     tokens: tuple[str, ...]
@@ -48,18 +48,18 @@ class Words:
 
 @final
 class Senses:
-    """The senses of V words and the sememes of each sense; the ids of words come from any tokenizer, in any order.
+    """The senses of V words and the sememes of each sense; word ids come from any tokenizer, in any order.
 
     >>> senses = Senses([[[0, 1], [2]], [[1]], []])    # word 0 has two senses, word 2 has none
     >>> senses.num_words, senses.num_senses, senses.sememes
     (3, 4, (0, 1, 2, '<unk>'))
 
     Sememes are names or numbers. A word without senses has the one sense {``<unk>``}, as in the papers. Senses of a word with
-    equal sememes are one, and senses without sememes are left out.
+    equal sememes are merged, and senses without sememes left out.
 
     Attributes:
-        graph: the same as a ``SememeGraph``, which the layers are built from.
-        sememes: K sememes as they were given, in the order of the layers: numbers rising, names by spelling.
+        graph: the ``SememeGraph`` for building layers.
+        sememes: K sememes in the order of the layers: numbers rising, names by spelling.
     """
 
     sememes: tuple[Sememe, ...]
@@ -71,8 +71,8 @@ class Senses:
             senses: for each word a list of senses, each a list of sememes; or a ``SememeGraph`` of words in the same order.
             words: V names, for messages and explanations (default: numbers).
 
-        Raises ConfigError: no words, lists nested otherwise, sememes that are neither all names nor all numbers of 0 or
-        more, or not as many names as words."""
+        Raises ConfigError: no words, other nesting, sememes that are neither all names nor all numbers of 0 or more, or a wrong
+        number of names."""
         if isinstance(senses, SememeGraph):
             self.graph, self.sememes = senses, (*senses.sememes,)
             return
@@ -80,7 +80,7 @@ class Senses:
         if not senses:
             raise ConfigError("Senses: no words; give a list of senses for each word of the tokenizer, [] for one without")
         if words is not None and len(words) != len(senses):
-            raise ConfigError(f"Senses: {len(words)} words and senses of {len(senses)}; give one name for each")
+            raise ConfigError(f"Senses: {len(words)} words, but senses for {len(senses)}; give one word for each")
         read = [
             [
                 [_checked(sememe) for sememe in _listed(sense, f"sense {place} of word {number}", "a list of sememes")]
@@ -122,16 +122,16 @@ class Senses:
     def of_words(
         cls, words: Sequence[str], *lexicons: Lexicon | str, clean: Callable[[str], str | None] = str, lemmas: str = ""
     ) -> Senses:
-        """Look words up in lexicons, as ``build_graph`` does: special tokens, numbers and marks have the sememes of rules.
+        """Look up words in lexicons as ``build_graph`` does, with sememes by rule for special tokens, numbers and marks.
 
         >>> Senses.of_words(["工人", "<pad>", "学生"], "open").num_words
         3
 
         Args:
             words: V different words in the order of their ids, such as ``tokenizer.convert_ids_to_tokens(range(V))``.
-            lexicons: opened ones, or ``FORMAT:PATH``; ``open`` is the one that ships with sememekit.
-            clean: makes the word to look up of a token, such as ``lambda token: token.removeprefix("▁")``; None for no word.
-            lemmas: a file of ``lemma TAB form`` lines, or ``wordnet``: forms that no lexicon has get the senses of their lemma.
+            lexicons: open lexicons, or ``FORMAT:PATH``; ``open`` ships with sememekit.
+            clean: function from a token to the word to look up, such as ``lambda token: token.removeprefix("▁")``, or to None.
+            lemmas: a file of ``lemma TAB form`` lines, or ``wordnet``; unknown forms get the senses of their lemma.
 
         Raises ConfigError: a string in place of the list of words."""
         if isinstance(words, str):
@@ -150,15 +150,15 @@ class Senses:
 
     @classmethod
     def of_tokenizer(cls, tokenizer: Any, *lexicons: Lexicon | str, lemmas: str = "") -> Senses:
-        """Look the vocabulary of a BPE, WordPiece or SentencePiece tokenizer up, and print how much of it has senses.
+        """Look up the vocabulary of a BPE, WordPiece or SentencePiece tokenizer, and print its coverage.
 
         Args:
-            tokenizer: of ``transformers``, of ``tokenizers``, or a ``SentencePieceProcessor``.
-            lexicons, lemmas: as of ``of_words``. A word is looked up as it is written, then in lower case.
+            tokenizer: from ``transformers`` or ``tokenizers``, or a ``SentencePieceProcessor``.
+            lexicons, lemmas: as in ``of_words``. Words are looked up as written, then in lower case.
 
-        Marks such as ``Ġ``, ``▁`` and ``</w>`` are stripped. A token that only continues a word (``##ing``) has no senses: what
-        it means depends on the word. So it is with every token that does not begin or, for ``</w>``, end a word. Chinese
-        tokens without a mark are words where most have none: the tokenizer was made of text without blanks."""
+        Marks such as ``Ġ``, ``▁`` and ``</w>`` are stripped. A token inside a word (``##ing``) has no senses, since its meaning
+        depends on the word. Chinese tokens without a mark are words if most tokens have no mark: the tokenizer was trained on
+        text without blanks."""
         opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
         tokens = tokens_of(tokenizer)
         words = dict(zip(tokens, whole_words(tokens), strict=True))
@@ -171,12 +171,12 @@ class Senses:
         return senses
 
     def with_sememes(self, count: int) -> Senses:
-        """With the sememes 0 to ``count`` - 1, of which those that no word has get a word each, behind the others.
+        """Return senses with all sememes 0 to ``count`` - 1; each unused sememe gets an additional word at the end.
 
         Raises ConfigError: sememes are names, or one is ``count`` or more."""
         own = {sememe for sememe in self.sememes if sememe != UNKNOWN}
         if any(isinstance(sememe, str) or sememe >= count for sememe in own):
-            raise ConfigError(f"num_sememes={count}: sememes must be numbers below it, and are such as {max(own, key=str)!r}")
+            raise ConfigError(f"num_sememes={count}: sememes must be numbers below num_sememes, given {max(own, key=str)!r}")
         if len(own) == count:
             return self
         more = [number for number in range(count) if number not in own]
@@ -207,7 +207,7 @@ def as_senses(senses: Senses | SememeGraph | Nested) -> Senses:
 
 
 def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64]:
-    """(V,) counts from an array, a tensor or a list; a number V, or None, stands for V equal counts.
+    """Return (V,) counts from an array, a tensor or a list; a number V, or None, stands for V equal counts.
 
     Raises ConfigError: not one whole number of 0 or more for each word."""
     if counts is None or (isinstance(counts, int | np.integer) and not isinstance(counts, bool)):
@@ -234,7 +234,7 @@ def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64
 
 
 def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] | None:
-    """(V,) given classes or clusters, from an array, a tensor or a list; None stays None.
+    """Return (V,) classes or clusters from an array, a tensor or a list; None stays None.
 
     Raises ConfigError: not one number of 0 or more for each word."""
     if clusters is None:
@@ -248,9 +248,9 @@ def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] |
 
 
 def _listed(given: Any, what: str, wanted: str) -> list[Any]:
-    """Return the elements of a list, an array or a tensor; a string is none of them.
+    """Return the elements of a list, an array or a tensor, but not of a string.
 
-    Raises ConfigError: anything else, which is most often one level of lists too few."""
+    Raises ConfigError: anything else, in most cases a missing level of lists."""
     if not isinstance(given, str | bytes | Mapping):
         try:
             return list(given)
@@ -264,7 +264,7 @@ def _listed(given: Any, what: str, wanted: str) -> list[Any]:
 
 _BYTES: Final = {chr(byte): byte for byte in (*range(33, 127), *range(161, 173), *range(174, 256))}
 _BYTE_OF: Final = _BYTES | {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(_BYTES.values())))}
-"""The letter that stands for each byte in byte-level BPE -> the byte."""
+"""Letter of byte-level BPE -> the byte that it stands for."""
 
 
 def tokens_of(tokenizer: Any) -> list[str]:
@@ -281,7 +281,7 @@ def tokens_of(tokenizer: Any) -> list[str]:
 
 
 def whole_words(tokens: Sequence[str]) -> list[str | None]:
-    """The word that each token stands for, without the marks of its tokenizer; None for one that only continues a word."""
+    """Return the word of each token without the marks of its tokenizer; None for a token inside a word."""
     uses = {mark: sum(mark in token for token in tokens) for mark in ("Ġ", "▁", "##", "</w>")}
     mark = max(uses, key=lambda mark: uses[mark])
 

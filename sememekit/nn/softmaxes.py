@@ -26,15 +26,15 @@ from sememekit.sememes import SememeGraph
 
 @final
 class FullSoftmax(OutputLayer):
-    """p(w | h) = softmax over the V words of h . x_w + b_w; the baseline of all the others.
+    """p(w | h) = softmax over the V words of h . x_w + b_w; the baseline of all other layers.
 
     >>> layer = FullSoftmax(16, num_words, embedding=embedding)
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> layer.log_prob(hidden_TBH).shape == (5, 2, num_words)
     True
 
-    Shared vectors (``embedding=``) as Inan et al. 2017 and Press and Wolf 2017. Settings: ``bias``, ``bias_start``
-    ("log_frequency" starts at the counts), ``samples`` (``decoders.softmax``). Shapes: contexts (..., H), log-probabilities
+    Shared vectors (``embedding=``) as in Inan et al. 2017 and Press and Wolf 2017. Settings: ``bias``, ``bias_start``
+    ("log_frequency" starts from the counts), ``samples`` (``decoders.softmax``). Shapes: contexts (..., H), log-probabilities
     (..., V).
     """
 
@@ -49,9 +49,9 @@ class SampledSoftmax(OutputLayer):
     >>> estimate = layer(hidden_TBH, target_TB).loss
     >>> exact = layer.eval()(hidden_TBH, target_TB).loss
 
-    Z = exp s(t) + (1/S) sum over draws v_i != t of exp s(v_i) / q(v_i), q the counts to the power ``samples_power``: unbiased
-    for Z. Draws come from torch's generator. Other layers with ``samples=`` are trained alike. Settings: ``samples`` (1000),
-    ``samples_power``, ``samples_until``, ``bias`` (``decoders.sampling``).
+    Z = exp s(t) + (1/S) sum over draws v_i != t of exp s(v_i) / q(v_i), with q the counts to the power ``samples_power``: an
+    unbiased estimate of Z. Draws come from torch's generator. Other layers with ``samples=`` work in the same way. Settings:
+    ``samples`` (1000), ``samples_power``, ``samples_until``, ``bias`` (``decoders.sampling``).
     """
 
     decoder_class: ClassVar[type[Decoder]] = Sampled
@@ -59,17 +59,16 @@ class SampledSoftmax(OutputLayer):
 
 @final
 class AdaptiveSoftmax(OutputLayer):
-    """Rare words get smaller vectors and are looked at only when needed (Grave et al. 2017).
+    """Rare words get smaller vectors and are computed only when needed (Grave et al. 2017).
 
     >>> layer = AdaptiveSoftmax(16, counts, cutoffs=(2,), shrink=2.0)
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> words_TB = layer.predict(hidden_TBH)
 
     torch's ``AdaptiveLogSoftmaxWithLoss`` for ids in any order: p(w) = p(tail of w) p(w | tail), with a context of H / shrink^i
-    in tail i. Bands are of words by falling count; ``rank_of_word`` in the state dict says which is where. With a number for
-    ``counts`` the ids are taken as that order. Compiled and exported graphs take the likelihood from the probabilities of all
-    words, as their shapes must not depend on the targets. Settings: ``cutoffs``, ``shrink``, ``head_bias``
-    (``decoders.adaptive``).
+    in tail i. Bands are by falling count; ``rank_of_word`` in the state dict has the rank of each word. With a number for
+    ``counts`` ids are taken as ranks. Compiled and exported graphs compute the probabilities of all words, as their shapes must
+    not depend on the targets. Settings: ``cutoffs``, ``shrink``, ``head_bias`` (``decoders.adaptive``).
     """
 
     decoder_class: ClassVar[type[Decoder]] = Adaptive
@@ -81,15 +80,15 @@ class AdaptiveSoftmax(OutputLayer):
 
 @final
 class DifferentiatedSoftmax(OutputLayer):
-    """Frequent words read more coordinates of the context than rare ones, in one softmax over all (Chen et al. 2015).
+    """Frequent words use more coordinates of the context than rare ones, in one softmax over all words (Chen et al. 2015).
 
     >>> layer = DifferentiatedSoftmax(16, counts, cutoffs=(2,), widths=(12, 4))
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> layer.topk(hidden_TBH, 2)[1].shape
     torch.Size([5, 2, 2])
 
-    p(w | h) = softmax of h[part(w)] . x_w + b_w. Bands are of words by falling count, as in ``AdaptiveSoftmax``. Settings:
-    ``cutoffs``, ``widths``, ``bias``, ``samples`` (``decoders.differentiated``).
+    p(w | h) = softmax of h[part(w)] . x_w + b_w. Bands are by falling count, as in ``AdaptiveSoftmax``. Settings: ``cutoffs``,
+    ``widths``, ``bias``, ``samples`` (``decoders.differentiated``).
     """
 
     decoder_class: ClassVar[type[Decoder]] = Differentiated
@@ -97,7 +96,7 @@ class DifferentiatedSoftmax(OutputLayer):
 
     def _check_embedding(self, name: str, in_features: int, num_words: int, embedding: nn.Embedding | None) -> None:
         if embedding is not None:
-            raise ConfigError(f"{name}: its vectors stand by falling count and are not shared; leave embedding= out")
+            raise ConfigError(f"{name}: its vectors are sorted by falling count and cannot be shared; leave embedding= out")
 
 
 @final
@@ -108,9 +107,9 @@ class ClassSoftmax(StructuredLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> by_meaning = ClassSoftmax(16, counts, senses)
 
-    p(w | h) = p(c(w) | h) p(w | c(w), h). Classes of equal frequency mass, of words that share sememes (``senses``), or any
-    (``clusters``); the likelihood looks at C classes and the words of one. Compiled for a CPU it looks at all words, as the
-    shapes of a graph must not depend on the targets. Settings: ``num_classes``, ``bias`` (``decoders.class_hsm``).
+    p(w | h) = p(c(w) | h) p(w | c(w), h). Classes have equal total frequency, group words that share sememes (``senses``), or
+    are given (``clusters``). The likelihood needs C classes and the words of one class; compiled for a CPU it needs all words,
+    as the shapes of a graph must not depend on the targets. Settings: ``num_classes``, ``bias`` (``decoders.class_hsm``).
     """
 
     decoder_class: ClassVar[type[Decoder]] = ClassHSM
@@ -134,7 +133,7 @@ class TreeSoftmax(StructuredLayer):
     >>> by_meaning = TreeSoftmax(16, counts, senses)
 
     log p(w | h) = sum over the nodes on the path of log sigmoid(+-(h . n_j + b_j)); Huffman's tree over the counts, or a
-    balanced one over words that share sememes (``senses``). Compiled, it looks at all words. Settings: ``bias``
+    balanced one over words that share sememes (``senses``). Compiled, it scores all words. Settings: ``bias``
     (``decoders.tree_hsm``).
     """
 
@@ -151,7 +150,7 @@ class TreeSoftmax(StructuredLayer):
 
 @final
 class MixtureOfSoftmaxes(OutputLayer):
-    """p(w | h) = sum_k pi_k softmax_w(h_k . x + b), which lifts the rank of the log-probabilities (Yang et al. 2018).
+    """p(w | h) = sum_k pi_k softmax_w(h_k . x + b), which raises the rank of the log-probabilities (Yang et al. 2018).
 
     >>> layer = MixtureOfSoftmaxes(16, counts, num_components=3)
     >>> output, loss = layer(hidden_TBH, target_TB)
@@ -181,15 +180,15 @@ class MixtureOfContexts(OutputLayer):
 
 
 class _SememeLayer(StructuredLayer):
-    """An output layer whose words are sums of senses, and senses products of sememes."""
+    """An output layer in which a word is a sum of senses, and a sense a product of sememe experts."""
 
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ()
     layer: Sensed
 
     def __init__(self, in_features: int, senses: Senses | SememeGraph | Nested, counts: Any = None, **options: Any) -> None:
-        """As ``OutputLayer``, but that ``counts`` come behind ``senses`` and may be left out: ``samples`` and ``bias_start``
-        ask for them. A compiled graph draws no ``samples``: its loss is exact. Raises ConfigError: as ``OutputLayer``, no
-        senses, or no counts where they are asked for."""
+        """As ``OutputLayer``, but ``counts`` follow ``senses`` and are needed for ``samples`` and ``bias_start`` only. A
+        compiled graph draws no ``samples``: its loss is exact. Raises ConfigError: as ``OutputLayer``, no senses, or needed
+        counts are missing."""
         if senses is None or isinstance(senses, str):
             raise ConfigError(
                 f"{type(self).__name__}: senses must be lists for each of V words, Senses or a SememeGraph, given {senses!r}; "
@@ -211,12 +210,12 @@ class _SememeLayer(StructuredLayer):
         return graph.sense_offsets, graph.sense_set, graph.set_offsets, graph.set_sememes, structure
 
     def sense_log_prob(self, hidden: Tensor) -> Tensor:
-        """(..., S) log-probabilities of all senses, in the order of the words; p(w) is the sum over the senses of w."""
+        """Return (..., S) log-probabilities of all senses, in the order of the words; p(w) is the sum over the senses of w."""
         found = self._of_senses(hidden).log_senses_NS
         return found.reshape(*hidden.shape[:-1], found.shape[-1])
 
     def sememe_gates(self, hidden: Tensor) -> Tensor:
-        """(..., K) the probability of each sememe being expressed, in the order of ``sememes``."""
+        """Return (..., K) the probability of each sememe being expressed, in the order of ``sememes``."""
         found = self._of_senses(hidden).gates_NK
         return found.reshape(*hidden.shape[:-1], found.shape[-1])
 
@@ -225,7 +224,7 @@ class _SememeLayer(StructuredLayer):
         return self.layer.sense_probabilities(hidden.reshape(-1, self.in_features))
 
     def _static(self, hidden: Tensor) -> bool:
-        """True where no words are sampled: a compiled graph cannot know their senses, so it takes the exact loss."""
+        """True without sampled words, whose senses a compiled graph cannot know; it then uses the exact loss."""
         return not (self.training and self.layer.estimates_in_training)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:
@@ -235,7 +234,7 @@ class _SememeLayer(StructuredLayer):
 
     @torch.no_grad()
     def _warm_up(self) -> None:
-        """Let the layer lay out its senses for the device and dtype that it is on, which a compiler could not trace."""
+        """Build the blocks of senses for the present device and dtype, which a compiler could not trace."""
         parameter = next(self.layer.parameters())
         if parameter.is_meta:
             return
@@ -245,7 +244,7 @@ class _SememeLayer(StructuredLayer):
 
 @final
 class SememeSoftmax(_SememeLayer):
-    """SDLM: the context sets a gate for each sememe, sememes score the senses that have them, senses add up to words.
+    """SDLM: the context sets a gate for each sememe, sememes score their senses, and senses add up to words.
 
     >>> layer = SememeSoftmax(16, senses, num_bases=2)
     >>> output, loss = layer(hidden_TBH, target_TB)

@@ -1,6 +1,6 @@
-"""Questions to a run, or to a classifier of your own, from a notebook: plain arguments in, tables and pages out.
+"""Use of a run, or of your own classifier, in a notebook: plain arguments in, tables and pages out.
 
-Nothing is computed here: each method calls the function that the command of its name calls.
+Each method calls the function behind the command of the same name.
 """
 
 from sememekit.notebook.attacks import AttackResult, attack_classifier

@@ -1,4 +1,4 @@
-"""Attacks on a classifier that somebody has in a notebook: a function, an object with ``predict_proba``, or a run."""
+"""Attacks on a classifier in a notebook: a function, an object with ``predict_proba``, or a run."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
 
 _TEXTS: Final = "texts"
-"""Name in reports of examples that are no file."""
+"""Name in reports for examples without a file."""
 
 _OPTION: Final = re.compile(r"--(segmenter|lexicon|lm|source|labels) ([^\s;,]+(?:,[^\s;]+)?)")
 _ARGUMENTS: Final = {"lm": "language_model", "source": "sources"}
@@ -37,7 +37,7 @@ Victim = Callable[[list[Any]], Any]
 
 @final
 class AttackResult:
-    """The result of an attack: figures in ``report``, an example each in ``results``; a notebook shows the page.
+    """The result of an attack: figures in ``report``, examples in ``results``; a notebook shows the page.
 
     Attributes:
         report: rates with intervals, coverage, notes and warnings.
@@ -54,7 +54,7 @@ class AttackResult:
         return iter(self.table())
 
     def table(self) -> Table:
-        """A row an example."""
+        """Return a row for each example."""
         columns = ("text", "label", "prediction", "outcome", "adversarial", "became", "changes", "queries")
         rows = [
             (
@@ -77,7 +77,7 @@ class AttackResult:
 
     @property
     def html(self) -> str:
-        """The page of the attack, which needs nothing else."""
+        """Return the self-contained page of the attack."""
         return report_page(self.report, self.results)
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ def attack_classifier(
     out: Path | str | None = None,
     progress: Progress = silent,
 ) -> AttackResult:
-    """Attack a classifier by replacing words; with the parts of ``sememekit attack`` (docs/attacks.md).
+    """Attack a classifier by replacing words, as ``sememekit attack`` does (docs/attacks.md).
 
     >>> def predict(texts):  # or the predict_proba of a classifier
     ...     return np.array([[0.9, 0.1] if "工人" in text else [0.2, 0.8] for text in texts])
@@ -122,20 +122,20 @@ def attack_classifier(
         labels: the true label of each: all by name, or all by the number of the column.
         names: of the C columns, in their order; default: the victim's own ``labels`` or ``classes_``.
         sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
-        search, goal, candidates: as the flags; the default search is greedy, which is quick; the command's is genetic.
-        segmenter, lexicon: what cuts Chinese texts of a function; it is given them without blanks all the same.
-        language_model: a run for the constraints that ask one, and for the perplexity of the changed texts (``--lm``).
+        search, goal, candidates: as the flags; the default search is greedy, which is faster than the command's default,
+            genetic.
+        segmenter, lexicon: segmentation of Chinese texts for a function, which still reads them without blanks.
+        language_model: a run for constraints that need one, and for the perplexity of the changed texts (``--lm``).
         logits: the victim gives logits, which a softmax makes probabilities.
-        trust_code: read a file of joblib or pickle, which runs what its maker put in.
-        settings: tables of a recipe on top, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
-        out: a new folder for the results, as the command writes it (default: none is kept). There is no file whose hash
-            could stand for the data: ``data`` of the signature is the hash of texts and labels; the command on a file with the
-            same ones has another. ``attack --compare`` pairs both by their texts.
+        trust_code: read a file of joblib or pickle, which can run any code of its author.
+        settings: further tables of a recipe, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
+        out: a new folder for the results, as the command writes it (default: none is kept). Without a file, ``data`` of the
+            signature is the hash of texts and labels, which differs from the command's on a file. ``attack --compare`` pairs
+            both by their texts.
 
     Raises:
-        ConfigError: no names for the columns, or a part that is unknown or does not fit.
-        DataError: a text or label that cannot be used, Chinese that would be taken for one word, or a victim that fails on
-            every text.
+        ConfigError: no names for the columns, or an unknown or unsuitable part.
+        DataError: a text or label that cannot be used, unsegmented Chinese, or a victim that fails on every text.
         CheckpointError: ``out`` exists already, or the run cannot be read.
     """
     fields, given = _fields(texts), _listed(labels, "labels")
@@ -177,7 +177,7 @@ def attack_classifier(
 def _named(
     victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str, *, logits: bool, trust_code: bool
 ) -> NamedVictim:
-    """A victim of any kind, with the names of its labels. Raises ConfigError: no victim, or columns without names."""
+    """Return a victim of any kind, with the names of its labels. Raises ConfigError: no victim, or columns without names."""
     given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
     if isinstance(victim, Run | Path | str):
         name = str(victim.path if isinstance(victim, Run) else victim)
@@ -190,7 +190,7 @@ def _named(
 
 @contextmanager
 def _told_for_python() -> Iterator[None]:
-    """Inside, errors name the arguments of ``attack_classifier`` in place of the command's options."""
+    """Make errors inside name the arguments of ``attack_classifier``, not the command's options."""
 
     def argument(found: re.Match[str]) -> str:
         if found[1] == "labels":
@@ -213,7 +213,8 @@ def _listed(values: Any, what: str) -> list[Any]:
 
 
 def _fields(texts: Any) -> list[tuple[str, ...]]:
-    """The texts of each example. Raises DataError: an item that is no text, or not of as many texts as the first."""
+    """Return the texts of each example. Raises DataError: an item that is not text, or has another number of texts than the
+    first."""
     found: list[tuple[str, ...]] = []
     for index, item in enumerate(_listed(texts, "texts")):
         text = (item,) if isinstance(item, str) or not isinstance(item, Iterable) else tuple(item)
@@ -228,8 +229,7 @@ def _fields(texts: Any) -> list[tuple[str, ...]]:
 
 
 def _label_names(labels: Sequence[Any], known: Sequence[str]) -> list[str]:
-    """The name of each label: all are names, or all are numbers of columns. Raises DataError: a label that is neither, or names
-    and numbers together."""
+    """Return the name of each label, from names or column numbers. Raises DataError: neither, or a mix of both."""
     index = next((place for place, label in enumerate(labels) if str(label) not in known), None)
     if index is None:
         return [str(label) for label in labels]

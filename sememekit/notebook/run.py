@@ -1,4 +1,4 @@
-"""A trained run in a notebook: what the commands answer, as methods."""
+"""A trained run in a notebook, with the commands as methods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Lines = str | Iterable[str]
 
 
 class Run(OpenRun):
-    """A trained run, with what can be asked of it; ``load_run`` opens one.
+    """A trained run with methods for its questions; ``load_run`` opens one.
 
         from sememekit import load_run
 
@@ -42,8 +42,8 @@ class Run(OpenRun):
         run.next_words("去年 美国", top=5)          # a table of words, probabilities and senses
         run.explain("去年 美国")                    # the page of ``sememekit explain``
 
-    Every method says which kinds of runs it is of. Words are divided by blanks; Chinese without blanks is cut as the data of
-    the run were. Loading leaves torch's generators as they are; ``device`` sets threads and precision as the run asks.
+    Each method names the kinds of runs that have it. Words are separated by blanks; Chinese without blanks is segmented as the
+    data of the run. Loading does not change torch's generators; ``device`` sets threads and precision by the run's settings.
     """
 
     @cached_property
@@ -56,12 +56,12 @@ class Run(OpenRun):
         return f"Run({str(self.path)!r}: {kinds or 'a model'}, {len(self.vocabulary):,} words)"
 
     def perplexity(self, text: Lines) -> float:
-        """exp of the mean nats of the words of a text: of models that predict words, of lattice models, and, for lines ``source
-        TAB target``, of models of headlines or dialogue.
+        """Return the perplexity of a text. For models that predict words, lattice models, and, with lines ``source TAB
+        target``, models of headlines or dialogue.
 
-        Lines are read apart, and words that the model does not know count as ``<unk>``. ``evaluate_ppl`` gives the perplexity
-        of prepared data by the protocol of docs/perplexity.md, which carries the state from line to line. Raises DataError:
-        nothing to predict, or Chinese without blanks for a run whose data were cut by hand."""
+        Lines are read separately, and unknown words count as ``<unk>``. ``evaluate_ppl`` computes the perplexity of prepared
+        data by docs/perplexity.md, with the state carried from line to line. Raises DataError: nothing to predict, or
+        unsegmented Chinese for a run on data with blanks between words."""
         if "lattices" in self.kinds:
             total = self._reader("perplexity").tally(_lines("perplexity", text))
         else:
@@ -70,20 +70,20 @@ class Run(OpenRun):
             total = Tally(sum(nats), len(nats))
         if not total.count:
             raise DataError(
-                "perplexity: the text has no word that could be predicted; give two words at least, to a lattice one"
+                "perplexity: the text has no word that could be predicted; give at least two words (lattice models: one)"
             )
         return total.perplexity
 
     def score(
         self, text: Lines, *, overlay: Path | str | None = None, carry: bool = False, segment: bool | None = None
     ) -> Table:
-        """The nats (surprisal) of each word, None for a first word that nothing predicts: of models that predict words, and,
-        for lines ``source TAB target``, of models of headlines or dialogue. Errors as ``perplexity``.
+        """Return the nats (surprisal) of each word, None for a first word without context. For models that predict words and,
+        with lines ``source TAB target``, models of headlines or dialogue. Errors as ``perplexity``.
 
         Args:
-            overlay: a file that ``lookup --change`` wrote: its nats are one more column, and both sums stand in the title.
+            overlay: a file from ``lookup --change``: its nats are a further column, and both sums are in the title.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
-            segment: cut the lines as the data of the run were; default: only Chinese without blanks.
+            segment: segment the lines as the data of the run (default: only Chinese without blanks).
         """
         kind = self._kind("score", "words", "texts")
         options = {"overlay": overlay, "carry": carry, "segment": segment}
@@ -101,7 +101,7 @@ class Run(OpenRun):
         return Table(columns, cells, sums.sentence(overlay))
 
     def next_words(self, context: str, top: int = 10) -> Table:
-        """The most probable next words, and for models with senses the sense of the largest share: of models that predict
+        """Return the most probable next words, with their most probable sense if the model has senses. For models that predict
         words. Errors as ``sememekit.analysis.explanations.words.explain``."""
         kind = self._kind("next_words", "words")
         _check_texts("next_words", "a string, the words of a context", context)
@@ -117,18 +117,18 @@ class Run(OpenRun):
         return Table(columns, rows, " ".join(word.read_as for word in found.context) + " …")
 
     def explain(self, text: str, *others: str, **options: Any) -> Shown[Any]:
-        """Explain an answer of the model, as the page of ``sememekit explain`` does, for all four kinds of models.
+        """Explain a prediction, as the page of ``sememekit explain``. For all kinds of models.
 
         Args:
-            text: a context, the text to write for, a raw sentence, or the text to classify; ``others`` are the further texts of
-                an example of a classifier.
+            text: a context, the text to write for, a raw sentence, or the text to classify; ``others`` are further texts of an
+                example.
             options: of the function of the kind, such as ``top``, ``top_sememes``, ``label``. The functions are in
                 ``sememekit.analysis.explanations``: ``words.explain``, ``label.explain_label``,
                 ``written_text.explain_writing``, ``lattice.explain_lattice``. With ``embeddings=True`` of a lattice model the
-                text is words, and the options are of ``lattice.explain_embeddings``.
+                text has words, and the options are from ``lattice.explain_embeddings``.
 
         Raises:
-            ConfigError: an unknown option, or a value of another type or out of range; others as the function.
+            ConfigError: an unknown option, or a value of another type or out of range; other errors as the function.
         """
         kind = self._kind("explain", *EXPLAINERS)
         _check_texts("explain", "a string for each text", text, *others)
@@ -145,8 +145,8 @@ class Run(OpenRun):
         return explanation.shown(function(self, text.split() if embeddings else text, **given))
 
     def analyze(self, other: OpenRun | Path | str | None = None, **options: Any) -> Shown[Any]:
-        """Rank and divergence of the predictions of a model that predicts words, or what moves the labels of a classifier, as
-        the page of ``sememekit analyze``; with an ``other`` run where the two differ.
+        """Return the page of ``sememekit analyze``: rank and divergence of word predictions, or what moves the labels of a
+        classifier; with an ``other`` run also the differences.
 
         Args:
             other: a run of the same kind.
@@ -159,8 +159,8 @@ class Run(OpenRun):
         return Shown(report, analysis.LABELS if kind == "labels" else analysis.WORDS)
 
     def tag(self, text: Lines, **options: Any) -> Table:
-        """The most probable sense of each word, with its probability and sememes, and the nats of the word: of models that
-        predict words. The title says how often the method was right, where ``eval --senses`` measured it.
+        """Return the most probable sense of each word with probability and sememes, and the word's nats. For models that
+        predict words. The title has the accuracy of the method, if ``eval --senses`` measured it.
 
         Args:
             options: ``words`` (only these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``.
@@ -179,9 +179,9 @@ class Run(OpenRun):
         return Table(columns, cells, "; ".join(header.sentences()))
 
     def segment(self, text: Lines, decoding: Decoding = "viterbi") -> list[str] | list[list[str]]:
-        """The words of a raw text: of lattice models. A string gives a list of words, several lines a list for each.
+        """Segment a raw text. For lattice models. A string gives a list of words, several lines a list for each.
 
-        ``run.segmenter().segment(text)`` cuts as the data of any run were cut.
+        ``run.segmenter().segment(text)`` segments as the data of any run.
         """
         from sememekit.runs.lattices import segment_lines
 
@@ -191,13 +191,13 @@ class Run(OpenRun):
         return found[0] if isinstance(text, str) else found
 
     def generate(self, prompt: str = "", **options: Any) -> Generated:
-        """A text that continues the prompt, or is written for it: of models of words, headlines or dialogue.
+        """Write a text that continues the prompt, or answers it. For models of words, headlines or dialogue.
 
         Args:
             prompt: words to begin with, or the source text.
             options: ``num_tokens``, ``temperature``, ``top_k``, ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for
-                headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words
-                between blanks, which nothing cuts.
+                headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between
+                blanks, which are not segmented.
         """
         from sememekit.runs.generation import generate
 
@@ -217,10 +217,10 @@ class Run(OpenRun):
         return Generated(written.best.text, written)
 
     def predict(self, texts: Sequence[str | Sequence[str]]) -> Table:
-        """The most probable label of each example, and the probability of each label: of classifiers.
+        """Return the most probable label of each example, and all label probabilities. For classifiers.
 
         Args:
-            texts: a string for each example, or a tuple of strings where an example has several.
+            texts: for each example a string, or a tuple of strings.
         """
         self._kind("predict", "labels")
         if isinstance(texts, str):  # else each character would be an example
@@ -237,7 +237,7 @@ class Run(OpenRun):
         return Table(("text", "label", *classifier.labels), rows)
 
     def _kind(self, method: str, *allowed: Kind) -> Kind:
-        """The first kind of this run that a method is of. Raises ConfigError: it has none."""
+        """Return the first kind of this run that has the method. Raises ConfigError: none has it."""
         found = next((kind for kind in KIND_NAMES if kind in allowed and kind in self.kinds), None)
         if found is None:
             wanted = " or ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in allowed)
@@ -247,7 +247,7 @@ class Run(OpenRun):
         return found
 
     def _checked(self, method: str, kind: Kind, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
-        """The options as the functions take them. Raises ConfigError: as ``config.checked_arguments``."""
+        """Return checked options for the functions. Raises ConfigError: as ``config.checked_arguments``."""
         return checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
 
     def _scored(
@@ -286,7 +286,7 @@ METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "generate": frozenset({"words", "texts"}),
     "predict": frozenset({"labels"}),
 }
-"""Method -> the kinds of runs that it is of."""
+"""Method -> the kinds of runs that have it."""
 
 
 class Generated(str):
@@ -324,11 +324,11 @@ def explain(run: OpenRun | Path | str, text: str, *others: str, **options: Any) 
 
 
 def _of_lattices(*, embeddings: bool = False) -> None:
-    """Declare the arguments of ``explain`` for a lattice model besides its two functions' options."""
+    """Declare the arguments of ``explain`` for a lattice model, beside the options of its two functions."""
 
 
 def _lines(method: str, text: Lines) -> list[str]:
-    """The lines of a text, which LF ends. Raises TypeError: a number, bytes or the path of a file."""
+    """Split a text at LF. Raises TypeError: a number, bytes or the path of a file."""
     if isinstance(text, str):
         text = text.removesuffix("\n").split("\n") if text else []
     lines = list(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else [text]
@@ -337,7 +337,7 @@ def _lines(method: str, text: Lines) -> list[str]:
 
 
 def _check_texts(method: str, wanted: str, *texts: object) -> None:
-    """Raise TypeError for the first that is no string, DataError for a NUL, as in files."""
+    """Raise TypeError for the first text that is not a string, DataError for a NUL character."""
     if number := next((place for place, text in enumerate(texts, start=1) if isinstance(text, str) and "\0" in text), 0):
         raise DataError(f"run.{method}: a NUL in text {number}; clean it, such as with: text.replace('\\0', ' ')")
     other = next((text for text in texts if not isinstance(text, str)), "")

@@ -1,4 +1,4 @@
-"""Our candidates and searches as parts of TextAttack, for attacks that are put together there.
+"""Our candidates and searches as parts of TextAttack.
 
     from textattack import Attack
     from textattack.goal_functions import UntargetedClassification
@@ -41,8 +41,8 @@ def word_swap(
         candidates: sememe, embedding, wordnet, table, or ``package.module:Class``.
         sources: lexicons of sememe candidates, ``FORMAT:PATH``.
         settings: of the candidates, such as ``{"path": "synonyms.json"}``.
-        texts: looked up at once, when the part is made; words of others are looked up text by text, and lexicons are read
-            again for each, which is slower.
+        texts: words of these texts are looked up when the part is made. Other texts are looked up one by one, which reads the
+            lexicons again and is slower.
 
     Raises:
         ConfigError: no such candidates, an unknown setting, or textattack is not installed.
@@ -62,7 +62,7 @@ def word_swap(
             found.update(part.table(list(dict.fromkeys(new))))
 
     class SememekitSwap(swap):  # type: ignore[misc, valid-type]
-        """Replaces a word by those that our candidates give for it, in its own capitals."""
+        """Replace a word by our candidates, in the case of the word."""
 
         def _get_replacement_words(self, word: str) -> list[str]:
             look_up([word])
@@ -85,14 +85,14 @@ def word_swap(
 def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = None, seed: int = 1) -> Any:
     """One of our searches as a search method, for transformations that swap words.
 
-    Substitutes are what the transformation gives for the original text under the constraints of the attack. Texts with several
-    changes are tried under these constraints, too; one that they refuse is not asked about and counts as no better than the
-    original. A text that the search asks for again is not asked about again. Goal, score, queries and their budget are
-    TextAttack's; of the texts of a step that succeed the one with the fewest changes is taken.
+    The transformation gives substitutes for the original text under the constraints of the attack. Texts with several changes
+    must also pass the constraints; a refused text is not queried and counts as no better than the original. Repeated texts are
+    not queried again. Goal, score, queries and their budget are TextAttack's; if several texts of a step succeed, the text with
+    the fewest changes is taken.
 
     Args:
         name: genetic, pso, greedy, beam, random, exhaustive, or ``package.module:Class``.
-        seed: of its random numbers; each example has its own, by its text.
+        seed: random seed; each example draws its own numbers by its text.
 
     Raises:
         ConfigError: no such search, an unknown setting, or textattack is not installed.
@@ -105,7 +105,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
     search = plan.search.build()
 
     class SememekitSearch(method):  # type: ignore[misc, valid-type]
-        """Lets one of our searches choose which texts are asked about."""
+        """A search method of TextAttack that runs one of our searches."""
 
         is_black_box = True
 
@@ -124,7 +124,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
 
 
 def _perform(method: Any, search: Search, seed: int, initial: Any, succeeded: Any) -> Any:
-    """Run a search on one example; the best result."""
+    """Run a search on one example; return the best result."""
     original = initial.attacked_text
     single = method.get_transformations(original, original_text=original)
     space = _space(original, single)
@@ -172,7 +172,7 @@ def _perform(method: Any, search: Search, seed: int, initial: Any, succeeded: An
 
 
 def _space(original: Any, single: Sequence[Any]) -> Space:
-    """The space of what the transformation gives for each word of the original, one word at a time."""
+    """Return the space of the transformation's substitutes for each word of the original."""
     substitutes: list[list[str]] = [[] for _ in original.words]
     for text in single:
         places = original.all_words_diff(text)

@@ -1,4 +1,4 @@
-"""Replace provisional ids of the shards by ids of the vocabulary: first in each shard, then shard by shard into the splits."""
+"""Replace provisional ids by ids of the vocabulary in each shard, then write shards into the splits."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _BYTES: Final = 1 << 20
 
 
 class Encoded(NamedTuple):
-    """One shard's part of a split: a file of ids in the type of the finished folder, and what is counted of it.
+    """One shard's part of a split: a file of ids in the final type, and its counts.
 
     Attributes:
         path: the file of ids.
-        tokens: how many they are.
-        types: file of the (2, types) ids that occur and their counts; a shard has few of the V words.
+        tokens: number of ids.
+        types: file of the (2, types) occurring ids and their counts, since a shard has few of the V words.
         sizes: sentences, characters and bytes.
     """
 
@@ -47,7 +47,7 @@ class Encoded(NamedTuple):
 
 class EncodeTask(NamedTuple):
     """The ids of one shard, for a process of an engine; a shard without a split is divided, and ``first`` is the number of its
-    first sentence among those that are."""
+    first sentence among all divided sentences."""
 
     shard: ShardResult
     split: str | None
@@ -59,7 +59,7 @@ class EncodeTask(NamedTuple):
     stem: Path
 
     def run(self) -> dict[str, Encoded]:
-        """Split -> its part of the shard."""
+        """Return split -> its part of the shard."""
         vocabulary = _vocabulary(self.vocabulary, self.fingerprint)
         shard, mapping = self.shard, _mapping(self.shard, vocabulary)
         division = StratifiedDivision(self.proportions, self.seed)
@@ -116,7 +116,7 @@ def _mapping(shard: ShardResult, vocabulary: Vocabulary) -> npt.NDArray[np.uint3
 
 @lru_cache(maxsize=1)
 def _vocabulary(path: Path, fingerprint: str) -> Vocabulary:
-    """The vocabulary of the run at hand, read once in a process."""
+    """Return the vocabulary of the current run, read once in a process."""
     return Vocabulary.load(path)
 
 
@@ -172,7 +172,7 @@ Parts = Sequence[tuple[str | None, ShardResult]]
 def write_splits(
     engine: Engine, folder: Path, vocabulary: Vocabulary, parts: Parts, corpus: Corpus, seed: int, progress: Progress
 ) -> dict[str, SplitSummary]:
-    """Write every shard to its split in a prepared-data folder. Raises DataError when a split would hold no words."""
+    """Write every shard to its split in a prepared-data folder. Raises DataError: a split without words."""
     undivided = [shard for split, shard in parts if split is None]
     if undivided:
         _require(sum(shard.sentences for shard in undivided), corpus.proportions)
@@ -203,18 +203,18 @@ def write_splits(
     summaries: dict[str, SplitSummary] = {split: writers[split].summary() for split in SPLITS if split in writers}
     for split, summary in summaries.items():
         if summary.tokens == 0:
-            raise DataError(f"the split {split!r} has no words: nothing but white space, or nothing that --errors leaves of it")
+            raise DataError(f"the split {split!r} has no words: it is white space alone, or --errors dropped all of it")
     return summaries
 
 
 def _require(sentences: int, proportions: Sequence[int]) -> None:
     needed = StratifiedDivision(proportions, 0).smallest if max(proportions) < 1000 else len(proportions) * 10
     if sentences == 0:
-        raise DataError("the text has no words: nothing but white space, or nothing that --errors leaves of it")
+        raise DataError("the text has no words: it is white space alone, or --errors dropped all of it")
     if sentences < needed:
         raise DataError(
-            f"the text has {sentences} sentence{'s' if sentences > 1 else ''}, since each line is one and LF alone ends a "
-            f"line, and {needed} are needed to divide it {':'.join(map(str, proportions))}; give a longer text, one with a "
+            f"the text has {sentences} sentence{'s' if sentences > 1 else ''} (lines that end with LF), and {needed} are "
+            f"needed to divide it {':'.join(map(str, proportions))}; give a longer text, one with a "
             "sentence a line, or a folder with train.txt, valid.txt and test.txt"
         )
 
@@ -222,7 +222,7 @@ def _require(sentences: int, proportions: Sequence[int]) -> None:
 def _shuffled(
     path: Path, vocabulary: Vocabulary, shards: Sequence[ShardResult], proportions: Sequence[int], seed: int
 ) -> dict[str, Encoded]:
-    """Gather sentences in shuffled order; the ids stay on the disk, in ``path``, the index of sentences is in memory."""
+    """Gather sentences in shuffled order; ids stay on disk in ``path``, the index of sentences is in memory."""
     unit_list = []
     with path.open("wb") as file:
         for shard in shards:

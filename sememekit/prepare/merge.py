@@ -33,18 +33,18 @@ def merge_vocabulary(
     specials: tuple[str, ...],
     folder: Path,
 ) -> tuple[Vocabulary, float | None]:
-    """Add up the counts of all shards and choose the words to keep; give back the vocabulary, and the share of the tokens that
-    the lexicon knows before ``<unk>`` replacement.
+    """Sum the counts of all shards and choose the vocabulary; return it, and the share of tokens that the lexicon knows before
+    ``<unk>`` replacement.
 
-    A word is kept when it ``is_known`` (where that is asked), it occurs ``min_count`` times, and it is
-    among the ``max_vocabulary`` most frequent. The count of every other word goes to ``<unk>``. Specials are always kept.
-    Raises ConfigError for an impossible minimum count or size.
+    A word is kept if it ``is_known`` (if given), occurs ``min_count`` times, and is among the ``max_vocabulary`` most frequent.
+    All other counts go to ``<unk>``. Specials are always kept. Raises ConfigError for an impossible minimum count or size.
     """
     if min_count < 1:
         raise ConfigError(f"--min-count {min_count}: 1 or more is needed")
     if max_vocabulary is not None and max_vocabulary <= len(specials):
         raise ConfigError(
-            f"--max-vocabulary {max_vocabulary}: more than the {len(specials)} of {', '.join(specials)} is needed"
+            f"--max-vocabulary {max_vocabulary}: must be above {len(specials)}, the number of special words "
+            f"({', '.join(specials)})"
         )
     counts = dict.fromkeys(specials, 0)
     total = covered = 0
@@ -73,7 +73,7 @@ def merge_vocabulary(
 
 
 class TrainingTask(NamedTuple):
-    """Counting what belongs to train in one undivided shard, for a process of an engine."""
+    """Count the train part of one undivided shard, for a process of an engine."""
 
     shard: ShardResult
     first: int
@@ -82,7 +82,7 @@ class TrainingTask(NamedTuple):
     stem: Path
 
     def run(self) -> ShardResult:
-        """The words of train with their counts, as the ``.types`` of a shard; nothing else of it may be read."""
+        """Return the words of train with their counts as ``.types`` of a shard; nothing else of it may be read."""
         division = StratifiedDivision(self.proportions, self.seed)
         division.skip(self.first)
         found_counts = _counts(self.shard, lambda first, size: division.take(size) == 0)
@@ -96,7 +96,7 @@ class TrainingTask(NamedTuple):
 def of_training(
     engine: Engine, shards: Sequence[ShardResult], proportions: Sequence[int], seed: int, folder: Path
 ) -> list[ShardResult]:
-    """The words of train, out of undivided shards, by the labels that the encoder will give, from the first sentence on.
+    """Return the words of train from undivided shards, by the split labels that the encoder will give.
 
     Only the words of the result may be read; they lie in ``folder``. Memory grows with the distinct words of one shard.
     """
@@ -111,7 +111,7 @@ def of_training(
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
     """Recount the words by how often a model predicts each: in the predicted texts, with one end for each text.
 
-    Whatever draws, groups or orders words by frequency needs these counts. A word of other texts only has the count 0.
+    Sampling, grouping and sorting words by frequency need these counts. A word that only occurs in other texts has the count 0.
     """
     counts = np.zeros(len(vocabulary), dtype=np.int64)
     ends = 0
@@ -145,7 +145,7 @@ def _merge_some(task: tuple[Sequence[ShardResult], Path]) -> None:
 
 
 def _word_counts(engine: Engine, shards: Sequence[ShardResult], folder: Path) -> Iterator[tuple[str, int]]:
-    """Words of all shards in order, once for each list that has it; at most 128 files are open at a time."""
+    """Yield the words of all shards in order, once for each list with the word; at most 128 files are open."""
     if len(shards) <= _OPEN_AT_ONCE and engine.num_workers == 1:
         return heapq.merge(*map(_pairs, shards))
     size = min(_OPEN_AT_ONCE, max(2, -(-len(shards) // engine.num_workers)))

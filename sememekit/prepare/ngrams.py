@@ -1,9 +1,9 @@
-"""Exact counts of n-grams in bounded memory, and the most frequent of them.
+"""Exact counts of n-grams in bounded memory, and the most frequent n-grams.
 
-Length by length. The first n-1 words of a frequent n-gram are at least as frequent, so each position of the text has the rank
-of the (n-1)-gram that begins there, and ``rank * V + next word`` is a key of one integer whatever V and n are. Blocks of keys
-are sorted and counted in memory and go to the disk as runs; the runs are then added up one range of keys at a time. Ranks, runs
-and sums are files; one block, one range, and the best so far are in memory.
+Lengths are counted in rising order. The first n-1 words of a frequent n-gram are at least as frequent, so each position stores
+the rank of its (n-1)-gram, and ``rank * V + next word`` is an integer key for any V and n. Blocks of keys are sorted and
+counted in memory, and written as runs, which are then merged by ranges of keys. Only one block, one range, and the best n-grams
+so far are in memory; the rest is on disk.
 """
 
 import shutil
@@ -27,7 +27,7 @@ LEAST: Final = 2
 
 
 class _Text(NamedTuple):
-    """The text (N,) of V words, which words no n-gram may hold, which can only be its last, and the words of a block."""
+    """The text (N,) of V words, the words that no n-gram contains or that only end one, and the size of a block."""
 
     tokens: npt.NDArray[np.integer]
     num_words: int
@@ -36,11 +36,11 @@ class _Text(NamedTuple):
     block: int
 
     def begins(self, length: int) -> range:
-        """The first places of blocks of n-grams."""
+        """Return the start positions of blocks of n-grams."""
         return range(0, len(self.tokens) - length + 1, self.block)
 
     def keys(self, ranks: Keys, begin: int, length: int, barred: npt.NDArray[np.bool_]) -> Keys:
-        """Keys of the n-grams that begin in a block, -1 where there is none or where its last word is ``barred``."""
+        """Return the keys of the n-grams that begin in a block; -1 without an n-gram, or if its last word is ``barred``."""
         end = min(begin + self.block, len(self.tokens) - length + 1)
         last = np.asarray(self.tokens[begin + length - 1 : end + length - 1], dtype=np.int64)
         before = np.asarray(ranks[begin:end])
@@ -58,8 +58,8 @@ def frequent_ngrams(
     folder: Path,
     block: int = BLOCK,
 ) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The ``most`` most frequent n-grams of 2 to L = ``longest`` words, and their counts, by falling count; ties go to the
-    shorter one, then to the smaller ids from the left.
+    """Return the ``most`` most frequent n-grams of 2 to L = ``longest`` words and their counts, by falling count; ties: shorter
+    first, then smaller ids from the left.
 
     ``tokens`` (N,) are word ids below V = ``num_words``, such as a memory-mapped file. No n-gram holds a word of ``never``;
     words of ``only_last`` can only be its last. Temporary files lie in ``folder``.
@@ -94,7 +94,7 @@ def frequent_ngrams(
 
 
 def _first_ranks(text: _Text, path: Path) -> Keys:
-    """(N,) the word at each position, or -1 where no n-gram can begin or go on."""
+    """Return (N,) the word at each position, or -1 for words outside of n-grams."""
     barred = text.forbidden | text.closing
     with path.open("wb") as file:
         for begin in text.begins(1):
@@ -104,7 +104,7 @@ def _first_ranks(text: _Text, path: Path) -> Keys:
 
 
 def _add_up(runs: Path, least: int, block: int, path: Path) -> tuple[Keys, Keys]:
-    """Sorted keys and counts over all runs, of those with ``least`` or more; as files."""
+    """Merge all runs into files of sorted keys and counts of at least ``least``."""
     files = sorted(runs.iterdir(), key=lambda each: int(each.name))
     opened: list[Keys] = [np.memmap(file, dtype=np.int64, mode="r").reshape(2, -1) for file in files]
     keys_path, counts_path = path.with_suffix(".keys"), path.with_suffix(".counts")
@@ -128,7 +128,7 @@ def _add_up(runs: Path, least: int, block: int, path: Path) -> tuple[Keys, Keys]
 
 
 def _bound(runs: Sequence[Keys], places: Sequence[int], block: int) -> int:
-    """A key such that every run has at most its share of a block up to it, and one run all of its share."""
+    """Return a key up to which every run has at most its share of a block, and one run exactly its share."""
     share, rest = max(1, block // max(1, len(runs))), zip(runs, places, strict=True)
     return min(int(run[0, min(place + share, run.shape[1]) - 1]) for run, place in rest if place < run.shape[1])
 
@@ -136,7 +136,7 @@ def _bound(runs: Sequence[Keys], places: Sequence[int], block: int) -> int:
 def _best(
     counts: Keys, levels: Sequence[Keys], num_words: int, length: int, most: int, block: int
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """The ``most`` most frequent n-grams of one length; of equal ones the first, which is the order of their ids."""
+    """Return the ``most`` most frequent n-grams of one length; ties in the order of their ids."""
     kept, kept_counts = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     for begin in range(0, len(counts), block):
         part = np.asarray(counts[begin : begin + block])
@@ -153,7 +153,7 @@ def _best(
 
 
 def _next_ranks(text: _Text, ranks: Keys, keys: Keys, length: int, path: Path) -> Keys:
-    """(N - n + 1,) the rank of the n-gram that begins at each position, -1 where it is rare or ends a sentence."""
+    """Return (N - n + 1,) the rank of the n-gram at each position, -1 if it is rare or ends a sentence."""
     barred = text.forbidden | text.closing
     with path.open("wb") as file:
         for begin in text.begins(length):

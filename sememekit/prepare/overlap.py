@@ -1,4 +1,4 @@
-"""Overlap of held-out text with the training text: figures on the shared part say little of new text."""
+"""Overlap of held-out text with the training text, on which figures say little about new text."""
 
 from collections.abc import Iterator
 from typing import Final, Literal
@@ -11,12 +11,12 @@ from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 
 NGRAM: Final = 16
-"""n of the n-grams that a running text is compared by."""
+"""n of the n-grams for comparing running text."""
 
 _TOKENS_AT_ONCE: Final = 1 << 20
 _EXAMPLES_AT_ONCE: Final = 1 << 14
 _LARGE: Final = 20_000_000
-"""Tokens of train from which on one n-gram of ``_EVERY`` is looked up, the same in every split: its words choose it."""
+"""Tokens of train from which only one n-gram in ``_EVERY`` is looked up, chosen by its words."""
 _EVERY: Final = 16
 
 Hashes = npt.NDArray[np.uint64]
@@ -26,11 +26,11 @@ _INVERSE: Final = pow(_BASE, -1, 1 << 64)
 
 
 class Overlap(Record):
-    """Held-out text that train has, too, word for word.
+    """Held-out text that also occurs in train.
 
     Attributes:
-        unit: "examples", whose label may be another, or "n-grams" of a running text, of ``NGRAM`` words, across sentences.
-        shared, of: how many train has, and how many there are (of a large text those that were looked up).
+        unit: "examples" (labels may differ), or "n-grams" of ``NGRAM`` words of running text, across sentences.
+        shared, of: number of units that occur in train, and number of compared units.
     """
 
     unit: Literal["examples", "n-grams"]
@@ -43,9 +43,9 @@ class Overlap(Record):
 
 
 def overlap_with_train(data: PreparedData) -> dict[str, Overlap]:
-    """For each split but train, what of it train has; empty without a train.
+    """Return the overlap of each other split with train; empty without train.
 
-    Texts are compared by 64 bits of a hash, so that a wrong match is one of some 10^19 divided by the pairs compared. Words
+    Texts are compared by 64-bit hashes, so a false match has a probability of about 10^-19 for each compared pair. Words
     outside the vocabulary are all ``<unk>``.
     """
     if "train" not in data.splits:

@@ -1,17 +1,16 @@
-"""From a corpus to a prepared-data folder, in bounded memory, resumable and written atomically.
+"""Prepare a corpus as a folder, in bounded memory, resumable and atomic.
 
 1. Sources are hashed and decompressed into the work folder ``.NAME.partial`` beside the output.
-2. Each is cut into shards at line ends; shards are segmented and counted, and leave markers.
+2. Each source is cut into shards at line ends; shards are segmented and counted, and write markers.
 3. The sorted word lists of the shards are merged into one vocabulary.
 4. The provisional ids of the shards become ids of the vocabulary, and sentences go to their splits.
-5. If asked for, n-grams of the training split are counted for the chunk vocabulary.
+5. With --chunks, n-grams of the training split are counted for the chunk vocabulary.
 6. The finished folder is renamed to its place and the work folder is removed.
 
 Steps 1 to 4 run on an engine: in this process, in processes of this machine, or on others (``sememekit.engines``).
 
-A run that is killed leaves the work folder; the next run with the same input and options continues after the last finished
-shard. Where an earlier folder is replaced, two renames follow each other: a process that is killed between them leaves no
-folder, and the next run makes it.
+A killed run leaves the work folder; the next run with the same input and options continues after the last finished shard.
+Replacing an earlier folder takes two renames: a process killed between them leaves no folder, and the next run makes it.
 """
 
 import hashlib
@@ -51,10 +50,9 @@ class Cutting(NamedTuple):
     """A corpus, and how its text becomes words.
 
     Attributes:
-        settings: what was asked for, with what other data say of it.
-        words: those that the segmenter knows, where it has a lexicon.
-        open_segmenter: makes the segmenter; it is given (split, span) for all of the text, to train on, and a path for its
-            model.
+        settings: the requested settings, completed from other data.
+        words: the words of the segmenter, if it has a lexicon.
+        open_segmenter: makes the segmenter from (split, span) of all text, to train on, and a path for its model.
     """
 
     corpus: Corpus
@@ -86,7 +84,7 @@ class Pipeline:
         _check_chunks(settings, self._end_of_sentence)
 
     def run(self) -> PreparedData:
-        """Do all of it. Raises DataError for sources or an output folder that cannot be used."""
+        """Run all steps. Raises DataError: unusable sources or output folder."""
         _check_out(self._out, self._settings.force)
         sources = self._corpus.sources()
         try:
@@ -134,8 +132,8 @@ class Pipeline:
         for split, summary in splits.items():
             if examples is None and summary.tokens < 2:
                 raise DataError(
-                    f"the split {split!r} has one token, which nothing predicts; give more text for it: --{split} FILE, or a "
-                    "longer text that is divided"
+                    f"the split {split!r} has a single token, so there is nothing to predict; give more text for it: --{split} "
+                    "FILE, or a longer text that is divided"
                 )
         chunks = self._count_chunks(target, vocabulary)
         for result in results:
@@ -166,7 +164,7 @@ class Pipeline:
         return self._finish(target, vocabulary, signature)
 
     def _cut(self, sources: Sequence[CorpusFile], unpacked: Sequence[Unpacked]) -> list[tuple[str | None, Span, str]]:
-        """(split, span, SHA-256 of what decides the text) for every shard, in order."""
+        """Return (split, span, SHA-256 of all that decides the text) for every shard, in order."""
         return [
             (split, span, found.text_sha256 or found.sha256)
             for source, found in zip(sources, unpacked, strict=True)
@@ -200,7 +198,7 @@ class Pipeline:
         results: Sequence[ShardResult],
         pieces: tuple[str, ...],
     ) -> tuple[Vocabulary, float | None]:
-        """The vocabulary, of the corpus and ``pieces`` or the given one, and the share of its tokens that the lexicon knows."""
+        """Return the vocabulary (of the corpus and ``pieces``, or given), and the share of tokens that the lexicon knows."""
         specials = (*self._corpus.specials, self._end) if self._end_of_sentence else self._corpus.specials
         if pieces:
             specials = tuple(dict.fromkeys((*pieces, *(word for word in specials if word != UNKNOWN))))

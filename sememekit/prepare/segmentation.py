@@ -1,4 +1,4 @@
-"""Cutting of a corpus: the name of its segmenter, the words that it knows, the sentences that it is trained on."""
+"""Segmentation of a corpus: segmenter, lexicon, and sentences for training a segmenter."""
 
 import csv
 import re
@@ -29,29 +29,29 @@ from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
 
 _UNSPACED: Final = re.compile(f"[{UNSPACED_RANGES}]")
 _WITHOUT_WORDS: Final = ("none", "characters", "english", "english-cased", "gigaword", "sentencepiece", "hf")
-"""Segmenters that no lexicon changes."""
+"""Segmenters that use no lexicon."""
 _SENTENCES_TO_SEE: Final = 1000
 _LINES_TO_SEE: Final = 20_000
 _SHORTEST_SENTENCE: Final = 4
 _LONGEST_WORD: Final = 8
-"""A text is unsegmented if, of its first sentences with so many ideographs, most have no blank, or more ideographs a word than
-this. Where a text of another script has few of them, its first lines decide, and the others are not read."""
+"""A text is unsegmented if most of its first sentences with this many ideographs have no blank, or have more ideographs a word
+than the second number. For texts with few ideographs only the first lines are read."""
 
 _CUT_AT_BLANKS: Final = ("none", "english", "english-cased", "gigaword")
-"""Segmenters to which a sentence without blanks is one word."""
+"""Segmenters for which a sentence without blanks is one word."""
 _CUTTING: Final = ("jieba", "characters", "sentencepiece", "fmm")
-"""Segmenters that cut Chinese, the one to begin with first."""
+"""Segmenters of Chinese, recommended first."""
 _PARTS: Final = re.compile(r"\t|<\w+>")
 """Separators of the texts in a line of examples, and of the turns of a dialogue."""
 _TRAINING_SENTENCES: Final = 500_000
-"""A SentencePiece model learns from so many sentences of train at most, the first ones: its trainer holds them in memory."""
+"""Most training sentences (the first ones) of a SentencePiece model, whose trainer holds them in memory."""
 
 
 def own_cutting(
     dataset: str, corpus: Corpus, settings: PreprocessSettings, lexicon_words: Iterable[str] | None = None
 ) -> Cutting:
-    """A corpus as its data set and the settings cut it; ``lexicon_words`` in place of ``settings.lexicon``. Raises ConfigError:
-    settings that do not fit. Raises DataError: a lexicon or a tokenizer that cannot be read."""
+    """Return the segmentation of a corpus by its data set and the settings; ``lexicon_words`` replace ``settings.lexicon``.
+    Raises ConfigError: settings that do not fit. Raises DataError: a lexicon or a tokenizer that cannot be read."""
     asked, tokenizer = settings.segmenter, None
     if asked is not None and asked.startswith(PREFIX):
         tokenizer = HuggingFacePieces.of_folder(asked.removeprefix(PREFIX))
@@ -86,7 +86,7 @@ def own_cutting(
 
 
 def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str:
-    """The segmenter that was asked for, when the data set allows it, or the data set's own."""
+    """Return the requested segmenter if the data set allows it, or the data set's default."""
     if segmenter is None:
         return corpus.segmenters[0]
     if segmenter not in corpus.segmenters and not is_own("segmenter", segmenter):
@@ -96,7 +96,7 @@ def choose_segmenter(dataset: str, corpus: Corpus, segmenter: str | None) -> str
 
 
 def _refuse_unused(name: str, corpus: Corpus, settings: PreprocessSettings) -> None:
-    """Refuse options that the segmenter ``name`` has no use for. Raises ConfigError: it would read none of them."""
+    """Raise ConfigError for options that the segmenter ``name`` does not use."""
     fields = type(settings).model_fields
     for option in ("pieces", "piece_model"):
         given = getattr(settings, option)
@@ -111,7 +111,7 @@ def _refuse_unused(name: str, corpus: Corpus, settings: PreprocessSettings) -> N
 
 
 def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterable[str] | None) -> frozenset[str] | None:
-    """The lexicon that was asked for, or the default of the data set; None for none."""
+    """Return the requested lexicon, or the default of the data set; None for none."""
     if given is not None:
         if spec is not None:
             raise ConfigError("give either lexicon or lexicon_words, not both")
@@ -121,7 +121,9 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
         if chosen == ["none"]:
             return None
         if "none" in chosen:
-            raise ConfigError(f"--lexicon {' --lexicon '.join(chosen)}: none goes with no other; leave it out")
+            raise ConfigError(
+                f"--lexicon {' --lexicon '.join(chosen)}: none cannot be combined with other lexicons; leave it out"
+            )
         words = words_of_lexicons(chosen)
     words = frozenset(word for word in words if "\n" not in word)
     if not words:
@@ -130,7 +132,7 @@ def read_lexicon(corpus: Corpus, spec: str | Sequence[str] | None, given: Iterab
 
 
 def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
-    """Count the first sentences with Chinese or Japanese characters: those without blanks between words, and all."""
+    """Count the first sentences with Chinese or Japanese characters: without blanks between words, and in total."""
     seen = raw = 0
     for piece in islice(_first_pieces(span, errors), _LINES_TO_SEE):
         if piece.text.isascii():
@@ -163,7 +165,7 @@ def _refuse_text_without_blanks(corpus: Corpus, span: Span, errors: str) -> None
 
 
 def _training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]], errors: str, seed: int) -> Iterator[str]:
-    """The sentences of train; of undivided text by the labels that the encoder gives."""
+    """Yield the sentences of train; for undivided text by the split labels of the encoder."""
     division = StratifiedDivision(corpus.proportions, seed)
     labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
     for split, span in parts:
@@ -174,16 +176,16 @@ def _training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]]
 
 
 LONGEST: Final = 1 << 12
-"""Characters of a line that are looked at."""
+"""Characters of a line that are checked."""
 _FEWEST: Final = 20
-"""Lines below which nothing is reported."""
+"""Fewest lines for a report."""
 _TAG: Final = re.compile(r"[A-Z][A-Z0-9-]*")
 _TAGGED: Final = re.compile(r"\S+?([_/|])[A-Za-z]{1,6}\d?")
 _LEAF: Final = re.compile(r"\([^()\s]+ [^()]+\)")
 
 
 def form_of_lines(lines: Sequence[str], name: str) -> str:
-    """Say what the first lines of a file are in place of sentences, with the command that takes the text out; "" for text."""
+    """Return what the first lines of a file are if not sentences, with the command that extracts the text; "" for text."""
     some = [line[:LONGEST] for line in lines if line.strip()]
     if len(some) < _FEWEST:
         return ""
@@ -254,5 +256,5 @@ def _longest(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _joined(column: int, name: str, *separator: str) -> str:
-    """The command that writes the tokens of one column as sentences, which blank lines end."""
+    """Return the command that joins the tokens of one column into sentences at blank lines."""
     return typed("awk", *separator, f'NF {{printf "%s ", ${column}; next}} {{print ""}} END {{print ""}}', name)

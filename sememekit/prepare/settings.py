@@ -20,26 +20,25 @@ class PreprocessSettings(Settings):
         pieces, piece_model: size of a SentencePiece model, and ``unigram`` or ``bpe``.
         lower: bring the text into lower case.
         numbers_to: the word that replaces every number, such as ``N``; None keeps the numbers.
-        max_length: sentences of more words are left out of all splits (with a SentencePiece model: words between white space);
-            None for no limit.
-        min_count: words that occur less often, in the splits that the vocabulary is counted on, become ``<unk>``.
+        max_length: longest sentence in words (with a SentencePiece model: between white space); longer ones are left out of all
+            splits. None for no limit.
+        min_count: rarer words, in the splits on which the vocabulary is counted, become ``<unk>``.
         max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
         end_of_sentence: whether a sentence ends with ``<eos>`` (with the vocabulary of pairs: with ``</s>``).
-        chunks, chunk_length: size of the chunk vocabulary, the most frequent n-grams of train, and L, words of one at most.
+        chunks, chunk_length: number of the most frequent n-grams of train in the chunk vocabulary, and L, their maximum length.
         seed: of the shuffle and the division into splits.
-        lexicon: words that the segmenter knows: ``FORMAT:PATH``, ``open`` for the lexicon that ships with sememekit, or
-            ``none``; of several lexicons all words.
-        vocabulary: prepared data or a run folder whose vocabulary is used, so that a model of those data can be evaluated on
-            these; other words become ``<unk>``. The text is segmented as theirs was, unless ``segmenter`` is ``none`` for
-            segmented text. Examples need no split then, and one file is ``test``.
-        column: of a set of examples, the text that is kept, such as ``target``: running text for language models, each with an
+        lexicon: words of the segmenter: ``FORMAT:PATH``, ``open`` for the shipped lexicon, or ``none``; several are joined.
+        vocabulary: prepared data or a run folder whose vocabulary is used, so that its model can be evaluated on these data;
+            other words become ``<unk>``. The text is segmented in the same way, unless ``segmenter`` is ``none`` for segmented
+            text. Examples then need no split, and one file is ``test``.
+        column: for a set of examples, the text to keep as running text for language models, such as ``target``, each with an
             end of sentence; for ``plain`` the column of .jsonl and .parquet files (default: ``text``).
         turns: for ``switchboard``: the number of turns before the answer in its source; None for ten.
         errors: ``strict`` (stop), ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL; the signature counts them.
         workers: processes at a time; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.
-        engine: where they run: ``local``, ``dask:tcp://HOST:PORT`` or ``slurm:KEY=VALUE,...``.
-        shard_bytes: size of a shard; a killed run continues after its last finished shard. Lines above 1 MiB are cut where a
-            shard ends, so with such lines the size of a shard can decide where a sentence is cut.
+        engine: where processes run: ``local``, ``dask:tcp://HOST:PORT`` or ``slurm:KEY=VALUE,...``.
+        shard_bytes: size of a shard; a killed run continues after its last finished shard. Lines above 1 MiB are cut at the end
+            of a shard, so the shard size can change where a sentence is cut.
         force: replace the prepared data in the output folder.
     """
 
@@ -69,11 +68,11 @@ class PreprocessSettings(Settings):
     unrecorded: ClassVar[frozenset[str]] = frozenset(
         {"lexicon", "vocabulary", "column", "turns", "errors", "workers", "engine", "shard_bytes", "force"}
     )
-    """Fields that the signature of the data does not hold, or holds elsewhere."""
+    """Fields that are not among the options of the signature."""
 
 
 class PreprocessReport(Record):
-    """The result of ``preprocess``: the signature of the folder, and what each split but train has in common with train."""
+    """The result of ``preprocess``: the signature of the folder, and the overlap of each other split with train."""
 
     folder: str
     signature: Signature

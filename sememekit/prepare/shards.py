@@ -1,18 +1,18 @@
-"""Sources and shards of a corpus, on an engine: text in, words as provisional ids out, and a marker for what is finished.
+"""Sources and shards of a corpus, on an engine: read text, write words as provisional ids, and mark what is finished.
 
-A source that is unpacked into the work folder has a marker beside it, ``NUMBER.source``: what the source was (name, size and
-time, or what its store says), and the size and SHA-256 of the file. A later run takes the file again where both agree.
+A source that is unpacked into the work folder has a marker ``NUMBER.source``: name, size and time of the source (or the stamp
+of its store), and the size and SHA-256 of the file. A later run reuses the file if both agree.
 
-A shard writes four files into the work folder, each under a name that holds the key of the shard:
+A shard writes four files into the work folder, named by the key of the shard:
 
     KEY.ids      uint32: words by provisional ids, 0.. in the order of their first occurrence in the shard
     KEY.units    (sentences, 3) uint32: words, characters and bytes of each sentence
     KEY.types    word TAB count TAB provisional id, sorted by word
-    KEY.done     JSON: the counts, and size and SHA-256 of the other files; written last, by a rename, when those are on the
-                 disk, so that a shard with this file is whole
+    KEY.done JSON: the counts, and size and SHA-256 of the other files; written last, by a rename, so that a shard with this
+    file is complete
 
-The key is a hash over all that decides the result, so a marker of an earlier, killed run is valid exactly when it fits. The
-files are compared with it before they are used again.
+The key is a hash over all that decides the result, so a marker of a killed run is valid if it matches. The files are compared
+with it before reuse.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SourceTask(NamedTuple):
     errors: str
 
     def run(self) -> tuple[Unpacked, dict[str, int]]:
-        """The source, and the faults of its bytes."""
+        """Return the source, and the faults of its bytes."""
         source = CorpusFile(self.source.split, self.source.path.absolute())
         marker, stamp = self.folder / f"{self.number}{MARKER}", self._stamp(source.path)
         if (kept := read_marker(marker)) is not None and kept["stamp"] == stamp:
@@ -80,7 +80,7 @@ class SourceTask(NamedTuple):
 
 
 def write_marker(marker: Path, table: Mapping[str, Any], files: Sequence[Path]) -> None:
-    """Write what is known of finished files beside them, with size and SHA-256 of each, once they are on the disk."""
+    """Write a marker beside finished files, with size and SHA-256 of each, after they are on disk."""
     for file in files:
         sync_to_disk(file)
     replace_file(marker, to_json({**table, "files": {file.name: _digest(file) for file in files}}))
@@ -120,7 +120,7 @@ def read_sources(
 
 @final
 class _ProvisionalIds(dict[str, int]):
-    """word -> id, where a new word gets the next id; and the count of each."""
+    """word -> id, with the next id for a new word, and the count of each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class _ProvisionalIds(dict[str, int]):
 
 
 def _bare(line: str, faults: FaultCounter) -> str:
-    """A line that gets an end, without marks of its ends, which are counted."""
+    """Return a line without end marks (which are counted), as it gets one."""
     if not has_ends(line):
         return line
     faults.add("end_marks")
@@ -158,7 +158,7 @@ class ShardJob(NamedTuple):
     errors: str
 
     def key(self, span: Span, source_sha256: str) -> str:
-        """Hash over everything that decides what a shard writes."""
+        """Return a hash over everything that decides the output of a shard."""
         reader, corpus = f"{type(self.corpus).__module__}:{type(self.corpus).__qualname__}", self.corpus.normalisation
         rules = [reader, corpus, self.segmenter.description, self.end, self.errors]
         parts = [_VERSION, LINE_CAP, source_sha256, *span[2:], *rules]
@@ -238,7 +238,7 @@ class ShardJob(NamedTuple):
 
 
 class ShardTask(NamedTuple):
-    """One shard for a process of an engine: the pickled job, and what is its own."""
+    """One shard for a process of an engine: the pickled job, and the fields of this shard."""
 
     job: bytes
     span: Span
@@ -272,6 +272,6 @@ def run_shards(
 
 @lru_cache(maxsize=1)
 def _unpickled(job: bytes) -> ShardJob:
-    """The job at hand, which the command pickled: opening a segmenter takes longer than many a shard."""
+    """Return the current job, unpickled once in a process, since opening a segmenter can take longer than a shard."""
     opened: ShardJob = pickle.loads(job)
     return opened

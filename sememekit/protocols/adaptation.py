@@ -28,37 +28,37 @@ from sememekit.protocols.gradient_statistics import STATISTICS_FILE, GradientSta
 from sememekit.tasks.base import WordPredictor
 
 DYNAMIC_TUNING_TOKENS: Final = 30_000
-"""Validation tokens that dynamic evaluation is tuned on by default, as in the quick search of the public code."""
+"""Default validation tokens for tuning dynamic evaluation, as in the quick search of the public code."""
 
 
 class Tuning(Settings):
-    """The grids that are tried on the validation split before the text is scored."""
+    """The grids for tuning on the validation split before the text is scored."""
 
     tokens: int | None = Field(default=None, ge=2)
-    """Only the first so many tokens; unset, all with a cache alone, and 30,000 with dynamic evaluation."""
+    """Number of first tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
     cache: CacheGrid = CacheGrid()
     dynamic: DynamicGrid = DynamicGrid()
 
 
 class Adaptation(Settings):
-    """Ways of adapting to the text that is scored; the run stays as it is."""
+    """Ways of adapting to the scored text; the run does not change."""
 
     cache: CacheSettings | None = None
     dynamic: DynamicSettings | None = None
     tuning: Tuning | None = None
-    """Find the settings on the validation split first."""
+    """Tuning on the validation split; None for no tuning."""
     statistics_tokens: int | None = Field(default=None, ge=1)
-    """Gradient statistics from the first so many training tokens; unset, all, as published."""
+    """Number of first training tokens for gradient statistics; unset: all, as published."""
 
 
 class TuningReport(Record):
     """The result of tuning.
 
     Attributes:
-        split, tokens: the text that was read for it.
+        split, tokens: the text of the tuning.
         static_perplexity: of that text under the static model.
-        dynamic, cache: every point that was tried, best first; the cache is tuned on the best of dynamic evaluation.
-        at_the_edge: names of settings whose best value is the smallest or the largest that was tried.
+        dynamic, cache: every tried point, best first; the cache is tuned with the best dynamic evaluation.
+        at_the_edge: names of settings whose best value is the smallest or the largest of the grid.
     """
 
     split: str
@@ -75,7 +75,7 @@ class AdaptationReport(Record):
     Attributes:
         static_perplexity: of the same text in the same columns under the static model.
         cache, dynamic: the settings in use.
-        exact: the settings of dynamic evaluation in the scaling of the equations, where they were given in the other.
+        exact: dynamic evaluation in the scaling of the equations, if given in the other scaling.
         statistics_batches: batches behind the statistics of gradients.
     """
 
@@ -89,7 +89,7 @@ class AdaptationReport(Record):
 
 @dataclass(frozen=True)
 class AdaptiveScorer:
-    """Scores texts by an adaptation that is tuned and has its statistics."""
+    """A scorer with a tuned adaptation and its statistics."""
 
     task: WordPredictor
     cache: CacheSettings | None
@@ -140,11 +140,11 @@ class AdaptiveScorer:
 def make_scorer(
     task: WordPredictor, data: PreparedData, run: Path, adaptation: Adaptation, dtype: str, columns: int, progress: Progress
 ) -> AdaptiveScorer:
-    """Gather the statistics of an adaptation, and tune it where asked for.
+    """Gather the statistics of an adaptation, and tune it if requested.
 
-    ``data`` has training text for statistics and validation text for tuning; statistics are kept in the folder ``run``;
-    ``dtype`` is of matrix products; ``columns`` as the text itself is going to be read. Raises ConfigError: tuning without
-    anything to tune. Raises DataError: a split is missing or too short.
+    ``data`` has training text for statistics and validation text for tuning; statistics are stored in the folder ``run``;
+    ``dtype`` is for matrix products; ``columns`` as for the scored text. Raises ConfigError: tuning without anything to tune.
+    Raises DataError: a split is missing or too short.
     """
     if adaptation.tuning is not None and adaptation.cache is None and adaptation.dynamic is None:
         raise ConfigError("tuning needs something to tune: a cache (--cache), dynamic evaluation (--dynamic), or both")
@@ -215,36 +215,35 @@ S = TypeVar("S", bound=Settings)
 
 
 class CacheChoice(CacheSettings):
-    """The continuous cache: its settings, and a preset for those that are not chosen."""
+    """The continuous cache: its settings, and a preset for the others."""
 
     preset: str | None = None
-    """Published settings by data set for what is not chosen: "ptb" or "wikitext-2"."""
+    """Published settings by data set for other keys: "ptb" or "wikitext-2"."""
 
 
 class DynamicChoice(DynamicSettings):
-    """Dynamic evaluation: its settings, a preset for the others, and the training tokens that MS is computed from."""
+    """Dynamic evaluation: its settings, a preset for the others, and the training tokens for MS."""
 
     preset: str | None = None
-    """Published settings for what is not chosen: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb or mos-wikitext-2."""
+    """Published settings for other keys: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb or mos-wikitext-2."""
     statistics_tokens: int | None = Field(default=None, ge=1)
-    """Gradient statistics (MS) from the first so many training tokens; unset, all, as published."""
+    """Number of first training tokens for gradient statistics (MS); unset: all, as published."""
 
 
 class TuneChoice(Settings):
-    """Tuning of the settings that were not chosen: the text that they are tuned on."""
+    """Tuning of all settings that were not given: its text."""
 
     tokens: int | None = Field(default=None, ge=2)
-    """Only the first so many validation tokens; unset, all with a cache alone, and 30,000 with dynamic evaluation."""
+    """Number of first validation tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
 
 
 def read_adaptation(
     overrides: Sequence[str] = (), *, cache: bool = False, dynamic: bool = False, tune: bool = False
 ) -> Adaptation | None:
-    """The adaptation that is asked for by ``cache``, ``dynamic`` and ``tune``; None for the static model.
+    """Return the adaptation by ``cache``, ``dynamic`` and ``tune``; None for the static model.
 
-    ``overrides`` are ``cache.KEY=VALUE``, ``dynamic.KEY=VALUE`` and ``tune.KEY=VALUE``. Tuning tries every value of a setting
-    that was not chosen, and only the chosen one of any other. Raises ConfigError: an override of something that was not asked
-    for, of an unknown key or out of its range.
+    ``overrides`` are ``cache.KEY=VALUE``, ``dynamic.KEY=VALUE`` and ``tune.KEY=VALUE``. Tuning keeps given settings and tries
+    all values of the others. Raises ConfigError: an override without its flag, an unknown key, or a value out of range.
     """
     table = read_overrides(overrides, ADAPTATION_SLOTS)
     needed = {"cache": cache, "dynamic": dynamic, "tune": tune}

@@ -23,7 +23,7 @@ from sememekit.measure.perplexity import Scored
 Start = Literal["history", "full-window"]
 
 BLOCK_ELEMENTS: Final = 1 << 20
-"""Similarities that are in memory at once."""
+"""Most similarities in memory."""
 
 
 class CacheSettings(Settings):
@@ -34,9 +34,9 @@ class CacheSettings(Settings):
     weight: float = Field(default=0.1, gt=0.0, lt=1.0)
     """lambda, the share of the cache in the mixture."""
     window: int = Field(default=500, ge=1)
-    """Number of last positions that are kept."""
+    """Number of last positions in the cache."""
     start: Start = "history"
-    """The cache begins after one position ("history") or, as in the public code, after more than ``window``."""
+    """Start of the cache: after one position ("history"), or as in the public code after more than ``window``."""
 
 
 CACHE_PRESETS: Final = {
@@ -71,11 +71,11 @@ class CachePoint(Record):
 
 
 def with_cache(segments: Iterable[Scored], settings: CacheSettings) -> Iterator[Scored]:
-    """The same segments under p = lambda p_cache + (1 - lambda) p_model.
+    """Yield the segments under p = lambda p_cache + (1 - lambda) p_model.
 
-    p_cache(w) is the sum, over the positions i of the last ``window`` whose next word was w, of softmax_i(theta h_t . h_i),
-    with h the hidden states that the output layer reads, without dropout. Before the cache is in use, p is p_model. Each column
-    has a history of its own, and segments are joined without a gap, so that their length does not change the value. Raises
+    p_cache(w) is the sum of softmax_i(theta h_t . h_i) over the positions i of the last ``window`` whose next word was w, with
+    h the inputs of the output layer, without dropout. Before the cache starts, p is p_model. Each column has a separate
+    history, and segments are joined without a gap, so their length does not change the value. Raises
     ConfigError: the segments have no hidden states.
     """
     for segment, found in _log_caches(segments, (settings.window,), (settings.theta,), settings.start):
@@ -100,7 +100,7 @@ def tune_cache(segments: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
 
 @dataclass(frozen=True)
 class _LogCache:
-    """log p_cache(target) (T, B) of a segment, and the first row where the cache is in use."""
+    """log p_cache(target) (T, B) of a segment, and the first row with the cache."""
 
     values: Tensor
     first: int
@@ -116,7 +116,7 @@ def _mixed(nats: Tensor, log_cache: _LogCache, weight: float) -> Tensor:
 def _log_caches(
     segments: Iterable[Scored], windows: tuple[int, ...], thetas: tuple[float, ...], start: Start
 ) -> Iterator[tuple[Scored, dict[tuple[int, float], _LogCache]]]:
-    """Each segment with log p_cache of its targets for every window and theta; similarities are computed once for all."""
+    """Yield each segment with log p_cache of its targets for every window and theta; similarities are computed once."""
     history: tuple[Tensor, Tensor] | None = None
     seen, widest = 0, max(windows)
     for segment in segments:

@@ -29,18 +29,19 @@ class DynamicSettings(Settings):
     """Settings of dynamic evaluation; the defaults are those published for the AWD-LSTM on Penn Treebank."""
 
     rate: float = Field(default=5e-5, gt=0.0)
-    """eta, of the step against the gradient."""
+    """eta, rate of the step against the gradient."""
     decay: float = Field(default=0.002, ge=0.0)
-    """lambda, of the step back to the trained weights."""
+    """lambda, rate of the step back to the trained weights."""
     epsilon: float = Field(default=2e-5, gt=0.0)
-    """Keeps steps small on weights with small gradients."""
+    """Added to MS, to keep steps small on weights with small gradients."""
     scaling: Scaling = "krause"
     """Scale of rate, decay and epsilon: as in the equations ("krause"), or sums for means ("mos"); see docs/perplexity.md."""
     segment: int = Field(default=PUBLISHED_SEGMENT, ge=1)
-    """L, words that are scored before a step."""
+    """L, words scored before each step."""
 
     def in_krause_scaling(self, num_tensors: int, num_batches: int) -> DynamicSettings:
-        """The same steps in the scaling of the equations, for m parameter tensors and statistics of n batches.
+        """Return settings for the same steps in the scaling of the equations, for m parameter tensors and n batches of
+        statistics.
 
         The first public code, and the code of the mixture of softmaxes after it, summed squared gradients over batches, and
         sizes over parameter tensors, where the equations have means: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D
@@ -68,8 +69,8 @@ _USUAL: Final = {"krause": "awd-ptb", "mos": "mos-ptb"}
 def dynamic_settings(preset: str | None = None, **given: Any) -> DynamicSettings:
     """The settings of a preset, replaced by the ``given`` fields.
 
-    Without a preset, the published settings of the scaling for Penn Treebank. Rate and decay that are not given grow in
-    proportion to the segment, as in the grid search of the public code. Raises ConfigError: no such preset here.
+    Without a preset, the published settings of the scaling for Penn Treebank. Default rate and decay are proportional to the
+    segment, as in the grid search of the public code. Raises ConfigError: an unknown preset.
     """
     if preset is not None and preset not in DYNAMIC_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")
@@ -83,7 +84,7 @@ def dynamic_settings(preset: str | None = None, **given: Any) -> DynamicSettings
 
 
 class DynamicGrid(Settings):
-    """Multiples of the rate and of the decay that tuning tries, in all combinations."""
+    """Multiples of rate and decay for tuning, in all combinations."""
 
     rates: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     decays: tuple[float, ...] = (0.5, 1.0, 2.0)
@@ -97,7 +98,7 @@ class DynamicPoint(Record):
 
 
 def grid_points(start: DynamicSettings, grid: DynamicGrid) -> list[DynamicSettings]:
-    """The settings of a grid around ``start``."""
+    """Return the settings of a grid around ``start``."""
     return [
         start.model_copy(update={"rate": start.rate * rate, "decay": start.decay * decay})
         for rate, decay in product(grid.rates, grid.decays)
@@ -117,12 +118,12 @@ def score_dynamically(
 
     w <- w + lambda D (w_0 - w) - eta g / (MS + epsilon), with g the gradient of the mean loss of the segment, MS the statistics
     of this model on its training text, D = MS / (mean over parameter tensors of mean(MS)), lambda D at most 1. A segment is
-    scored before the step on it. State is carried, gradients are not; there is no dropout. The ``batch_size`` columns share the
-    weights, and a step is for the mean of all. The weights are restored to the bit at the end, also when the iterator is left
-    early (on ``close``) or by an error.
+    scored before the step on it. State is carried over without gradients; there is no dropout. The ``batch_size`` columns share
+    the weights, and a step uses their mean loss. The weights are restored exactly at the end, also after an early exit
+    (``close``) or an error.
 
     Every token of ``tokens`` (n,) but the first is predicted once; ``progress`` is called with predicted tokens so far and in
-    all. Yields segments of at most ``segment`` rows; a short last one has as much weight as it has words.
+    all. Yields segments of at most ``segment`` rows; a short last segment weighs by its words.
     """
     inputs, targets, mask = evaluation_columns(tokens, batch_size)
     named = trainable(task)

@@ -1,4 +1,4 @@
-"""The mean size of each weight's gradient on the training text, by which dynamic evaluation scales its steps."""
+"""Root mean square gradients of each weight on the training text, which scale the steps of dynamic evaluation."""
 
 import hashlib
 import json
@@ -32,9 +32,9 @@ class GradientStatistics:
     """Statistics of gradients, Sec. 4.1 of Krause et al. 2018.
 
     Attributes:
-        root_mean_square: MS_i = sqrt(mean over batches of g_i^2) for each weight, by the name of its parameter; a shared
-            parameter is there once.
-        num_batches: of the mean.
+        root_mean_square: MS_i = sqrt(mean over batches of g_i^2) for each weight, by parameter name; shared parameters occur
+            once.
+        num_batches: number of batches in the mean.
     """
 
     root_mean_square: dict[str, Tensor]
@@ -42,16 +42,16 @@ class GradientStatistics:
 
 
 def trainable(task: nn.Module) -> dict[str, nn.Parameter]:
-    """Parameters that take gradients, by name; shared ones once."""
+    """Return the parameters with gradients, by name; shared ones once."""
     return {name: parameter for name, parameter in task.named_parameters() if parameter.requires_grad}
 
 
 @contextmanager
 def gradients_without_dropout(task: nn.Module) -> Iterator[None]:
-    """Inside, evaluation mode without dropout, but with gradients; modes are restored afterwards.
+    """Set evaluation mode without dropout but with gradients inside the block; modes are restored afterwards.
 
-    cuDNN computes gradients of its recurrent layers in training mode only, so these alone are in it, with a dropout rate of
-    zero. Whatever wraps them, weight drop included, stays in evaluation mode.
+    cuDNN computes gradients of recurrent layers in training mode only, so these alone are in it, with dropout zero. Their
+    wrappers, including weight drop, stay in evaluation mode.
     """
     modes = {module: module.training for module in task.modules()}
     kernels = [module for module in task.modules() if isinstance(module, nn.RNNBase)]
@@ -75,12 +75,12 @@ def gather_statistics(
 ) -> GradientStatistics:
     """Statistics over a training text (n,): one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
 
-    The state is carried from batch to batch, gradients are not. A last batch may have fewer rows. Weights and modes stay as
-    they are; ``progress`` is called with batches done and in all. Raises DataError: the text is too short for two rows.
+    The state is carried between batches, without gradients. The last batch may have fewer rows. Weights and modes do not
+    change; ``progress`` is called with done and total batches. Raises DataError: the text is too short for two rows.
     """
     if len(tokens) < 2 * batch_size:
         raise DataError(
-            f"statistics of gradients read the training text in {batch_size} columns, and {len(tokens):,} tokens fill "
+            f"gradient statistics read the training text in {batch_size} columns, and its {len(tokens):,} tokens fill "
             f"less than two rows; prepare more training text, or leave out --dynamic"
         )
     columns = training_columns(tokens, batch_size)
@@ -103,7 +103,7 @@ def gather_statistics(
 
 
 def gradients_of(loss: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
-    """Gradients in the layout of their parameters; zero for one that the loss does not reach."""
+    """Return gradients in the layout of the parameters; zero if the loss does not depend on one."""
     found = torch.autograd.grad(loss, parameters, allow_unused=True)
     return [torch.zeros_like(p) if g is None else g for g, p in zip(found, parameters, strict=True)]
 
@@ -111,7 +111,7 @@ def gradients_of(loss: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
 def statistics_for(
     task: WordPredictor, tokens: np.ndarray, text: str, file: Path, *, segment: int, dtype: str, progress: OneStage = silent
 ) -> GradientStatistics:
-    """The statistics in ``file`` if they are of these weights and this text; otherwise gathered now and written there.
+    """Return the statistics in ``file`` if they belong to these weights and this text, or gather them and write the file.
 
     ``tokens`` (n,) begin the training text, and ``text`` is its SHA-256; ``segment`` rows a batch; ``dtype`` is of matrix
     products; ``progress`` as in ``gather_statistics``. Raises CheckpointError: the file is no file of statistics, or cannot be
@@ -152,7 +152,7 @@ def _checksum(tensors: Mapping[str, Tensor], further: str = "") -> str:
 
 
 def _read(file: Path, signature: dict[str, Any], task: WordPredictor) -> GradientStatistics | None:
-    """The statistics of a file, or None where they are of other weights or another text."""
+    """Return the statistics of a file, or None if they belong to other weights or another text."""
     try:
         with safetensors.safe_open(file, framework="pt") as opened:
             metadata = opened.metadata() or {}

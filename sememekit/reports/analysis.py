@@ -22,7 +22,7 @@ def analysis_page(analysis: Analysis) -> str:
 
 
 def analysis_parts(analysis: Analysis) -> Iterator[str | Table]:
-    """Yield a row of words and numbers for each run, and where each of two runs did better."""
+    """Yield the table of the runs, and the predictions in which each of two runs did better."""
     yield analysis_table(analysis)
     if analysis.comparison is not None:
         names = [run.run for run in analysis.runs]
@@ -38,7 +38,7 @@ def analysis_parts(analysis: Analysis) -> Iterator[str | Table]:
 
 
 def charts(analysis: Analysis) -> list[Curves]:
-    """Cumulative share of normalised singular values over a logarithmic axis, one line a run."""
+    """Return the cumulative share of normalised singular values on a logarithmic axis, a line for each run."""
     lines = [Line(f"{_name(analysis.runs, number)}, rank {run.rank:,}", run.curve) for number, run in enumerate(analysis.runs)]
     title = f"Cumulative share of normalised singular values: {'; '.join(line.name for line in lines)}"
     x, y = "singular value, the largest = 1", "share that is at most as large"
@@ -106,7 +106,7 @@ def tables(analysis: LabelAnalysis, run: LabelRun) -> list[Table]:
 
 
 def confusion(labels: Sequence[str], accuracy: Accuracy) -> Table:
-    """Return how many examples of each label were given which label."""
+    """Return the confusion matrix as a table."""
     rows = [(label, *(f"{n:,}" for n in row)) for label, row in zip(labels, accuracy.confusion, strict=True)]
     title = "True label (row) and predicted label (column)"
     return Table(("", *labels), rows, title, numbers=range(1, 1 + len(labels)))
@@ -130,7 +130,7 @@ def label_page(analysis: LabelAnalysis) -> str:
 
 
 def label_parts(analysis: LabelAnalysis) -> Iterator[str | Table]:
-    """Yield the tables of all runs, and what a reader must know."""
+    """Yield the tables of all runs, and remarks."""
     yield overview(analysis)
     for run in analysis.runs:
         if len(analysis.runs) > 1:

@@ -29,18 +29,18 @@ _TITLES: Final = {
 
 
 def shown_rate(found: Interval | None) -> str:
-    """A rate with its interval: "52.0 % (45.1 to 58.9)"."""
+    """Format a rate with its interval: "52.0 % (45.1 to 58.9)"."""
     return "–" if found is None else percent_interval(found.value, found.low, found.high)
 
 
 def _number(found: Interval, scale: float = 1.0, sign: str = "") -> str:
-    """A mean with its interval: "52.0 (45.1 to 58.9)"."""
+    """Format a mean with its interval: "52.0 (45.1 to 58.9)"."""
     value, low, high = ("–" if one is None else f"{scale * one:{sign},.1f}" for one in (found.value, found.low, found.high))
     return value if found.low is None else f"{value} ({low} to {high})"
 
 
 def rate_rows(report: AttackReport) -> list[tuple[str, str]]:
-    """Name and value of every number of a report, for a terminal as for a page."""
+    """Return name and value of every number of a report, for terminal and page."""
     survived = NOT_TURNED if report.targeted else UNDER_ATTACK
     lines = (line.partition("\t") for line in pages.remarks("rates", report, shown_rate, _number, survived))
     return [(name, value) for name, _, value in lines]
@@ -55,7 +55,7 @@ def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
 
 
 def write_sheets(folder: AttackFolder, results: Sequence[ExampleResult]) -> None:
-    """Write ``ratings.csv`` and ``ratings.html``, which works offline, into a folder that has none: they may be filled in."""
+    """Write ``ratings.csv`` and ``ratings.html`` (which works offline) if absent, since they may be filled in."""
     items, path = items_of(results), folder.path / "ratings.csv"
     if items and not path.exists():
         key, labels = "-".join(item.name for item in items[:2]), folder.identity["victim"]["labels"]
@@ -65,8 +65,8 @@ def write_sheets(folder: AttackFolder, results: Sequence[ExampleResult]) -> None
 
 
 def rate(out: Path, ratings: Sequence[Path]) -> AttackReport:
-    """The report of a finished attack with what raters said of its successes, written into its folder. Raises CheckpointError:
-    no finished attack. Raises DataError: sheets that are none of it."""
+    """Add the ratings of successes to the report of a finished attack in its folder. Raises CheckpointError: not a finished
+    attack. Raises DataError: sheets of another attack."""
     folder = AttackFolder.open(out)
     report, found = folder.report(), folder.results()
     results = [found[index] for index in sorted(found)]
@@ -79,8 +79,8 @@ def rate(out: Path, ratings: Sequence[Path]) -> AttackReport:
 
 
 def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
-    """Successes of the examples on which there was something to try, by the queries that they took and by the words that they
-    changed; a line an attack. No chart where there was nothing to try, and none of words where nothing succeeded."""
+    """Return charts of successes over attackable examples, by queries and by changed words, a line for each attack; none
+    without attackable examples, and none of words without a success."""
     tried = {name: [one for one in results if one.outcome in ("success", "failed")] for name, results in attacks.items()}
     tried = {name: results for name, results in tried.items() if results}
     won = {name: [one for one in results if one.outcome == "success"] for name, results in tried.items()}
@@ -103,14 +103,14 @@ def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
 
 
 def _rising(costs: Sequence[int], of: int, first: int, last: int) -> tuple[tuple[float, float], ...]:
-    """(cost, share of ``of`` that cost no more), from ``first`` to ``last``; 0 before the first."""
+    """Return (cost, share of ``of`` with at most this cost), from ``first`` to ``last``; 0 before the first."""
     points = {float(first): 0.0}
     points |= {float(max(cost, first)): number / of for number, cost in enumerate(sorted(costs), start=1)}
     return tuple((points | {float(last): len(costs) / of}).items())
 
 
 def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, str, str]]:
-    """Metric, both values, difference with interval, verdict."""
+    """Return metric, both values, difference with interval, and verdict."""
     rows = []
     for row in comparison.rows:
         scale = 1.0 if row.name.startswith("mean ") else 100.0

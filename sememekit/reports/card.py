@@ -1,4 +1,4 @@
-"""The model card of a run: Markdown with metadata, out of the folder of the run alone."""
+"""The model card of a run: Markdown with metadata, from the run folder alone."""
 
 from collections.abc import Iterator, Mapping
 from math import exp
@@ -71,8 +71,8 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
 
 
 class _Validated(NamedTuple):
-    """Validation figures of some weights: ``valid`` by name (empty if not measured), the mean training nats of their epoch (if
-    they end one), and ``told``, which weights these are."""
+    """Validation figures of some weights: ``valid`` by name (empty if not measured), mean training nats of their epoch (if they
+    end one), and ``told``, a description of the weights."""
 
     valid: Mapping[str, float]
     train_nats: float | None

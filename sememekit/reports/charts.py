@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS: Final = {"first": "#0b62c4", "second": "#b1490b", "ink": "#1c2024", "faint": "#5b636b", "line": "#d8dce0"}
-"""By day. A page has variables of these names, which its stylesheet sets for day and night."""
+"""Colours of the light theme; the stylesheet of a page sets variables of these names for light and dark."""
 
 _STROKES: Final = ((_COLOURS["first"], "-"), (_COLOURS["second"], "--"), (_COLOURS["ink"], ":"), (_COLOURS["faint"], "-."))
 _DASHES: Final = {"-": "\N{EM DASH}", "--": "--", ":": "\N{HORIZONTAL ELLIPSIS}", "-.": "-\N{MIDDLE DOT}"}
-"""A pattern in letters, before a name that stands away from its line."""
+"""Dash patterns as characters, before a name that is away from its line."""
 _LABEL, _CELL, _MOST_MARKS = 17, 22, 400
 """Height of a label and size of a square, in points; the points of a line that have a value to show."""
 
@@ -44,7 +44,7 @@ _STYLE: Final = Path(__file__).parent / "templates" / "chart.mplstyle"
 
 @dataclass(frozen=True)
 class Line:
-    """A named line through (x, y) points; of a single point only the dot is drawn."""
+    """A named line through (x, y) points; a single point is a dot."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -65,14 +65,14 @@ class Curves:
     """One to four lines, with a colour, a dash pattern and a name each.
 
     Attributes:
-        title: what the chart shows, for those who cannot see it.
-        lines: with one finite point at least each; positive on a logarithmic axis.
-        scale: of y: logarithmic, or percent from 0 for shares of 0 to 1.
-        show: format of a value of y.
-        show_x: format of a value of x.
+        title: alternative text of the chart.
+        lines: each with at least one finite point; positive on a logarithmic axis.
+        scale: of the y axis: logarithmic, or percent from 0 for shares of 0 to 1.
+        show: format of y values.
+        show_x: format of x values.
         steps: whether a line keeps a value until the next point.
-        end_values: whether the last value of a line stands behind its name.
-        narrow: drawn for a phone, with the names above the lines.
+        end_values: whether a line's name is followed by its last value.
+        narrow: version for phones, with names above the lines.
     """
 
     title: str
@@ -93,7 +93,7 @@ class Curves:
         return (360, 290 + _LABEL * len(self.lines)) if self.narrow else (720, 340)
 
     def draw(self, figure: Figure, bottom: float) -> list[Mark]:
-        """Draw into a figure, so many points above its bottom."""
+        """Draw into a figure, ``bottom`` points above its bottom."""
         from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter
 
         axes = _add_axes(figure, 66, bottom + 50, *((270, 226) if self.narrow else (438, 274)))
@@ -150,7 +150,7 @@ class Curves:
 class Heatmap:
     """Weights of at least 0 as squares, a row of ``values`` for each of ``rows``; the darkest square is the largest weight.
 
-    ``title`` says what the chart shows, for those who cannot see it.
+    ``title`` is the alternative text.
     """
 
     title: str
@@ -190,10 +190,10 @@ Chart = Curves | Heatmap
 
 
 def chart(shown: Chart) -> Markup:
-    """A chart for a page: a picture in the colours of the page, and each value where a pointer is near; of curves also the
-    picture that a narrow screen shows in its place.
+    """Return a chart for a page: a picture in the page's colours with values as tooltips, for curves also a version for narrow
+    screens.
 
-    The script of ``layout.html.j2`` shows the value; without scripts a browser shows it where the pointer rests.
+    The script of ``layout.html.j2`` shows the nearest value; without scripts the browser's tooltip does.
     """
     kind = "marks" if isinstance(shown, Curves) else "squares"
     pictures = [_picture(shown, kind, "wide" if isinstance(shown, Curves) else "")]
@@ -221,15 +221,15 @@ def _picture(shown: Chart, kind: str, width_class: str) -> Markup:
 
 
 def check_figure(path: Path) -> None:
-    """Refuse, with ConfigError, a figure of another ending than .png, .svg or .pdf, or in place of a file of another kind."""
+    """Raise ConfigError for a figure with another suffix than .png, .svg or .pdf, or in place of a file of another kind."""
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"--figure {path}: its name must end in .png, .svg or .pdf")
     check_output(path, FIGURE)
 
 
 def write_figure(charts: Sequence[Chart], path: Path) -> None:
-    """Charts below one another as a file for a paper: text stays text but in a PNG, which has 200 dots an inch. Raises
-    ConfigError: as :func:`check_figure`; no chart, or no font of this machine has a character of a PNG.
+    """Write charts below one another as a figure for a paper; text stays text, except in a PNG (200 dpi). Raises ConfigError:
+    as :func:`check_figure`; no chart, or no font has a character of a PNG.
     """
     check_figure(path)
     if not charts:
@@ -238,7 +238,7 @@ def write_figure(charts: Sequence[Chart], path: Path) -> None:
 
 
 def figure_file(draw: Callable[[], Figure], kind: str, name: str) -> bytes:
-    """A figure as a file for a paper; ``name`` names it in errors. Raises ConfigError: no font here has a character."""
+    """Return a figure for a paper as bytes; errors mention ``name``. Raises ConfigError: no font here has a character."""
     import matplotlib
 
     date: dict[str, str | None] = {"CreationDate" if kind == "pdf" else "Date": None}
@@ -257,7 +257,7 @@ def figure_file(draw: Callable[[], Figure], kind: str, name: str) -> bytes:
 
 
 def spread(heights: Sequence[float], distance: float) -> list[float]:
-    """Heights moved downwards as little as keeps any two ``distance`` apart, in the order that they had."""
+    """Move heights down as little as possible so that they are ``distance`` apart, in the same order."""
     moved, floor = list(heights), float("-inf")
     for index in sorted(range(len(heights)), key=lambda index: heights[index]):
         moved[index] = max(heights[index], floor)
@@ -267,8 +267,8 @@ def spread(heights: Sequence[float], distance: float) -> list[float]:
 
 @contextmanager
 def _style(salt: str = "sememekit") -> Iterator[None]:
-    """Set our options of matplotlib inside, whatever its user configured. Pages use the reader's fonts; ``salt`` keeps the
-    names of the parts of an SVG apart in charts of one page."""
+    """Set our options of matplotlib inside the block, in place of the user's. Pages use the reader's fonts; ``salt`` keeps ids
+    in the SVGs of one page distinct."""
     from matplotlib import style
     from matplotlib.font_manager import fontManager
 
@@ -305,5 +305,5 @@ def _add_axes(figure: Figure, left: float, bottom: float, width: float, height: 
 
 
 def _wide(names: Sequence[str]) -> int:
-    """Points that the longest name needs beside the axes: narrow letters take half."""
+    """Return the width of the longest name in points; narrow letters count half."""
     return 16 + max(round(sum(13 if ord(letter) > 0x2E7F else 7.8 for letter in name)) for name in names)

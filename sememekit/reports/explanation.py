@@ -15,7 +15,7 @@ from sememekit.reports.table import Remark, Shown, Table, Views, share_bar
 
 Parts = Iterator[str | Table]
 SHOWN: Final = 12
-"""Rows of what an overlay changes that are shown; --json has all."""
+"""Most rows of changes by an overlay; --json has all."""
 
 
 def words_page(explanation: Explanation) -> str:
@@ -25,7 +25,7 @@ def words_page(explanation: Explanation) -> str:
 
 
 def words_parts(explanation: Explanation) -> Parts:
-    """Yield the context as it was read, what an overlay changes, the next words with senses, sememes, and the largest gates."""
+    """Yield the context, the changes by an overlay, the next words with senses, the sememes, and the largest gates."""
     yield f"{' '.join(word.word for word in explanation.context)} …"
     yield from map(Remark, pages.remarks("words", explanation))
     if isinstance(explanation, OverlayExplanation):
@@ -67,8 +67,8 @@ def words_parts(explanation: Explanation) -> Parts:
 
 
 def through_sememes(explanation: Explanation) -> list[Heatmap]:
-    """The probability that each next word has in its senses with a sememe, for the sememes that the context raises;
-    none for models without senses."""
+    """Return each next word's probability in senses with a sememe, for the sememes that the context raises; none for models
+    without senses."""
     names = tuple(item.name for item in explanation.expected or explanation.sememes)
     if not names:
         return []
@@ -95,7 +95,7 @@ def _rare(items: Sequence[ContextSememe], explanation: Explanation) -> set[int]:
 
 
 def _levels(sememes: Sequence[ContextSememe]) -> str:
-    """Names with their masses."""
+    """Return names with their probabilities."""
     return "  ".join(f"{item.name} {percent(item.mass)}" for item in sememes)
 
 
@@ -106,7 +106,7 @@ def _largest(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], 
 
 
 def compared(explanation: OverlayExplanation) -> list[Table]:
-    """Words, senses and sememes whose annotation an overlay changes, as trained and with it; the largest changes first."""
+    """Return words, senses and sememes with changed annotation, before and after the overlay; the largest changes first."""
     words = [
         (one.after.word, probability(one.before.probability), probability(one.after.probability), *_ranks(one))
         for one in explanation.changed_words
@@ -136,7 +136,7 @@ def compared(explanation: OverlayExplanation) -> list[Table]:
 
 
 def asked_tables(explanation: Explanation) -> list[Table]:
-    """The senses of the word that was named, in the whole sentence and before it; none where no word was."""
+    """Return the senses of the named word, in the whole sentence and from the left context; none without a named word."""
     asked = explanation.asked
     if asked is None:
         return []
@@ -151,7 +151,7 @@ def asked_tables(explanation: Explanation) -> list[Table]:
 
 
 def probability(value: float) -> str:
-    """Write a probability with three digits: a single word seldom has a tenth of a per cent."""
+    """Format a probability with three digits, as single words rarely reach a tenth of a per cent."""
     return f"{100 * value:.3g} %"
 
 
@@ -160,14 +160,14 @@ def _ranks(one: ChangedWord | ChangedSememe) -> tuple[str, str]:
 
 
 def text_page(explanation: WritingExplanation) -> str:
-    """Return a whole page: the text, what was written for it, the attention as a chart, the sememes of each word."""
+    """Return a whole page: the source, the written text, the attention as a chart, the sememes of each word."""
     tables = compared_texts(explanation) if isinstance(explanation, OverlayWriting) else []
     shown = {"remarks": pages.remarks("text", explanation), "charts": [chart(one) for one in attention(explanation)]}
     return pages.render("written_explanation", explanation=explanation, tables=tables, **shown)
 
 
 def text_parts(explanation: WritingExplanation) -> Parts:
-    """Yield the source, what an overlay changes, what was written for the source, and why."""
+    """Yield the source, the changes by an overlay, and the written text with its explanation."""
     yield " ".join(explanation.source)
     if isinstance(explanation, OverlayWriting):
         yield f"as trained → {' '.join(word.word for word in explanation.before.words)}"
@@ -190,7 +190,7 @@ def text_parts(explanation: WritingExplanation) -> Parts:
 
 
 def compared_texts(explanation: OverlayWriting) -> list[Table]:
-    """The text as trained under both models, and the changed words at its places; the largest changes first."""
+    """Return the original text under both models, and the changed words at its places; the largest changes first."""
     if not explanation.text:
         return []
     text = [(one.word, *map(probability, (one.probability_before, one.probability_after))) for one in explanation.text]
@@ -214,7 +214,7 @@ def compared_texts(explanation: OverlayWriting) -> list[Table]:
 
 
 def attention(explanation: WritingExplanation) -> list[Heatmap]:
-    """The weights of the attention: a row a written word, a column a word of the source; none where nothing was written."""
+    """Return the attention weights: a row for each written word, a column for each source word; none for an empty text."""
     if not explanation.words:
         return []
     most = [f"{item.word}: {explanation.source[item.attention.index(max(item.attention))]}" for item in explanation.words]
@@ -282,7 +282,7 @@ def lattice_parts(explanation: LatticeExplanation) -> Parts:
 
 
 def embeddings_page(report: EmbeddingsReport) -> str:
-    """Return a whole page of what the embeddings of words are used for (Table 4)."""
+    """Return a whole page on the uses of the embeddings of words (Table 4)."""
     return pages.render("embeddings", report=report)
 
 
@@ -311,5 +311,5 @@ VIEWS: Final[Mapping[type[Any], Views]] = {
 
 
 def shown(report: Any) -> Shown[Any]:
-    """Return an explanation of any kind with what is shown of it."""
+    """Return an explanation of any kind with its views."""
     return Shown(report, next(views for kind, views in VIEWS.items() if isinstance(report, kind)))

@@ -15,28 +15,28 @@ from sememekit.reports import pages
 Row = tuple[str, ...]
 
 COLUMNS: Final = ("claim", "verdict", "effect (95 %)", "paper")
-"""Columns of what was found: the sentence, and the relative differences measured and printed."""
+"""Columns of results: the claim, and the measured and printed relative differences."""
 DETAILS: Final = (
     *("name", "place in the paper; metric", "baseline", "other", "seeds"),
     *("at equal CPU time", "time of an update", "CPU minutes"),
 )
-"""Columns of how it is known."""
+"""Columns of details."""
 MARKDOWN: Final = Kind("a ledger of claims", lambda head: head.startswith(b"# Claims\n"))
 OWN: Final = "Claims of none of the five papers"
 """Heading of controls and of questions of our own."""
 _LARGE: Final = 9.0
-"""A relative difference from which on an effect is a multiple and no longer per cent."""
+"""Relative difference from which an effect is written as a multiple, not in per cent."""
 
 
 class Ledger(Record):
-    """All claims with what is known of them."""
+    """All claims with their verdicts."""
 
     claims: tuple[ClaimResult, ...]
     counts: dict[str, int]
 
 
 def ledger(claims: Sequence[ClaimResult]) -> Ledger:
-    """Return the claims with how many have each verdict."""
+    """Return the claims, with the number of claims by verdict."""
     counts = Counter(claim.verdict for claim in claims)
     return Ledger(claims=tuple(claims), counts={verdict: counts[verdict] for verdict in VERDICTS})
 
@@ -48,7 +48,7 @@ def by_paper(claims: Sequence[ClaimResult]) -> Iterator[tuple[str, list[ClaimRes
 
 
 def row(claim: ClaimResult) -> Row:
-    """Return the cells of ``COLUMNS``; a claim that was not run says why in the place of its effect."""
+    """Return the cells of ``COLUMNS``; a claim that was not run has the reason in place of its effect."""
     published = "" if claim.published is None else effect_text(claim.published)
     if claim.effect is None:
         return claim.statement, claim.verdict, claim.why, published
@@ -57,7 +57,7 @@ def row(claim: ClaimResult) -> Row:
 
 
 def effect_text(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Write a relative difference with its interval, as a multiple where it is large; an interval of no width is left out.
+    """Format a relative difference with its interval, as a multiple if large; an interval of zero width is left out.
 
     >>> effect_text(-0.043, -0.06, -0.02), effect_text(29.612, 29.612, 29.612)
     ('-4.3 % (-6.0 to -2.0)', '30.6 times')
@@ -70,7 +70,7 @@ def effect_text(value: float, low: float | None = None, high: float | None = Non
 
 
 def details(claim: ClaimResult) -> Row:
-    """Return the cells of ``DETAILS``; without results those after the metric are empty."""
+    """Return the cells of ``DETAILS``; without results all after the metric are empty."""
     place = f"{claim.source}; {claim.metric}"
     if claim.means is None:
         return claim.name, place, *[""] * (len(DETAILS) - 2)
@@ -88,8 +88,8 @@ def markdown(found: Ledger) -> str:
 
 
 def into_page(page: str, found: Ledger, where: str) -> str:
-    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, and all else as it was. Raises
-    DataError: the page, ``where`` in the message, has not each mark once, in this order."""
+    """Return a page of Markdown with the ledger between its marks ``BEGIN`` and ``END``, otherwise unchanged. Raises DataError:
+    the page ``where`` lacks one of the marks, or has it twice."""
     before, begin, rest = page.partition(f"{BEGIN}\n")
     _, end, after = rest.partition(f"{END}\n")
     if not begin or not end or BEGIN in rest or END in after:

@@ -1,4 +1,4 @@
-"""Findings of ``sememekit lookup`` in lexicons, graphs and overlays, as lines and tables."""
+"""The reports of ``sememekit lookup`` as lines and tables."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -12,7 +12,7 @@ Parts = Iterator[str | Table]
 
 
 def parts(report: Any, top: int = 20) -> Parts:
-    """Yield what a terminal shows of a report, of long lists the first ``top`` rows."""
+    """Yield lines and tables of a report, with the first ``top`` rows of long lists."""
     return _diff(report, top) if isinstance(report, DiffReport) else _VIEWS[type(report)](report)
 
 

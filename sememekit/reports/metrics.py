@@ -150,14 +150,14 @@ NAMES: Final = {
     FREQUENCY: "training frequency",
     RANDOM: "at random",
 }
-"""Rankings that are shown by another name."""
+"""Ranking -> displayed name, if they differ."""
 
 DRAWN: Final = ("rise", "mass", "gates", FREQUENCY)
 SHOWN_TOP: Final = 5
 
 
 def scores_page(report: ExplanationScores) -> str:
-    """A whole page: what was measured, the tables, a chart."""
+    """Return a whole page: the measurement, the tables, a chart."""
     drawn = [chart(one) for one in charts(report)]
     return pages.render(
         "explanation_scores",
@@ -170,10 +170,10 @@ def scores_page(report: ExplanationScores) -> str:
 
 
 def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
-    """All positions with every k; by band of the gold word and of the gold sememe with one k.
+    """Return scores over all positions with every k, and by band of gold word and gold sememe with one k.
 
     Args:
-        top: the k of the bands; None for 5, or the smallest where 5 was not asked for.
+        top: the k of the bands; None for 5, or the smallest k without 5.
     """
     tops = sorted({score.top for score in report.rankings})
     top = top or (SHOWN_TOP if SHOWN_TOP in tops else tops[0])
@@ -198,7 +198,7 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
 
 
 def charts(report: ExplanationScores) -> list[Curves]:
-    """Information found over k; none for a single k."""
+    """Return the chart of information over k; none for a single k."""
     found = {name: [(float(s.top), s.information.value or 0.0) for s in report.rankings if s.ranking == name] for name in DRAWN}
     if len(found[DRAWN[0]]) < 2:
         return []
@@ -210,7 +210,7 @@ def charts(report: ExplanationScores) -> list[Curves]:
 
 
 def shown_name(ranking: str) -> str:
-    """A ranking as it is shown."""
+    """Return the displayed name of a ranking."""
     return NAMES.get(ranking, ranking)
 
 

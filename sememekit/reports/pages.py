@@ -1,6 +1,6 @@
 """Self-contained HTML pages: style and script are inside.
 
-Templates stand in ``templates/``; they escape whatever is not markup already.
+Templates in ``templates/`` escape everything that is not markup.
 """
 
 import json
@@ -23,7 +23,7 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 
 
 def render(template: str, **values: Any) -> str:
-    """A whole page from a template and what it shows."""
+    """Return a whole page from a template and its values."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _environment().get_template(f"{template}.html.j2").render(**values))
 
 
@@ -34,14 +34,14 @@ def remarks(kind: str, report: object, *more: object) -> list[str]:
 
 
 def markdown(template: str, **values: Any) -> str:
-    """A page of Markdown from a template and what it shows; text of others goes through ``plain`` or into cells."""
+    """Return a page of Markdown from a template and its values; external text goes through ``plain`` or into cells."""
     environment = _environment().overlay(autoescape=False)
     environment.filters |= {"plain": plain, "cell": _cell, "json": partial(json.dumps, ensure_ascii=False), "repr": repr}
     return environment.get_template(f"{template}.md.j2").render(**values).rstrip("\n") + "\n"
 
 
 def plain(text: str) -> str:
-    """A text of somebody else as one line of Markdown that is only text: no heading, link, table, code or HTML."""
+    """Return external text as one line of plain Markdown text: no heading, link, table, code or HTML."""
     return re.sub(r"([\\`\[\]<>|])", r"\\\1", " ".join(text.split()))
 
 
@@ -50,12 +50,12 @@ def _cell(value: object) -> str:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page for a command that was given its name; it replaces an earlier page only."""
+    """Write a page to the path of a command; it replaces only an earlier page."""
     write_output(path, page.encode(), PAGE)
 
 
 def word(value: object, kind: str = "") -> Markup:
-    """A word or a sentence, marked as Chinese for fonts and screen readers where it has such characters."""
+    """Return a word or sentence, marked as Chinese for fonts and screen readers if it has Chinese characters."""
     if isinstance(value, Markup):
         return value
     language = lang(value)
@@ -64,12 +64,12 @@ def word(value: object, kind: str = "") -> Markup:
 
 
 def lang(value: object) -> Markup:
-    """The attribute of an element whose text is Chinese, or nothing."""
+    """Return the language attribute for Chinese text, or nothing."""
     return Markup(' lang="zh-Hans"' if EAST_ASIAN.search(str(value)) else "")
 
 
 def _labelled(rows: Markup, columns: Sequence[str]) -> Markup:
-    """Rows of a table in which each cell but the first knows the name of its column."""
+    """Return the rows of a table in which each cell but the first has the name of its column."""
 
     def row(found: re.Match[str]) -> str:
         names = iter(columns)

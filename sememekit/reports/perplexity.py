@@ -19,7 +19,7 @@ from sememekit.reports.table import Latex, Remark, Table, fields
 
 Parts = Iterator[str | Table]
 SHOWN_POINTS: Final = 10
-"""Rows of a grid that are printed; --json has all."""
+"""Most printed rows of a grid; --json has all."""
 _SKIPPED: Final = ("run", "split", "graph", "signature", "groups", "adaptation", "cut_sources")
 
 
@@ -41,8 +41,8 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
 
 
 def words_table(report: Any, names: Sequence[str] = (), parameters: Sequence[int] = ()) -> Table:
-    """Return the perplexities of kinds of words as one table for a paper, each grouping below its heading; last the
-    ``parameters`` of each model, where they are given."""
+    """Return the perplexities of kinds of words as a table for a paper, each grouping below its heading; last the
+    ``parameters`` of each model, if given."""
     found = [one for one in parts(report, names) if isinstance(one, Table) and one.columns[0] == "words"]
     rows = [row for one in found for row in ((one.title,), *one.rows)] if len(found) > 1 else [*found[0].rows]
     empty = [""] * (len(found[0].columns) - 3 - len(parameters))
@@ -73,7 +73,7 @@ def _seeds(report: SeedsReport) -> Parts:
 
 
 def _comparison(report: PerplexityComparison, names: Sequence[str]) -> Parts:
-    """One table: perplexities, and by how much each further model differs from the first; a row with a name is shown once."""
+    """Return a table of perplexities and differences from the first model; a row with a name is shown once."""
     models = [f"{one.run} ({', '.join(filter(None, (one.checkpoint, one.marginal)))})" for one in report.reports]
     if isinstance(report, OverlayComparison):
         for change in report.changes:
@@ -123,13 +123,13 @@ def _adaptation(report: AdaptationReport) -> Parts:
 
 
 _UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}
-"""Units that the draws behind an interval take."""
+"""Units of bootstrap draws."""
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
 LATEX: Final = Kind("a LaTeX table that sememekit wrote", lambda head: head.startswith(b"% sememekit "))
 WORDS_CSV: Final = Kind("a table that evaluate-ppl wrote", lambda head: head.startswith(b"words,"))
 
 MOST_LINES: Final = 4
-"""Sides that a chart can tell apart."""
+"""Most sides of a chart."""
 
 
 def columns(report: RunsComparison) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ def _measures(report: RunsComparison) -> Iterator[tuple[int, int, Side, SideMeas
 
 
 def runs_parts(report: RunsComparison) -> Iterator[str | Table]:
-    """Yield what a terminal shows: the sides, the table, and what its intervals are over."""
+    """Yield the sides, the table, and the meaning of its intervals."""
     for number, side in enumerate(report.sides, start=1):
         yield f"{number}: {side.name}" if len(side.runs) == 1 else f"{number}: {side.name} ({len(side.runs)} seeds)"
     yield Table(columns(report), rows(report), numbers=range(2, len(columns(report))))
@@ -161,7 +161,7 @@ def runs_parts(report: RunsComparison) -> Iterator[str | Table]:
 
 
 def runs_page(report: RunsComparison) -> str:
-    """Return a page: the first measure as a sentence, validation as charts for as many models as these can show, the table."""
+    """Return a page: the first measure as a sentence, charts of validation (for few enough models), the table."""
     heads, found = columns(report), rows(report)[: len(report.sides)]
     told = [f"{row[1].partition(': ')[2]} {row[3]}" for row in found]
     told[1:] = (
@@ -173,7 +173,7 @@ def runs_page(report: RunsComparison) -> str:
 
 
 def rows(report: RunsComparison) -> list[tuple[str, ...]]:
-    """A row for each measure of each side, as a person reads it."""
+    """Return a readable row for each measure of each side."""
     found: list[tuple[str, ...]] = []
     for number, place, side, measure in _measures(report):
         title = "" if place else title_of(report, number)
@@ -198,7 +198,7 @@ def title_of(report: RunsComparison, number: int) -> str:
 
 
 def _figures(report: RunsComparison, measure: SideMeasure, nothing: str) -> tuple[str, str]:
-    """The mean, or ``nothing`` where there is none, and the standard deviation."""
+    """Return the mean (or ``nothing``) and the standard deviation."""
 
     def shown(value: float) -> str:
         if report.figure == "accuracy":
@@ -229,8 +229,8 @@ def csv_text(report: RunsComparison) -> str:
 
 
 def latex_text(report: RunsComparison) -> str:
-    """A table for the package booktabs. A remark says what the interval of each measure is over: sentences and seeds where both
-    are known, seeds where no text was scored, and sentences where there is one run a side."""
+    """A table for the package booktabs. A comment names the source of each interval: sentences and seeds if both are known,
+    seeds if no text was scored, sentences for single runs."""
     titles = [title_of(report, number) for number in range(len(report.sides[0].measures))]
     over = [_over(report, number) for number in range(len(titles))]
     comments = [
@@ -264,8 +264,8 @@ def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences"
 
 
 def curves(report: RunsComparison) -> list[Curves]:
-    """Validation by updates and by time, a line for each side: the mean over its seeds, as far as all of them went. Raises
-    ConfigError: more sides than a chart can tell apart."""
+    """Return charts of validation by updates and by time, a line for each side: the mean over its seeds, up to the shortest.
+    Raises ConfigError: too many sides for a chart."""
     if len(report.sides) > MOST_LINES:
         raise ConfigError(
             f"--figure: a chart has {MOST_LINES} lines at most, and there are {len(report.sides)} models; leave some out"

@@ -27,11 +27,11 @@ class TextSummary(Record):
 
     Attributes:
         month: name of the file it comes from.
-        paragraphs, paragraphs_of_month: how many were chosen, of how many; lines of an own text.
+        paragraphs, paragraphs_of_month: number of chosen paragraphs, and in total; lines for a user's text.
         tokens: of each split.
         unknown_rate: share of tokens that are ``<unk>``.
         annotated: share of the tokens that have sememes.
-        segmenter: how an own text was cut into words; empty for the newspaper, whose words are given.
+        segmenter: segmenter of a user's text; empty for the newspaper, whose words are given.
     """
 
     month: str
@@ -51,7 +51,7 @@ class ModelRow(Record):
         name: of its recipe in ``quickstart/``.
         valid_by_epoch, best_valid: perplexity on the validation split.
         test_perplexity, per_character, bits_per_byte, tokens, signature: as ``evaluate-ppl --split test`` has them.
-        training_seconds: wall time in training steps, validation apart; both models were trained at the same time.
+        training_seconds: wall time of training steps, without validation; both models were trained at the same time.
         tokens_per_second: training tokens over that time.
     """
 
@@ -78,7 +78,7 @@ class LatticeFound(Record):
     Attributes:
         characters: in its training text.
         sentences: lattices of some short texts; the first is drawn.
-        rows: its words and the words of ways without a model against the words of held-out sentences; empty without such words.
+        rows: scores of its words and of baselines against the gold words of held-out sentences; empty without gold words.
     """
 
     run: str
@@ -93,7 +93,7 @@ class QuickstartReport(Record):
     """The report of a quickstart.
 
     Attributes:
-        stopped: whether a signal ended it in training; the same command goes on. The rest is empty then.
+        stopped: whether a signal ended it in training; the same command continues. Other fields are then empty.
         already_done: whether it was finished before, and nothing was done.
         models: the softmax model first.
         explanations: of the sememe model; ``softmax_guesses`` has the other model on the same contexts.
@@ -122,7 +122,7 @@ class QuickstartReport(Record):
 
 
 def comparison(report: QuickstartReport) -> Table:
-    """A line for each figure, a column for each model."""
+    """Return a row for each figure, a column for each model."""
 
     def figures(it: ModelRow) -> list[str]:
         character = "–" if it.per_character is None else f"{it.per_character:.2f}"
@@ -137,7 +137,7 @@ def comparison(report: QuickstartReport) -> Table:
 
 
 def _said(report: QuickstartReport) -> dict[str, list[str]]:
-    """The sentences that the page and the terminal share: on the comparison, the explanations, and the words of the lattice."""
+    """Return the sentences of page and terminal: on the comparison, the explanations, and the words of the lattice."""
     others = {name: metrics.shown_name(name) for name in ("gates", FREQUENCY, RANDOM)}
     said = {"models": pages.remarks("quickstart", report, NAMES), "scores": [], "lattice": []}
     if report.scores is not None:

@@ -24,7 +24,7 @@ _PARTS: Final = (("cluster", "cluster_perplexity"), ("in-cluster", "in_cluster_p
 
 
 class RunReport(Record):
-    """The page of a run; ``changes`` counts how often the model changed by other means than gradients."""
+    """The page of a run; ``changes`` counts changes of the model without gradients."""
 
     run: str
     page: str
@@ -35,8 +35,8 @@ class RunReport(Record):
 
 def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -> RunReport:
     """Write the page of a run, which may be still in training; arguments as ``sememekit report --help``. Raises
-    CheckpointError: no run, one without a finished epoch, or a torn one. Raises ConfigError: ``html`` or ``figure`` is there
-    already and is no such file, or ``figure`` has another ending.
+    CheckpointError: no run, one without a finished epoch, or a torn one. Raises ConfigError: ``html`` or ``figure`` would
+    replace another kind of file, or ``figure`` has another suffix.
     """
     if html is not None:
         check_output(html, PAGE_FILE)
@@ -93,7 +93,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
 
 
 def _changed(plan: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The settings that differ from the defaults of our own variants, or have none; of a class from elsewhere all."""
+    """Return the settings without default or different from it; for custom classes all settings."""
     ours = [slot for slot in VARIANTS if plan.get(slot, {}).get("name") in VARIANTS[slot][0]]
     fields = {slot: variant(slot, plan[slot]["name"]).Settings.model_fields for slot in ours}
     asked = {slot: {"name", *(key for key, field in fields[slot].items() if field.is_required())} for slot in ours}
@@ -118,14 +118,14 @@ def _of_kind(records: Sequence[Entry], *kinds: str) -> list[Entry]:
 
 
 def _figure(name: str, value: float) -> str:
-    """A figure of validation: ROUGE in per cent; two figures behind the point, or four where it is a share."""
+    """Format a validation figure: ROUGE in per cent; two decimals, or four for a share."""
     if name.startswith("rouge"):
         return percent(value, 2)
     return f"{value:.4g}" if abs(value) >= 1e9 else f"{value:,.2f}" if abs(value) > 1 else f"{value:.4f}"
 
 
 _DIVERGED = 1e100
-"""Perplexities from here on are no points of a chart: the margins of a logarithmic axis would overflow."""
+"""Larger perplexities are left out of charts, as a logarithmic axis would overflow."""
 
 
 def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | None]) -> Line | None:
@@ -141,7 +141,7 @@ def _curves(lines: Sequence[Line | None], title: str, y: str) -> list[Curves]:
 
 
 def _drops(table: Mapping[str, Any]) -> bool:
-    """Whether a plan has a dropout above 0 anywhere: the figures of training are of a thinned model then."""
+    """Return whether a plan has dropout, which makes training figures worse."""
     return any(
         _drops(value) if isinstance(value, Mapping) else ("drop" in key and isinstance(value, float) and value > 0)
         for key, value in table.items()
@@ -149,7 +149,7 @@ def _drops(table: Mapping[str, Any]) -> bool:
 
 
 def training_figure(plan: Mapping[str, Any]) -> str:
-    """Say what a figure of training is of: a thinned model, or an estimate from sampled words, which is too low on average."""
+    """Return a caveat on training figures: with dropout, or estimated from sampled words (too low on average)."""
     decoder = plan.get("decoder", {})
     samples = decoder.get("samples", 0)
     until = ", exact from the first cut on" if decoder.get("samples_until") == "first-cut" else ""

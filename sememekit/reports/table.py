@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from sememekit.reports.charts import Chart
 
 _HEIGHT: Final = 480
-"""Pixels of a page in a notebook."""
+"""Height of a page in a notebook in pixels."""
 
 BAR_WIDTH: Final = 12
-"""Signs of the bar of a whole."""
+"""Width of a full bar in characters."""
 
 _FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")
-"""A text that begins so is a formula to a spreadsheet, unless a mark says that it is text."""
+"""The beginning of a cell that a spreadsheet takes for a formula (numbers aside)."""
 
 _ESCAPES: Final = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -54,9 +54,9 @@ class Table(Sequence[Mapping[str, Any]]):
     ``pandas.DataFrame(table.to_dicts())`` takes it as it is.
 
     Attributes:
-        numbers: places of the columns that are set flush right: by default those that hold numbers alone.
-        faint: places of the rows that are grey.
-        left_out: how many rows with smaller changes are not in it.
+        numbers: indices of columns set flush right (default: columns of numbers).
+        faint: indices of grey rows.
+        left_out: number of omitted rows with smaller changes.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Table(Sequence[Mapping[str, Any]]):
         return [row[place] for row in self.rows]
 
     def csv(self) -> str:
-        """Return a line of CSV for each row, with all digits of numbers; a text that a spreadsheet would compute is marked."""
+        """Return CSV with all digits of numbers; texts that a spreadsheet would compute are marked."""
         stream = io.StringIO()
         rows = ([f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in row] for row in self.rows)
         csv.writer(stream, lineterminator="\n").writerows([self.columns, *rows])
@@ -111,7 +111,7 @@ class Table(Sequence[Mapping[str, Any]]):
     def latex(self, comments: Iterable[str] = (), caption: str = "") -> str:
         """Return a table for the package booktabs, below ``comments``; with a ``caption`` it floats.
 
-        A row of one cell is the heading of those below it; a cell that is ``Latex`` is taken as it is."""
+        A row of one cell is a heading; ``Latex`` cells are not escaped."""
         sides = "".join("r" if place in self.numbers else "l" for place in range(len(self.columns)))
         lines = [*(f"% {' '.join(comment.split())}" for comment in comments)]  # a line end in a name would leave the comment
         lines += [r"\begin{table}", r"\centering", rf"\caption{{{_latex(caption)}}}"] if caption else []
@@ -161,7 +161,7 @@ class Latex(str):
 
 
 class Remark(str):
-    """A line about a report that is less than its figures: grey in a terminal."""
+    """A remark on a report, grey in a terminal."""
 
 
 class Views(NamedTuple):
@@ -182,7 +182,7 @@ class Shown(Generic[ReportType]):
     ({'a': 1}, '<p>1</p>')
 
     Attributes:
-        report: the typed report; its attributes are found here as well.
+        report: the typed report, whose attributes are available here.
     """
 
     def __init__(self, report: ReportType, views: Views) -> None:
@@ -198,11 +198,11 @@ class Shown(Generic[ReportType]):
 
     @property
     def html(self) -> str:
-        """The page, which needs nothing else."""
+        """The self-contained page."""
         return self.views.page(self.report)
 
     def save(self, path: Path | str) -> None:
-        """Write the page; it replaces an earlier page only (ConfigError otherwise)."""
+        """Write the page, replacing only an earlier page (ConfigError otherwise)."""
         write_output(Path(path), self.html.encode(), PAGE)
 
     def _repr_html_(self) -> str:
@@ -210,12 +210,12 @@ class Shown(Generic[ReportType]):
 
 
 def framed(page: str) -> str:
-    """A whole page as part of another: its style stays inside, and no script of it runs."""
+    """Embed a whole page in another: its style stays inside, and its scripts do not run."""
     return f'<iframe srcdoc="{escape(page)}" sandbox="" style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
 
 
 def _padded(cell: str, width: int, to_right: bool) -> str:
-    """A cell as wide as its column, where a Chinese character is two columns wide."""
+    """Pad a cell to the width of its column, with width 2 for Chinese characters."""
     blanks = " " * (width - cell_len(cell))
     return blanks + cell if to_right else cell + blanks
 
@@ -231,7 +231,7 @@ def _text(cell: Any) -> str:
 
 
 def share_bar(share: float, tick: float | None = None) -> str:
-    """A share as a bar of at most ``BAR_WIDTH`` signs, one at least, with a stroke at ``tick`` where one is given."""
+    """Draw a share as a bar of 1 to ``BAR_WIDTH`` characters, with a stroke at ``tick`` if given."""
     bar = "█" * round(share * BAR_WIDTH) or "▏"
     if tick is None:
         return bar

@@ -1,1 +1,1 @@
-"""Trained runs: the plan, its model, the questions it answers. Functions that take a run raise as ``Run.open``."""
+"""Trained runs: their plan, their model, and what commands can ask them. Functions that take a run raise as ``Run.open``."""

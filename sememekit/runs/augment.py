@@ -27,11 +27,11 @@ def augmented(
     Args:
         path: ``examples.jsonl`` of an attack, of which the successes are taken, with their true labels; or a file of texts
             and labels, read by the rules by which the data were prepared.
-        share: of the training examples: so many are added at most, drawn at random where there are more (the sememe RNN paper
-            adds a tenth of the training set).
+        share: most added examples as a share of the training examples, drawn at random if there are more (the sememe RNN paper
+            adds a tenth).
 
-    Raises DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is of
-    the validation or test split and not of the training split: a model that has seen it cannot be evaluated there."""
+    Raises DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is in
+    the validation or test split and not in the training split, so that evaluation would be on trained examples."""
     train, summary = data.examples("train"), data.signature.examples
     if summary is None or summary.labels is None:
         raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")
@@ -79,7 +79,7 @@ def augmented(
 
 
 def kept(data: PreparedData, path: Path) -> bytes:
-    """A file of ``--augment`` as its copy in the run folder, which is JSON lines whatever the form of the file."""
+    """Return the copy of a file of ``--augment`` for the run folder, always as JSON lines."""
     if path.suffix == ".jsonl" or data.signature.examples is None:
         return path.read_bytes()
     kind = set_of(data.signature.dataset, data.signature.examples.texts)

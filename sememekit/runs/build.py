@@ -38,9 +38,9 @@ class ModelParts(NamedTuple):
 
     Attributes:
         clusters: (V,) the cluster of each word, or None.
-        labels: for tasks that predict labels, as ``labels_of`` gives them.
+        labels: from ``labels_of``, for tasks that predict labels.
         chunks: words and n-grams, for tasks that read lattices, or None.
-        kept: what the encoder asked the run to keep (``Encoder.keep``), or None.
+        kept: bytes that the encoder stores with the run (``Encoder.keep``), or None.
     """
 
     vocabulary: Vocabulary
@@ -65,7 +65,7 @@ def build_task(
     chunks: ChunkVocabulary | None = None,
     kept: bytes | None = None,
 ) -> Task:
-    """The model of a plan, freshly initialised under the plan's seed, on the CPU, from its ``ModelParts``.
+    """Build the model of a plan from its ``ModelParts``, initialised under the plan's seed, on the CPU.
 
     Raises ConfigError: when the parts do not fit, or when one needs a graph and there is none. Raises GraphError: when the
     graph is not of this vocabulary."""
@@ -87,7 +87,7 @@ def build_task(
 
 
 def prepare_torch(settings: RunSettings, ranks: Ranks = ALONE) -> torch.device:
-    """Set threads and precision of matrix products as the run asks, and give back the device; see ``device_of``."""
+    """Set threads and precision of matrix products by the run's settings, and return the device; see ``device_of``."""
     if settings.threads:
         torch.set_num_threads(settings.threads)
     torch.set_float32_matmul_precision("high" if settings.dtype == "tf32" else "highest")
@@ -96,10 +96,10 @@ def prepare_torch(settings: RunSettings, ranks: Ranks = ALONE) -> torch.device:
 
 
 def slow_products(dtype: str, device: torch.device) -> tuple[str, ...]:
-    """A sentence where products in bfloat16 take longer than those in float32: on a processor of the kind x86 without AMX.
+    """Return a warning if bfloat16 products are slower than float32, as on x86 processors without AMX.
 
-    A training step of a tied softmax of 650 took 1.6 times as long with AVX512-BF16 instructions alone, 4.1 times without, and
-    28 times with AVX2, oneDNN being held to these (``ONEDNN_MAX_CPU_ISA``).
+    A training step of a tied softmax of width 650 took 1.6 times as long with AVX512-BF16 only, 4.1 times without, and 28 times
+    with AVX2 (oneDNN limited by ``ONEDNN_MAX_CPU_ISA``).
     """
     if dtype != "bfloat16" or device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # torch 2.10 has no such
         return ()
@@ -112,7 +112,7 @@ def slow_products(dtype: str, device: torch.device) -> tuple[str, ...]:
 
 
 def device_of(kind: str, ranks: Ranks = ALONE) -> torch.device:
-    """The device called "auto", "cpu", "cuda" or "mps", of several processes each its own; ConfigError where there is none."""
+    """Return the device for "auto", "cpu", "cuda" or "mps", a GPU of its own for each process; ConfigError if absent."""
     if kind == "auto":
         kind = "cuda" if torch.cuda.is_available() else "cpu"
     if kind == "cuda" and not torch.cuda.is_available():
@@ -148,7 +148,7 @@ def versions() -> dict[str, Any]:
 
 
 def processor(file: Path = Path("/proc/cpuinfo")) -> str:
-    """The name of the processor's model, on Linux from ``file``; what Python knows of it where that has none."""
+    """Return the name of the processor: on Linux from ``file``, otherwise from Python."""
     with contextlib.suppress(OSError):
         for line in file.read_text("utf-8", "replace").splitlines():
             key, _, value = line.partition(":")
@@ -184,7 +184,7 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
 
 
 def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
-    """Return what a fresh run keeps for its encoder; a run that starts from another with these words takes it from there."""
+    """Return what a fresh run stores for its encoder, copied from the run that it starts from if the words are the same."""
     other = Path(plan.run.start_from) / ENCODER if plan.run.start_from else None
     if other is not None and other.is_file():
         return other.read_bytes()

@@ -27,7 +27,7 @@ class Classifier(NamedTuple):
     >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
 
     Attributes:
-        kind: the set of examples that the data were read as.
+        kind: the data set whose rules read the examples.
     """
 
     run: Run
@@ -38,11 +38,11 @@ class Classifier(NamedTuple):
     kind: ExampleSet
 
     def words(self, text: Text) -> list[str]:
-        """The words of a text: cut as the training data were, or the words given as they are."""
+        """Return the words of a text: segmented as the training data, or a list of words unchanged."""
         return self.segmenter.segment(self.kind.text(text)) if isinstance(text, str) else list(text)
 
     def check(self, examples: Sequence[Sequence[str] | str], where: str) -> None:
-        """Raise DataError: raw Chinese for a run whose data blanks cut, or texts without a known word."""
+        """Raise DataError: unsegmented Chinese for a run on data with blanks between words, or texts without a known word."""
         texts = ((example,) if isinstance(example, str) else example for example in examples)
         words = [[word for text in each for word in self.words(text)] for each in texts]
         if not cuts(self.run):

@@ -1,4 +1,4 @@
-"""The parts of ``cluster-update``: the E-step, a state of training for the M-step, a snapshot with new clusters."""
+"""The parts of ``cluster-update``: the E-step, the training state for the M-step, and a snapshot with new clusters."""
 
 import math
 from dataclasses import dataclass
@@ -36,16 +36,16 @@ class ClusterUpdateReport(OfRun):
         statistics: "exact" for the mean of Eq. (8), "running" for the mean of Eq. (9), Shen et al. 2017.
         tokens_read: predicted tokens of the training text, each time it was read.
         objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
-            The probability comes from the model, which gives none to a cluster without words, so this is -log2 of the cluster
-            perplexity of the training text.
+            The model gives no probability to clusters without words, so this is -log2 of the cluster perplexity of the training
+            text.
         objective_fell: whether the new clusters are worse by Eq. (7) than the old ones.
-        before, after: on ``split``, with the old clusters and with the new ones, the weights being the same.
-        trained: of the best snapshot after the M-step, where ``epochs`` were asked for.
-        best_epoch: the epoch of the best snapshot; the one before the M-step where none of its epochs was better.
+        before, after: perplexities on ``split`` with the old and the new clusters, by the same weights.
+        trained: perplexities of the best snapshot after the M-step, if it had ``epochs``.
+        best_epoch: the epoch of the best snapshot; the last before the M-step if no M-step epoch was better.
         finished: why the M-step ended.
         stopped: whether a signal ended it; ``train --resume`` continues it.
-        moved_words, moved_frequency: share of the words that changed their cluster, and of the text that they are.
-        orphaned_words: words that found no open cluster and went to the least loaded one.
+        moved_words, moved_frequency: share of words that changed their cluster, and their share of the text.
+        orphaned_words: words that went to the least loaded cluster, since none was open.
     """
 
     written: str
@@ -77,9 +77,9 @@ class _ClusterBits:
 
     Attributes:
         bits: (V, C) log2 p(c | h) over the occurrences of each word, for all clusters, empty ones included.
-        counts: (V,) how many these were.
-        filled: (C,) which clusters had words.
-        filled_bits: log2 of what the filled clusters have together, over all occurrences.
+        counts: (V,) the number of occurrences.
+        filled: (C,) which clusters have words.
+        filled_bits: log2 of the total probability of the filled clusters, summed over all occurrences.
     """
 
     bits: Tensor
@@ -98,7 +98,7 @@ def _filled(decoder: ClusterLearner) -> Tensor:
 
 
 def _bits_of_filled(bits: Tensor, filled: Tensor) -> float:
-    """log2 of what some clusters have together, of ``bits`` (N, C), summed over N."""
+    """Return log2 of the total probability of some clusters from ``bits`` (N, C), summed over N."""
     return 0.0 if filled.all() else float((bits[:, filled] * math.log(2.0)).logsumexp(dim=1).sum()) / math.log(2.0)
 
 
@@ -113,7 +113,7 @@ def measure_clusters(task: Predictor, data: PreparedData, split: str, progress: 
 
 
 class EStep(NamedTuple):
-    """The changes by reassigning words to clusters; the numbers of ``ClusterUpdateReport``."""
+    """The result of reassigning words to clusters; attributes as in ``ClusterUpdateReport``."""
 
     change: ClusterChange
     tokens_read: int
@@ -122,8 +122,8 @@ class EStep(NamedTuple):
 
 
 def e_step(task: Predictor, decoder: ClusterLearner, data: PreparedData, running_passes: int, progress: Progress) -> EStep:
-    """Read the training text, and assign its words to clusters anew: by the exact mean of Eq. (8), or, after so many
-    ``running_passes`` over the text, by the running one of Eq. (9), Shen et al. 2017."""
+    """Read the training text and reassign words to clusters: by the exact mean of Eq. (8), or, with ``running_passes`` over the
+    text, by the running mean of Eq. (9), Shen et al. 2017."""
     read = 0
     for number in range(1, running_passes):
         read += int(_read_bits(task, decoder, data, partial(progress, f"reading {number}"), move=True).counts.sum())
@@ -141,7 +141,7 @@ def e_step(task: Predictor, decoder: ClusterLearner, data: PreparedData, running
 
 @torch.no_grad()
 def _read_bits(task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: OneStage, *, move: bool) -> _ClusterBits:
-    """Read the training text as evaluation does and add up log2 p(c | h) by word; ``move`` lets it move q by Eq. (9), too."""
+    """Read the training text as in evaluation and sum log2 p(c | h) by word; with ``move`` also update q by Eq. (9)."""
     size = len(data.vocabulary)
     table, counts = (torch.zeros(*shape, dtype=torch.float64) for shape in ((size, decoder.num_clusters), (size,)))
     sums = _ClusterBits(table, counts, _filled(decoder))
@@ -161,7 +161,7 @@ def _read_bits(task: Predictor, decoder: ClusterLearner, data: PreparedData, pro
 def _reread_filled(
     task: Predictor, decoder: ClusterLearner, data: PreparedData, progress: OneStage, sums: _ClusterBits
 ) -> None:
-    """Give ``sums`` of a text what they need where other clusters have words now; it is read again only if it must be."""
+    """Update ``sums`` for the clusters that have words now; the text is read again only if needed."""
     filled = _filled(decoder)
     if torch.equal(filled, sums.filled):
         return
@@ -176,10 +176,10 @@ def _reread_filled(
 def training_state(
     loaded: Run, data: PreparedData, valid_metric: float, epochs: int, *, alone: bool
 ) -> tuple[dict[str, Any], int, int]:
-    """The state of training beside the new model, the epoch that the M-step ends with, and its steps.
+    """Return the training state for the new model, the last epoch of the M-step, and its steps.
 
-    The validation metric of the snapshot no longer holds: it is replaced by the one with the new clusters. In a folder of its
-    own, ``alone``, it is the best one, whatever the old run has: no snapshot comes along.
+    The validation metric of the snapshot is replaced by the one with the new clusters. In a new folder (``alone``) it counts as
+    the best, since no other snapshot is copied.
     """
     pointer = loaded.folder.pointer()
     which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"
@@ -202,10 +202,10 @@ def training_state(
 def keep_clusters(
     loaded: Run, task: Predictor, state: dict[str, Any], record: dict[str, Any], out: Path | None, epochs: int = 0
 ) -> tuple[Path, str]:
-    """Write the changed model with a state of training, in its run or as a run of its own; the folder and the snapshot.
+    """Write the changed model with its training state, into its run or a new one; return folder and snapshot.
 
-    The schedule of a run of its own ends after ``epochs``, unless that is 0: where the M-step is killed before its first step,
-    ``train --resume`` must go on to the same end.
+    The schedule of a new run ends after ``epochs`` (if above 0), so that ``train --resume`` of a killed M-step has the same
+    end.
     """
     source, step = loaded.folder, step_of(loaded.snapshot)
     if out is None:

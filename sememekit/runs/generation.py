@@ -38,7 +38,7 @@ class GenerateReport(Record):
 
 
 class Drawing(Settings):
-    """Settings of drawn words: ``temperature`` 0 takes the most probable word, and 1 draws as the model says."""
+    """Settings of sampling: ``temperature`` 0 takes the most probable word, 1 samples from the model's probabilities."""
 
     num_tokens: int = Field(default=30, ge=1)
     temperature: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
@@ -69,9 +69,8 @@ def generate(
     word for numbers); a RunWarning names words that the model does not know. Words are drawn on the CPU, so that the same
     seed gives the same words.
 
-    With ``beam`` nothing is drawn: the text is the best that a beam search of this size finds, by log-probability a word, up to
-    ``<eos>`` where the model has one; ``temperature``, ``top_k`` and ``top_p`` are refused. The words ``stop`` end a text and
-    belong to it.
+    With ``beam`` the text is the best of a beam search of this size, by log-probability per word, up to ``<eos>`` if the model
+    has it; ``temperature``, ``top_k`` and ``top_p`` are refused. A word of ``stop`` ends a text and belongs to it.
 
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""
@@ -175,7 +174,7 @@ def _report(vocabulary: Vocabulary, words: list[int], added: list[int], nats: fl
 
 
 def _drawer(how: Drawing, banned: int | None) -> Callable[[Tensor], int]:
-    """A function from log-probabilities (V,) to a word id."""
+    """Return a function that draws a word id from log-probabilities (V,)."""
     generator = torch.Generator().manual_seed(how.seed)
 
     def draw(log_probs: Tensor) -> int:

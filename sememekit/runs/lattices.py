@@ -1,4 +1,4 @@
-"""Text as a lattice model reads it: raw lines in, segmentations and edge posteriors out. For segment, eval and explain."""
+"""Read raw lines with a lattice model: segmentations and edge posteriors, for segment, eval and explain."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Decoding = Literal["viterbi", "posterior"]
 
 LINES_AT_ONCE: Final = 64
 LONGEST: Final = 400
-"""Tokens of a sentence at most; a longer line is cut, after a sentence mark where it has one."""
+"""Most tokens of a sentence; a longer line is cut, if possible after a sentence mark."""
 
 _MARKS: Final = frozenset("。！？；，、.!?;,")
 _BLANK: Final = "▁"
@@ -41,12 +41,12 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """A sentence under a lattice model. T tokens, the end mark left out.
+    """A sentence under a lattice model, with T tokens (the end mark not counted).
 
     Attributes:
         read_as: (T,) tokens as the model reads them: ``<unk>`` for one that it does not know.
         after_blank: (T,) whether a blank stands before the token, so that no word goes across.
-        posteriors: (T + 1, L, C) the probability of each edge given the sentence, by its last token, the end mark included.
+        posteriors: (T + 1, L, C) posterior of each edge by its last token, the end mark included.
         listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
         best: the most probable path, the end mark included.
         nats: negative logarithm of the probability of the sentence.
@@ -68,12 +68,12 @@ class Reading:
         return ends
 
     def chunks(self, decoding: Decoding) -> list[tuple[int, int]]:
-        """First token and the one behind the last of every word.
+        """Return for every word its first token, and the token after its last.
 
-        ``viterbi`` takes the most probable path. ``posterior`` decides every place between two tokens on its own and cuts where
-        a chunk ends with a probability of one half or more: of all segmentations this has the most places right in expectation.
-        It need not be a path, so its words can be longer than the chunks. A blank in the text ends a word in either case: the
-        model reads the text without blanks, and cuts are added where they stand, also inside a chunk of the path. Raises
+        ``viterbi`` takes the most probable path. ``posterior`` decides each boundary on its own and cuts if a chunk ends there
+        with probability 1/2 or more, which maximises the expected number of correct boundaries. It need not be a path, so its
+        words can be longer than the chunks. Both also cut at each blank of the text, even inside a chunk, since the model reads
+        the text without blanks. Raises
         ConfigError: another decoding.
         """
         if decoding not in get_args(Decoding):
@@ -88,7 +88,7 @@ class Reading:
 
 
 class LatticeReader:
-    """A trained lattice model, and how text becomes its tokens: cut as the data of its training were."""
+    """A trained lattice model that tokenizes text as its training data."""
 
     def __init__(self, run: Run, task: Lattice, segmenter: Segmenter) -> None:
         self.run, self.task, self._segmenter, self._form = run, task, segmenter, run.form()
@@ -96,11 +96,11 @@ class LatticeReader:
 
     @property
     def finds_words(self) -> bool:
-        """Whether its tokens are parts of words, characters or pieces, so that text without blanks can be cut."""
+        """Whether its tokens are parts of words (characters or pieces), so that it can segment text without blanks."""
         return self._characters or isinstance(self._segmenter, SentencePieces)
 
     def tokens(self, text: str) -> list[Token]:
-        """Tokens of a text, read in the form of the data, and where a blank stands that ends a word."""
+        """Return the tokens of a text in the form of the data, with the blanks that end words."""
         if isinstance(self._segmenter, SentencePieces):
             return self._pieces(self._segmenter, text)
         if self._characters:
@@ -122,17 +122,17 @@ class LatticeReader:
         return tokens
 
     def word(self, tokens: Sequence[str]) -> str:
-        """Tokens as one word: characters and pieces side by side, words with ``_`` between."""
+        """Join tokens into one word: characters and pieces directly, words with ``_``."""
         return ("" if self.finds_words else "_").join(tokens)
 
     def text(self, tokens: Sequence[str]) -> str:
-        """Tokens as they stand in a text: characters and pieces side by side, words with blanks between."""
+        """Join tokens into text: characters and pieces directly, words with blanks."""
         if isinstance(self._segmenter, SentencePieces):
             return "".join(tokens).replace(_BLANK, " ").strip()
         return ("" if self._characters else " ").join(tokens)
 
     def ngrams(self) -> frozenset[str]:
-        """The n-grams of the chunk vocabulary as words, without those that hold the end mark."""
+        """Return the n-grams of the chunk vocabulary as words, without n-grams with an end mark."""
         chunks, end = self.task.entries.chunks, self.run.vocabulary.token(self.task.end)
         texts = (chunks.text(index) for index in range(chunks.num_tokens, len(chunks)))
         return frozenset(self.word(text).replace(_BLANK, "") for text in texts if end not in text)
@@ -152,9 +152,9 @@ class LatticeReader:
         return readings
 
     def tally(self, texts: Sequence[str]) -> Tally:
-        """Nats and predictions of texts, each a whole sentence however long, with its end mark; one without tokens has none.
+        """Return nats and number of predictions for each text as one sentence with an end mark; both are 0 without tokens.
 
-        ``read`` cuts long ones, for it keeps every edge.
+        ``read`` cuts long texts, since it keeps every edge.
         """
         read = ([token.read for token in self.tokens(without_ends(text))] for text in texts)
         sentences = [np.append(self.run.vocabulary.encode(tokens), self.task.end) for tokens in read if tokens]
@@ -221,7 +221,7 @@ def segment_raw(
 
 
 def _cut(tokens: list[Token]) -> Iterator[list[Token]]:
-    """Parts of at most ``LONGEST`` tokens, cut after the last mark in the second half of a part where there is one."""
+    """Cut into parts of at most ``LONGEST`` tokens, after the last mark in the second half of a part if there is one."""
     begin = 0
     while begin < len(tokens):
         end = min(begin + LONGEST, len(tokens))

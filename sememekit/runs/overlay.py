@@ -1,4 +1,4 @@
-"""A trained model that reads its graph with an overlay: which runs can, and which sememes they never trained."""
+"""Overlays on trained models: which runs can use one, and which sememes they never trained."""
 
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from sememekit.text.vocabulary import Vocabulary
 def overlaid(
     where: Path, graph: SememeGraph | None, vocabulary: Vocabulary, overlay: Path
 ) -> tuple[SememeGraph, tuple[ChangedSense, ...]]:
-    """The graph of a run with the changes of an overlay file, and the senses that differ. Raises ConfigError: the run has no
-    graph, the overlay changes nothing, or it adds a sememe whose words never occur; where they are few, a RunWarning says so.
-    Raises DataError, GraphError: as ``read_overlay`` and ``apply_changes``.
+    """Return the graph of a run with the changes of an overlay file, and the changed senses. Raises ConfigError: the run has no
+    graph, the overlay changes nothing, or it adds a sememe whose words never occur (a RunWarning if they are rare). Raises
+    DataError, GraphError: as ``read_overlay`` and ``apply_changes``.
     """
     if graph is None:
         raise ConfigError(
@@ -36,10 +36,9 @@ def overlaid(
 def check_reads_graph(plan: Plan, task: Task, where: Path) -> None:
     """Refuse a model that would not read a changed graph with the weights that it has.
 
-    The sememe-driven layers hold senses and sets of sememes as index arrays, and sememe encoders lists of sememes: their
-    weights belong to sememes and senses, whose numbers an overlay keeps. Whatever else is made of a graph when a model is
-    built, such as classes of words, would be another model on another graph. Raises ConfigError: a part that needs the graph is
-    of another kind, or none needs it.
+    The weights of sememe-driven layers and sememe encoders belong to sememes and senses, whose numbers an overlay keeps. Other
+    parts are built from the graph once, such as classes of words, and would not fit a changed graph. Raises ConfigError: a part
+    needs the graph in another way, or none needs it.
     """
     parts = [("task", plan.task, False), ("encoder", plan.encoder, _holds(getattr(task, "encoder", None), SememeSum))]
     if plan.decoder is not None:

@@ -1,4 +1,4 @@
-"""The plan of a run: a recipe's table with every setting resolved, and what it says of the variants that it names."""
+"""The plan of a run: a recipe's table with every setting resolved, and the variants that it names."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -24,7 +24,7 @@ class DataSettings(Settings):
     path: str = ""
     """Folder that ``sememekit preprocess`` wrote."""
     prepare: str = ""
-    """The command that makes it, for people who read the recipe."""
+    """The command that writes it, for readers of the recipe."""
     augment: str = ""
     """Further training examples: adversarial examples that ``sememekit attack`` wrote; empty for none."""
     augment_share: float = Field(default=0.1, gt=0.0)
@@ -44,7 +44,7 @@ class ClustersSettings(Settings):
     """The word clusters of a run, if its output layer takes any."""
 
     path: str = ""
-    """File of word clusters, as ``clusters --save`` writes one; empty for runs without."""
+    """File of word clusters (``clusters --save``); empty for runs without clusters."""
     prepare: str = ""
     """The command that makes it."""
 
@@ -81,7 +81,7 @@ class Plan(Settings):
         return cast(type[Task], variant("task", self.task.name))
 
     def table(self) -> dict[str, Any]:
-        """The plan as plain tables, as a recipe would write it with nothing left to default."""
+        """Return the plan as plain tables: a recipe without any default left out."""
         plain: dict[str, Any] = {}
         for name in type(self).model_fields:
             value = getattr(self, name)
@@ -96,7 +96,7 @@ VARIANTS: dict[str, tuple[dict[str, str], type[Any], str]] = {
     slot: (variants, base, USUAL_VARIANTS[slot])
     for slot, variants, base in (("task", TASKS, Task), ("encoder", ENCODERS, Encoder), ("decoder", DECODERS, Decoder))
 }
-"""Slot -> its variants, the class that they derive from, and the usual one."""
+"""Slot -> its variants, their base class, and the default variant."""
 PLAIN: dict[str, type[Settings]] = {
     "claim": Claim,
     "data": DataSettings,
@@ -169,21 +169,21 @@ _SET_BY_HAND = ("optimizer", "schedule", "run", *VARIANTS)
 
 
 def _keys_of(table: Mapping[str, Any]) -> dict[str, Collection[str]]:
-    """Slot -> the keys that it has in this plan, for the slots that a user sets key by key."""
+    """Return slot -> its keys in this plan, for the slots that a user sets key by key."""
     chosen = {slot: (table.get(slot) or {}).get("name", usual) for slot, (_, _, usual) in VARIANTS.items()}
     kinds = {slot: PLAIN[slot] if slot in PLAIN else variant(slot, chosen[slot]).Settings for slot in _SET_BY_HAND}
     return {slot: kind.model_fields.keys() for slot, kind in kinds.items()}
 
 
 def _homes(keys: Mapping[str, Collection[str]], slot: str) -> dict[str, str]:
-    """Keys that one other slot has, and not this one -> that slot."""
+    """Return the keys that exactly one other slot has -> that slot."""
     elsewhere = [(key, other) for other, its in keys.items() if other != slot for key in its if key not in keys.get(slot, ())]
     counts = Counter(key for key, _ in elsewhere)
     return {key: other for key, other in elsewhere if counts[key] == 1}
 
 
 def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str]) -> int | None:
-    """The width of word vectors that the encoder of a plan asks for, if any."""
+    """Return the width of word vectors that the encoder of a plan requires, if any."""
     given = dict(table.get("encoder") or {})
     name = given.pop("name", VARIANTS["encoder"][2])
     kind = variant("encoder", name)
@@ -192,9 +192,9 @@ def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str])
 
 
 def remarks_on(plan: Plan) -> tuple[str, ...]:
-    """A sentence for each setting, and for a graph, that a plan was given and that nothing in its model reads.
+    """Return a remark for each setting (and the graph) of a plan that nothing in its model reads.
 
-    They are no errors: the models of an experiment share their flags, and the run keeps its graph for grouping words by it.
+    They are not errors: models of an experiment share their flags, and a run keeps its graph for ``--by``.
     """
     sentences: list[str] = []
     for slot, chosen in _chosen(plan):
@@ -231,8 +231,8 @@ def no_words(task: str) -> str:
 
 
 def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Plan:
-    """The plan of a run, or a ``table`` that was made of it. Raises CheckpointError: it cannot be read. Raises ConfigError: a
-    class of somebody's own that it names cannot be imported here.
+    """Return the plan of a run, or of a ``table`` made from it. Raises CheckpointError: it cannot be read. Raises ConfigError:
+    a custom class that it names cannot be imported.
     """
     where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
     for slot in VARIANTS:
@@ -244,5 +244,6 @@ def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Pl
     except (ConfigError, TypeError, ValueError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, ConfigError) else f"{where} is no plan ({type(error).__name__}: {error})"
         raise CheckpointError(
-            f"{why}; the plan was changed by hand, or written with another version of sememekit or a package that is not here"
+            f"{why}; the plan was changed by hand, or written with another version of sememekit or a package that is not "
+            "installed"
         ) from None

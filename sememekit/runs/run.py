@@ -1,4 +1,4 @@
-"""A trained run as one object: its model, what it was trained on, and what can be asked of it."""
+"""A trained run as one object: its model, its data and graph, and the questions that it answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KIND_NAMES: Final[Mapping[Kind, str]] = {
     "lattices": "a lattice model",
     "words": "a model that predicts words",
 }
-"""Kinds of runs that commands and methods tell apart, in the order in which they are asked for."""
+"""Kinds of runs that commands and methods distinguish, in the order in which they are tested."""
 
 
 class OfRun(Record):
@@ -111,17 +111,17 @@ class Run:
         """Open the folder of a run.
 
         Args:
-            path: the folder; or an open run, of which plan and words are not read again: the same where nothing differs.
+            path: the folder, or an open run, whose plan and words are reused; the run itself if nothing differs.
             which: the best weights by validation, or the last; default: the best, or as the open run has them.
             device: ``auto``, ``cpu`` or ``cuda``; default: ``auto``, or as the open run has it.
             dtype: of matrix products; default: as in training, or as the open run has it.
             trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
-            overlay: a file of ``sememes.overlay``: ``graph`` and the model that reads it have its changes, without training.
-            sources: lexicons (``FORMAT:PATH``) through which the model is seen: ``graph`` is of them, and the senses of a word
-                share its probability evenly (``decoders.even_senses``), whatever the output layer.
+            overlay: a file of ``sememes.overlay``, whose changes ``graph`` and the model have, without training.
+            sources: lexicons (``FORMAT:PATH``) in place of the run's graph; the senses of a word share its probability evenly
+                (``decoders.even_senses``), whatever the output layer.
 
         Raises CheckpointError: the folder is no run, is torn, or its files are not of one run. Raises ConfigError: it names
-        code, which is not trusted or cannot be imported, or ``which``, ``device`` or ``dtype`` is none."""
+        code that is not trusted or cannot be imported, or ``which``, ``device`` or ``dtype`` is unknown."""
         if which is not None and which not in get_args(Which):
             raise ConfigError(f"which={which!r}: allowed are {' and '.join(get_args(Which))}")
         if isinstance(path, Run):
@@ -174,14 +174,14 @@ class Run:
 
     @cached_property
     def graph(self) -> SememeGraph | None:
-        """The sememe graph that it keeps, or None; with the changes of the overlay, or of the lexicons, if given."""
+        """The sememe graph of the run with the overlay, or the graph of the lexicons, or None."""
         if self._sources:
             return build_graph(self.vocabulary, [open_lexicon(source) for source in self._sources])
         return self.stored_graph if self._overlay is None else self._overlaid[0]
 
     @cached_property
     def stored_graph(self) -> SememeGraph | None:
-        """The sememe graph that it keeps, or None, whatever an overlay says."""
+        """The sememe graph of the run without the overlay, or None."""
         file = self.folder.file(GRAPH)
         return SememeGraph.load(file) if file.exists() else None
 
@@ -217,7 +217,7 @@ class Run:
 
     @cached_property
     def train_counts(self) -> NDArray[np.int64]:
-        """(V,) how often each word is in the training text. Without a file of its own these are the vocabulary's counts."""
+        """(V,) occurrences of each word in the training text (default: the vocabulary's counts)."""
         file = self.folder.file(TRAIN_COUNTS)
         if not file.exists():
             return self.vocabulary.counts
@@ -265,7 +265,7 @@ class Run:
         return task.to(self.device).eval(), snapshot.name, snapshot.sha256
 
     def _see(self, task: Task) -> None:
-        """Put the lexicons between the output layer and who asks for senses, where there are some."""
+        """Make the output layer give the senses of the lexicons, if there are any."""
         if self._sources:
             assert self.graph is not None
             task.decoder = EvenSenses(require(task, WordPredictor, "--source").decoder, self.graph)
@@ -284,16 +284,16 @@ class Run:
 
     @property
     def snapshot(self) -> str:
-        """The name of the snapshot that ``task`` has its weights from."""
+        """The name of the snapshot with the weights of ``task``."""
         return self._loaded[1]
 
     @property
     def weights_sha256(self) -> str:
-        """The SHA-256 of the file of these weights; a name says how many steps they have, and not of which training."""
+        """The SHA-256 of the weights file, since the name of a snapshot says the step but not the training."""
         return self._loaded[2]
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Inside, matrix products have the dtype of ``settings``."""
+        """Compute matrix products in the dtype of ``settings`` inside the block."""
         return autocast(self.device, self.settings.dtype)
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -326,15 +326,15 @@ class Run:
         return recorded_segmenter(self.signature, self.folder.file(SIGNATURE))
 
     def form(self) -> TextForm:
-        """The form of its text (lower case, half width, a word for numbers, ...), into which other text has to be brought."""
+        """The form of its text (lower case, half width, a word for numbers, ...), to which other text must be converted."""
         return TextForm.recorded(self.signature.options, self.signature.normalisation)
 
     def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` computes from the run and its weights; a served run, which never changes, keeps it by name."""
+        """Return what ``make`` computes from the run and its weights; a served run never changes and caches it by name."""
         return make()
 
     def check_code(self, **names: object) -> None:
-        """Refuse code that its signature names, unless it is trusted: see ``config.check_code``."""
+        """Refuse code that its signature names and the user does not trust; see ``config.check_code``."""
         check_code(names, str(self.folder.file(SIGNATURE)))
 
 

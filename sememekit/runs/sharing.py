@@ -1,4 +1,4 @@
-"""A run as a folder to pass on, and back: one safetensors file of weights, the plan as JSON, what the run keeps, a card.
+"""Share a run as a folder, and read it back: weights as safetensors, plan as JSON, files of the run, and a card.
 
 FOLDER/
   README.md            the model card, for its owner to complete
@@ -43,12 +43,13 @@ from sememekit.training.manifest import KEPT
 from sememekit.training.snapshots import NAME, split_shared, step_of
 
 HUB: Final = "hf://"
-"""Before ``owner/name`` of a repository of the Hugging Face hub."""
+"""Prefix of ``owner/name`` for a repository of the Hugging Face hub."""
 CARD: Final = "README.md"
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
 _FOLDERS: Final = re.compile(r"""(?<![^\s'"=:])(?:~|\.\.?)?/(?:[^\s'"/]+/)*(?=[^\s'"/])""")
-"""The folders of an absolute path, or of one from home or above, wherever it stands in a text: after a blank, = or FORMAT:."""
+"""The folders of a path that is absolute or begins with ``~``, ``.`` or ``..``, anywhere in a text: after a blank, = or
+FORMAT:."""
 _WEIGHTS: Final = "model.safetensors"
 _OWN: Final = (PUSHED, _WEIGHTS, "metrics.jsonl")
 _AGAIN: Final = "fetch or copy the folder again, or ask who made it"
@@ -59,9 +60,9 @@ class ShareReport(Record):
 
     Attributes:
         run, target: the folder of the run, and the other place.
-        snapshot: whose weights it has.
+        snapshot: the snapshot of the weights.
         bytes: of all files.
-        remarks: what the owner should look at.
+        remarks: points that the owner should check.
     """
 
     run: str
@@ -75,11 +76,11 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
     """Write a run with its card to a folder, or to a repository of the Hugging Face hub.
 
     Args:
-        target: a folder that is not there yet, or ``hf://owner/name``, which is made where it is not there.
+        target: a new folder, or ``hf://owner/name``, which is created if absent.
         which: the weights of the best epoch by validation, or of the last.
         public: whether a new repository is open to all.
 
-    Absolute paths of the plan lose their folders. Raises ConfigError: ``target`` is taken, or the hub refuses. Raises
+    Paths in the plan lose their folders. Raises ConfigError: ``target`` is taken, or the hub refuses. Raises
     CheckpointError: as ``Run.open``.
     """
     opened = Run.open(run, which=which, device="cpu")
@@ -99,7 +100,7 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
 
 
 def pull_run(source: str, out: Path) -> ShareReport:
-    """Make the folder of a run again out of what ``push_run`` wrote, at a place or on the hub (``hf://owner/name``).
+    """Make the folder of a run from the output of ``push_run``, a folder or a hub repository (``hf://owner/name``).
 
     The run can be evaluated, explained, asked and started from (``train --from``), but not resumed: the state of the optimiser
     is not passed on. Nothing of it is executed. Raises ConfigError: ``out`` is taken, or the hub refuses. Raises
@@ -111,7 +112,7 @@ def pull_run(source: str, out: Path) -> ShareReport:
         if not folder.exists():
             raise CheckpointError(f"{source} does not exist; give a folder that 'sememekit push' wrote, or hf://owner/name")
         if not (folder / PUSHED).is_file():
-            raise CheckpointError(f"{source} is nothing that 'sememekit push' wrote (it has no {PUSHED}); {_AGAIN}")
+            raise CheckpointError(f"{source} was not written by 'sememekit push' (it has no {PUSHED}); {_AGAIN}")
         files = _checked(folder)
         about = _object(files[PUSHED], f"{source}/{PUSHED}")
         if about.get("format") != FORMAT:
@@ -132,7 +133,7 @@ def pull_run(source: str, out: Path) -> ShareReport:
 
 
 def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
-    """The files but for the card, and the name of the snapshot."""
+    """Return all files except the card, and the name of the snapshot."""
     snapshot = run.folder.load(which, with_trainer=False)
     weights, aliases = split_shared(snapshot.weights)
     about = {"format": FORMAT, "snapshot": snapshot.name, "which": which, "aliases": aliases}
@@ -151,8 +152,7 @@ def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
 
 
 def without_folders(value: Any) -> Any:
-    """A plan in which a path with folders is its last part alone, also inside a command: where files lay on a machine, and
-    under whose name, is nobody else's business."""
+    """Return a plan whose paths are file names alone, also inside commands, so that folders and user names stay private."""
     if isinstance(value, Mapping):
         return {key: without_folders(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -186,7 +186,7 @@ def _upload(target: str, files: Mapping[str, bytes], *, public: bool) -> None:
 
 @contextmanager
 def _fetched(source: str) -> Iterator[Path]:
-    """The folder of a source; of one on the hub in the cache of huggingface_hub."""
+    """Return the folder of a source; a hub repository is in the cache of huggingface_hub."""
     if not source.startswith(HUB):
         yield Path(source)
         return

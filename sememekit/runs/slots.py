@@ -1,6 +1,6 @@
 """The tables of settings that ``--set`` changes: their variants, and every setting with its meaning, values and default.
 
-The meaning of a setting is the docstring below its field, of the class or the nearest base that has one.
+The meaning of a setting is the docstring below its field, in the class or its nearest base.
 """
 
 import inspect
@@ -27,14 +27,14 @@ class Setting(Record):
     """One setting, as ``--set`` takes it.
 
     Attributes:
-        key: as in ``--set SLOT.KEY=VALUE``, with a dot before the keys of a table inside, such as ``search.beam_size``.
+        key: as in ``--set SLOT.KEY=VALUE``; keys of inner tables have a dot, such as ``search.beam_size``.
         type: ``true or false``, ``whole number``, ``number``, ``text``, ``one of``, ``list of ...`` or ``table``.
         choices: the values of ``one of``.
         range: the limits of a number, such as ``0 or more, below 1``; empty for none.
         required: whether it has no default.
-        default: as JSON has it; None also for a setting that may be left unset.
+        default: a JSON value; None also for a setting that may be unset.
         meaning: what it does.
-        read_with: when it is read at all, such as ``num_layers other than 1``; empty for always.
+        read_with: condition for reading it, such as ``num_layers other than 1``; empty for always.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Setting(Record):
 
     @property
     def told(self) -> str:
-        """Its meaning, and when it is read."""
+        """Its meaning, and the condition for reading it."""
         return f"{self.meaning} Read with {self.read_with} only." if self.read_with else self.meaning
 
     @property
@@ -109,7 +109,7 @@ def _plain(docstring: str) -> str:
 
 
 def _type(annotation: Any) -> tuple[str, tuple[str, ...]]:
-    """The word for a type, and the values of one that has a few."""
+    """Return the word for a type, and its values if they are few."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         kinds = [_type(part) for part in parts if part is not NoneType]
@@ -138,7 +138,7 @@ _WITH_VARIANTS: Final[dict[str, tuple[dict[str, str], type, str]]] = {
     **{slot: (table, _BASES[slot], usual) for slot, (table, usual) in PARTS.items()},
     "constraints": (CONSTRAINTS, Constraint, ""),
 }
-"""Slot -> its variants, the class that they derive from, and the usual one."""
+"""Slot -> its variants, their base class, and the default variant."""
 _SINGLE: Final[dict[str, type[Settings]]] = {
     **{slot: kind for slot, kind in PLAIN.items() if slot != "claim"},
     "attack": RunningSettings,
@@ -168,7 +168,7 @@ class SettingsTable(Record):
 
 
 class SlotInfo(Record):
-    """A slot: the command whose ``--set`` takes it, what it is, and its variants in one sentence each (empty for none)."""
+    """A slot: the command whose ``--set`` takes it, its meaning, and one sentence for each variant."""
 
     slot: str
     command: str

@@ -1,4 +1,4 @@
-"""Beginning with the weights of another run (``--from``)."""
+"""Start from the weights of another run (``--from``)."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,7 +21,7 @@ from sememekit.training.trainer import first_seed
 
 
 def table_of_run(path: Path) -> dict[str, Any]:
-    """The table of a run that another one begins with (``--from``): its plan without its claim, its graph and its clusters."""
+    """Return the table of a run to start from (``--from``): its plan without claim, graph and clusters."""
     folder = RunFolder.open(path)
     check_table(folder.plan, f"{path}/plan.json")
     table = {slot: dict(keys) for slot, keys in folder.plan.items() if slot != "claim"}
@@ -34,7 +34,7 @@ def table_of_run(path: Path) -> dict[str, Any]:
 
 
 def with_earlier_epochs(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of a fresh run with ``run.earlier_epochs`` counted where it begins with another run and does not say."""
+    """Return the table of a fresh run, with ``run.earlier_epochs`` counted if it starts from another run."""
     run = table.get("run", {})
     if not run.get("start_from") or "earlier_epochs" in run:
         return dict(table)
@@ -48,9 +48,8 @@ _OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")
 
 
 def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data: PreparedData) -> None:
-    """Put the best weights of another run into the model of a plan, which keeps its own ``training_counters``; CheckpointError
-    where they are of other words or sizes, which names the settings that differ. Random numbers go on with those that these
-    weights have not met."""
+    """Load the best weights of another run into a model, which keeps its own ``training_counters``. CheckpointError if words or
+    sizes differ, with the settings that differ. Random numbers continue where the other run ended."""
     folder = RunFolder.open(path)
     words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:

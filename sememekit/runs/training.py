@@ -1,4 +1,4 @@
-"""Beginning and resuming a training run: what it is trained from, and the files that its folder keeps."""
+"""Begin and resume a training run: its data, and the files of its folder."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -45,19 +45,19 @@ MAY_CHANGE = (
     "run.track",
     "data.path",
 )
-"""Settings that a resumed run may have otherwise than it began with."""
+"""Settings that may change when a run is resumed."""
 
 _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
-"""Files that the run keeps a copy of: another path is fine, other content is not."""
+"""Files that the run copies: their path may change when it is resumed, their content may not."""
 
 
 class Training(NamedTuple):
     """A run that is open for training; the lock of its folder is held.
 
     Attributes:
-        trainer: where the run begins or goes on.
-        remarks: what was given and changes nothing in this model.
-        vectors: how much of the training text has a vector of the file, for a fresh run of a task that begins with such a file.
+        trainer: at the state where the run begins or continues.
+        remarks: settings that change nothing in this model.
+        vectors: coverage of the training text by the file of pretrained vectors, for a fresh run with one.
     """
 
     folder: RunFolder
@@ -77,13 +77,12 @@ class Training(NamedTuple):
 def open_training(
     table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None], ranks: Ranks = ALONE
 ) -> Iterator[Training]:
-    """Begin or continue a run, and hold its lock inside. With several processes the first one writes and locks; all read
-    ``out``.
+    """Begin or continue a run, with its lock held inside the block. The first process writes and locks; all read ``out``.
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
         out: the run folder: absent or empty, or a run to go on with.
-        on_remark: called with what somebody should read before training begins; see ``jobs.train.train``.
+        on_remark: called with each remark to show before training begins; see ``jobs.train.train``.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or nothing to
     resume."""
@@ -140,8 +139,8 @@ def open_training(
 
 
 def _open_folder(out: Path, ranks: Ranks, held: ExitStack) -> RunFolder:
-    """The folder of a run that is resumed; ``held`` keeps its lock. It is opened again under the lock: what the writer before
-    did is seen whole."""
+    """Return the folder of a resumed run; ``held`` keeps its lock. It is opened again under the lock, to see all that the
+    previous writer did."""
     if ranks.leads:
         held.enter_context(RunFolder.open(out).locked())
     ranks.wait()
@@ -149,7 +148,7 @@ def _open_folder(out: Path, ranks: Ranks, held: ExitStack) -> RunFolder:
 
 
 def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks, held: ExitStack) -> RunFolder:
-    """The folder of a fresh run, made by the first rank; ``held`` keeps its lock."""
+    """Return the folder of a fresh run, made by the first rank; ``held`` keeps its lock."""
     folder = None
     if ranks.leads:
         folder = RunFolder.create(out, plan.table(), build.versions(), files)
@@ -172,7 +171,7 @@ def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -
 
 
 def saved_parts(vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None) -> dict[str, bytes]:
-    """The files of the words of a run, and of its graph and clusters where it has them."""
+    """Return the files of a run's vocabulary, and of its graph and clusters if it has them."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         vocabulary.save(folder / VOCABULARY)
@@ -199,7 +198,7 @@ def kept_files(parts: ModelParts, data: PreparedData) -> dict[str, bytes]:
 
 
 def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
-    """The plan of the run, with the few changes that a resumed run may take from ``table``; ConfigError for others."""
+    """Return the plan of the run with the changes of ``table``; ConfigError for a change that resuming does not allow."""
     where = f"{folder.path}/plan.json"
     names = [keys.get("name") for keys in table.values() if isinstance(keys, Mapping)]
     with trusting_code([name for name in names if isinstance(name, str)]):
@@ -225,8 +224,8 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
 
 
 def _restore(trainer: Trainer, out: Path) -> None:
-    """Put a trainer where the last snapshot was taken; CheckpointError where the state is not one of this version, or
-    the best snapshot is torn."""
+    """Set a trainer to the state of the last snapshot; CheckpointError if the state is of another version, or the best snapshot
+    is torn."""
     snapshot = trainer.folder.load("last", with_trainer=True)
     load_weights(trainer.task, snapshot.weights, out)
     trainer.folder.check_best()  # the end of the training, or a better one, may be days away
@@ -235,11 +234,11 @@ def _restore(trainer: Trainer, out: Path) -> None:
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         if "progress" not in snapshot.trainer:
             raise CheckpointError(
-                f"{out}/checkpoints/{snapshot.name} has weights alone, as shared runs have, and no state to go on from; begin "
+                f"{out}/checkpoints/{snapshot.name} has only weights, as shared runs have, so it cannot be resumed; begin "
                 f"a new run with them: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
             ) from None
         raise CheckpointError(
-            f"{out}/checkpoints/{snapshot.name} has no state of training that can be gone on from ({type(error).__name__}: "
+            f"{out}/checkpoints/{snapshot.name} has no state of training that can be resumed ({type(error).__name__}: "
             f"{error}); begin a new run with its weights: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
         ) from None
 

@@ -1,4 +1,4 @@
-"""Chinese without blanks that a model reads as one unknown word: cut or refused where it is much of a text, else told."""
+"""Handling of unsegmented Chinese, which a model reads as one unknown word: cut, refused, or a warning if it is rare."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -15,11 +15,11 @@ from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
 
 UNCUT_SHARE: Final = 0.2
-"""Share of texts with Chinese too long for one word from which a command cuts or stops: it would answer about other texts."""
+"""Share of texts with unsegmented Chinese from which a command segments or stops, as its answer would be about other texts."""
 CUT_FIRST: Final = "cut it first: sememekit segment"
-"""Advice where nothing here cuts."""
+"""Advice if no segmenter is at hand."""
 _SENTENCE: Final = 4
-"""Characters from which an unknown word that is all of a text is hardly one word."""
+"""An unknown word that is a whole text is taken for unsegmented Chinese from this many characters on."""
 
 
 def cuts(run: Run) -> bool:
@@ -28,12 +28,12 @@ def cuts(run: Run) -> bool:
 
 
 def how_to_cut(run: Run, *, apart: bool) -> str:
-    """Return the advice on text that should have been cut and was not."""
+    """Return the advice for text that should have been segmented."""
     return "leave out --apart" if apart and cuts(run) else CUT_FIRST
 
 
 def uncut(run: Run, words: Sequence[str]) -> str:
-    """Chinese without blanks among the words of a text that a run does not know: too long for a word, or all of the text."""
+    """Return the unsegmented Chinese in a text: unknown words that are too long for a word, or the whole text."""
     form, known = run.form(), run.vocabulary
     unknown = tuple(word for word in words if form.word(word) not in known)
     least = 2 if cuts(run) else _SENTENCE
@@ -42,8 +42,8 @@ def uncut(run: Run, words: Sequence[str]) -> str:
 
 
 def segmenter_of_raw(run: Run, texts: Sequence[Sequence[str]], where: str, *, may_cut: bool = True) -> Segmenter | None:
-    """The segmenter of a run for texts, by their words, that are largely raw Chinese, and where words are pieces for all texts
-    that are not cut into pieces; None for others. Raises DataError: blanks cut the data of the run, or not ``may_cut``."""
+    """Return the segmenter of a run if the texts need it: they are largely unsegmented Chinese, or not yet cut into the pieces
+    of the run; otherwise None. Raises DataError: blanks cut the data of the run, or not ``may_cut``."""
     in_pieces = run.signature.options.get("segmenter") in MODELS
     if may_cut and in_pieces and not any(word in run.vocabulary and BLANK in word for words in texts for word in words):
         return run.segmenter()
@@ -69,7 +69,7 @@ def refuse_uncut(found: Sequence[str], where: str, advice: str) -> None:
     """Raise DataError where in ``UNCUT_SHARE`` of the texts a model would read Chinese without blanks as one word.
 
     Args:
-        found: of each text what ``uncut`` says.
+        found: the result of ``uncut`` for each text.
     """
     raw = list(filter(None, found))
     if raw and len(raw) >= UNCUT_SHARE * len(found):
@@ -80,7 +80,7 @@ def refuse_uncut(found: Sequence[str], where: str, advice: str) -> None:
 
 
 def warn_uncut(unknown: Sequence[str], advice: str) -> bool:
-    """A RunWarning of Chinese without blanks among words that a model read as unknown; whether there is any."""
+    """Warn about unsegmented Chinese among unknown words; return whether there is any."""
     found = long_run(tuple(unknown))
     if found:
         told = f"Chinese without blanks was read as one {UNKNOWN}, such as {found[:12]!r}"

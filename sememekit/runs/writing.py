@@ -1,4 +1,4 @@
-"""Models that write a text for a text (headlines, dialogue): loading one, and the beam search over lines of a file."""
+"""Models that write a text for a text (headlines, dialogue): loading, and beam search over the lines of a file."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ class Found(Record):
 
     Attributes:
         text: the words with blanks between; ``<unk>`` as the settings of the search say.
-        score: what texts competed by, higher is better: log-probability in nats over length to the power of the penalty.
+        score: rank in the beam, higher is better: log-probability in nats / length ** penalty.
         nats: summed negative log-probability, with the end where it was predicted.
-        ended: whether the end was predicted; otherwise the text was cut at the greatest length.
+        ended: whether the end was predicted; otherwise the text was cut at the maximum length.
     """
 
     text: str
@@ -42,7 +42,7 @@ class WrittenText(Record):
 
     Attributes:
         unknown: words of the line that the model does not know, each once.
-        source_words, read_words: how many words the line has, and how many of them, the first ones, the model read.
+        source_words, read_words: number of words of the line, and how many (from the first) the model read.
     """
 
     line: int
@@ -61,7 +61,7 @@ class Writer(NamedTuple):
     >>> [written.best.text for written in write_texts(writer, ["一篇文章"], search)]
 
     Attributes:
-        segmenter: what cuts texts into words, as the training data were; None for words that are apart already.
+        segmenter: segmenter of the training data; None if texts have blanks between words.
     """
 
     run: Run
@@ -69,8 +69,8 @@ class Writer(NamedTuple):
     segmenter: Segmenter | None
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, read as the training data were: full-width letters and digits become half-width ones where they
-        did there. Words of the vocabulary in angle brackets, as ``<unk>``, stay whole."""
+        """Return the words of a text, segmented and normalised as the training data. Words of the vocabulary in angle brackets,
+        as ``<unk>``, stay whole."""
         text = self.run.form().text(without_ends(text))
         if self.segmenter is None:
             return text.split()
@@ -89,7 +89,7 @@ class Writer(NamedTuple):
         return words
 
     def warn_uncut(self, unknown: Sequence[str]) -> bool:
-        """Tell of Chinese without blanks among words that the model does not know; whether there is any."""
+        """Warn about unsegmented Chinese among unknown words; return whether there is any."""
         return warn_uncut(unknown, how_to_cut(self.run, apart=self.segmenter is None))
 
 
@@ -109,7 +109,7 @@ def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generat
     """Load a trained model that writes texts, for ``command``, which an error names.
 
     Args:
-        apart: texts come as words with blanks between, and nothing cuts them.
+        apart: texts have blanks between words and are not segmented.
 
     Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data cannot be had again."""
     loaded = Run.open(run)

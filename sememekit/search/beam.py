@@ -21,26 +21,27 @@ words is returned whole. Log-probabilities and ids are overwritten.
 
 
 SEARCH: Final = 2
-"""Version of the rule by which a search ends, for signatures: 1 was to end once K hypotheses are finished, whatever is open."""
+"""Version of the stopping rule, for signatures; version 1 stopped at K finished hypotheses."""
 
 
 class BeamSettings(config.Settings):
     """Settings of the beam search."""
 
     beam_size: int = Field(default=5, ge=1, le=1000)
-    """K, hypotheses that are kept for each text; 1 is greedy search."""
+    """K, beam size for each text; 1 is greedy search."""
     num_best: int = Field(default=1, ge=1, le=1000)
-    """Number of hypotheses that are returned, the best first."""
+    """Number of returned hypotheses, best first."""
     length_penalty: float = Field(default=1.0, ge=0.0, le=100.0)
-    """a: hypotheses compete by log-probability / length^a, the end counted where it was predicted; 0 lets short ones win."""
+    """a: hypotheses are ranked by log-probability / length^a, with a predicted end counted; 0 favours short ones."""
     min_length: int = Field(default=1, ge=0)
-    """Words before which no text may end."""
+    """Minimum length in words."""
     max_length: int = Field(default=30, ge=1, le=100_000)
-    """Words after which a text is cut, without paying for its end. With ``min_length`` alike all have exactly so many."""
+    """Maximum length in words, at which a text is cut without the probability of its end. An equal ``min_length`` gives exactly
+    this length."""
     no_repeat: int = Field(default=0, ge=0)
     """n: no n words in a row occur twice in a text; 0 allows it."""
     unknown: Literal["keep", "replace", "never"] = "keep"
-    """``<unk>`` stays in the text, gives way to the most attended word of the source, or is never chosen."""
+    """Keep ``<unk>`` in the text, replace it by the most attended source word, or never choose it."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -58,7 +59,7 @@ class Hypothesis:
     Attributes:
         words: ids, without begin and end.
         nats: summed negative log-probability, with the end where it was predicted.
-        score: hypotheses are ranked by it; higher is better.
+        score: ranking score; higher is better.
         attended: for each word, the position of the source with the largest attention weight.
         ended: whether the end was predicted; otherwise the text was cut.
     """
@@ -77,16 +78,16 @@ def beam_search(
     """The best texts of each of B examples, independent of the other examples.
 
     In each round every hypothesis is extended by its most probable words, as many as could matter, with one call of the model.
-    An extension by ``end`` that is among the K best of its example is finished; the K best others go on. An example is done
-    once no open one can beat the ``num_best`` best that are finished: log-probabilities only fall, so the best open one divided
-    by the longest possible length^a bounds all. It is also done once K are finished and the best open one, as it stands, is
-    ranked behind these ``num_best``: where a model is sure of a long text, K ends of little probability come before its own.
-    Examples that are done leave the batch.
+    An extension by ``end`` among the K best of its example is finished; the K best others continue. An example is done when no
+    open hypothesis can beat the ``num_best`` best finished ones: log-probabilities only fall, so the best open one divided by
+    the maximum length^a is a bound. It is also done when K are finished and the best open one, at its present score, ranks
+    behind these ``num_best``. (K alone is not enough: for a long text that the model is sure of, K improbable ends come before
+    its own.) Done examples leave the batch.
 
-    ``state`` is that before the first word and ``memory`` the constant input of the model, B rows each; ``begin`` and ``end``
-    are the words before the first and after the last; ``banned`` words and ``begin`` are never chosen. Returns for each example
-    up to ``num_best`` hypotheses, the best first; of those finished with equal scores the smaller ids come first. Which of
-    equally probable extensions go on is left to ``step`` and to torch's topk. At least one, unless every text is forbidden.
+    ``state`` is the state before the first word and ``memory`` the constant input of the model, B rows each; ``begin`` and
+    ``end`` are the words before the first and after the last; ``banned`` words and ``begin`` are never chosen. Returns for each
+    example up to ``num_best`` hypotheses, best first; ties go to smaller ids. The choice among equally probable extensions is
+    left to ``step`` and to torch's topk. At least one, unless every text is forbidden.
     """
     beam, device, num_rows = settings.beam_size, state[0].device, len(state[0])
     finished: list[list[Hypothesis]] = [[] for _ in range(num_rows)]
@@ -161,7 +162,7 @@ def _open_rows(
 
 
 def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Words that would repeat ``size`` words in a row: rows and words, for ``texts`` (N, T); none for ``size`` 0."""
+    """Return (rows, words) that would repeat an n-gram of ``size`` words in ``texts`` (N, T); none for ``size`` 0."""
     if not size or texts.shape[1] < size:
         empty = texts.new_zeros(0)
         return empty, empty
@@ -172,7 +173,7 @@ def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _repeats(ids: Tensor, rows: Tensor, words: Tensor) -> Tensor:
-    """Mask the ``ids`` (N, C) that are ``words`` (M,) which their ``rows`` (M,) must not have again."""
+    """Return a mask of the ``ids`` (N, C) that are forbidden ``words`` (M,) of their ``rows`` (M,)."""
     hits = (ids[rows] == words.unsqueeze(1)).int()
     return torch.zeros_like(ids, dtype=torch.int32).index_add_(0, rows, hits) > 0
 

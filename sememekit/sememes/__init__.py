@@ -36,9 +36,7 @@ def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
     """The reader class of ``FORMAT:PATH`` and the path to read. Raises ConfigError: an unknown format, or no path."""
     name, _, rest = spec.partition(":")
     if rest.startswith("//"):
-        raise ConfigError(
-            f"lexicon {spec!r}: an address is not read; download it (curl -O {typed(spec)}), then give FORMAT:FILE"
-        )
+        raise ConfigError(f"lexicon {spec!r}: URLs are not read; download it (curl -O {typed(spec)}), then give FORMAT:FILE")
     drive = len(name) == 1 and rest.startswith(("\\", "/"))
     if drive or (name not in LEXICON_FORMATS and at_home(spec).exists()):
         like = f"{likely_format(at_home(spec))}:{spec}"
@@ -61,11 +59,11 @@ def open_lexicon(spec: str, **options: object) -> Lexicon:
     ``open`` alone is the lexicon that ships with sememekit, and ``openhownet`` alone the folder into which that package
     downloads. ``options`` are settings of the format: ``side`` for hownet and openhownet, ``yes_download`` for openhownet.
     Raises ConfigError: an unknown format or option, or no path where the format needs one. Raises DataError: the file is absent
-    or is not what the format says.
+    or has another format.
     """
     if not lexicon_reader(spec)[0].has_sememes:
         raise ConfigError(
-            f"lexicon {spec!r}: words have no sememes; use it for a segmenter: --segmenter fmm --lexicon {typed(spec)}"
+            f"lexicon {spec!r}: a list of words has no sememes; use it for a segmenter: --segmenter fmm --lexicon {typed(spec)}"
         )
     return _read(spec, options)
 
@@ -86,8 +84,8 @@ def open_lexicons(
 ) -> list[Lexicon]:
     """Read several lexicons, each with the options that its format has; errors as ``open_lexicon``.
 
-    ``side`` and ``yes_download`` are of hownet and openhownet, ``lemmas`` (as for ``open_lemmas``) and ``defining_words`` of
-    dictionary, ``seed`` of random.
+    ``side`` and ``yes_download`` are for hownet and openhownet, ``lemmas`` (as in ``open_lemmas``) and ``defining_words`` for
+    dictionary, ``seed`` for random.
     """
     options: dict[str, object] = {"side": side, "yes_download": yes_download, "lemmas": lemmas}
     options |= {"defining_words": defining_words, "seed": seed}

@@ -1,4 +1,4 @@
-"""From a vocabulary and lexicons to a sememe graph."""
+"""Build a sememe graph from a vocabulary and lexicons."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,13 +25,12 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
 
     For each word, the first rule that applies:
 
-    1. a special token has the sememes of its rule (``special_tokens``), unless it is one such as ``<unk>`` that a lexicon
-       names itself;
+    1. a special token has the sememes of its rule (``special_tokens``), unless a lexicon lists it (such as ``<unk>``);
     2. the first lexicon that has a sense with sememes for the word as it is written, in half-width or in full-width ASCII, or
        without the ``▁`` of a piece that begins with a blank;
     3. the first lexicon that has one for the lemma of the word;
-    4. a token of nothing but punctuation or symbols has the sememe 标点;
-    5. the one sense {``<unk>``}, and the word counts as not annotated.
+    4. a token of punctuation or symbols alone has the sememe 标点;
+    5. any other word has the one sense {``<unk>``} and counts as not annotated.
 
     Senses with equal sememes are merged; the senses of a word keep the order of the lexicon. Raises GraphError: no lexicon, or
     an empty vocabulary.
@@ -57,11 +56,11 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
 
 
 _LIKE: Final = 20
-"""Words in a row of the vocabulary, most frequent first, among which a control exchanges senses."""
+"""Size of the groups of words of like frequency in which a control exchanges senses."""
 
 
 def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:
-    """Give each word from a lexicon all senses of another one of like frequency; a vocabulary is in order of counts."""
+    """Give each word from a lexicon all senses of another word of like frequency; the vocabulary is sorted by counts."""
     places = [place for place, entry in enumerate(entries) if entry.source == name]
     generator = np.random.default_rng(seed)
     for block in np.array_split(places, max(1, len(places) // _LIKE)):
@@ -72,14 +71,14 @@ def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:
 
 
 def spellings(word: str) -> Iterator[str]:
-    """The word as it is, then with its ASCII characters in half width and in full width, then as a piece without the blank
-    before it, each once."""
+    """Return the word as it is, with its ASCII in half width and in full width, and without the blank mark of a piece, each
+    once."""
     forms = (word, word.translate(_TO_HALF_WIDTH), word.translate(_TO_FULL_WIDTH), word.removeprefix(BLANK) or word)
     return iter(dict.fromkeys(forms))
 
 
 def find_senses(word: str, lexicon: Lexicon) -> tuple[Sense, ...]:
-    """The senses of the first spelling that has one with sememes."""
+    """Return the senses of the first spelling that has a sense with sememes."""
     found = (tuple(sense for sense in lexicon.senses(form) if sense.sememes) for form in spellings(word))
     return next(filter(None, found), ())
 

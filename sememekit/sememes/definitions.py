@@ -2,7 +2,7 @@
 HowNet 2000, ``human|人,#occupation|职位,*teach|教,education|教育``; and where a sememe stands in one: how deep, and by which
 role.
 
-Grammar, one for both (blanks around a name are of no account)::
+One grammar for both (blanks around a name are ignored)::
 
     definition := item ((',' | ';' | nothing, after a bracket) item)*
     item       := [name '='] marks (name | '{' body '}' | '(' body ')' | '"' name '"' | '<' [name] '>')
@@ -155,7 +155,7 @@ class _Parser:
         return ("", first) if CHINESE_RUN.fullmatch(first) else (first, "")
 
     def _word(self) -> str:
-        """Everything up to the next delimiter, without the blanks around it; may be empty."""
+        """Read up to the next delimiter, without blanks around; may be empty."""
         start = self._position
         while self._position < len(self._text) and self._text[self._position] not in _DELIMITERS:
             self._position += 1
@@ -174,15 +174,15 @@ class _Parser:
 
 ROOT: Final = "root"
 PLAIN: Final = "plain"
-"""The role of a sememe that hangs in its definition without relation and without mark."""
+"""The role of a sememe without relation and without mark."""
 
 
 class Place(NamedTuple):
     """The place of a sememe in the definition of a sense.
 
     Attributes:
-        depth: 0 for the root, 1 for what hangs from it, and so on.
-        role: ``root``; else the relation by which it hangs (``agent``), else its marks (``*``), else ``plain``.
+        depth: 0 for the root, 1 for its children, and so on.
+        role: ``root``, or the relation to its parent (``agent``), or else its marks (``*``), or else ``plain``.
     """
 
     depth: int
@@ -190,12 +190,12 @@ class Place(NamedTuple):
 
 
 def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ...]:
-    """The place of each sememe of a sense in its definition; empty where there is no definition or it is no tree.
+    """Return the place of each sememe of a sense in its definition; empty without a definition that is a tree.
 
-    The first part of a definition is its root, and so is one behind a semicolon, which begins another definition. The other
-    parts hang from the root: HowNet 2000 writes ``human|人,#occupation|职位``, later editions ``{human|人:domain={...}}``. A
-    bracket around several is no level of its own, and gives its relation to those that have none. A sememe that stands there
-    several times has the place nearest to the root, then the first; one that is not found has none.
+    The first part of a definition is its root; a semicolon begins another definition with a root. All other parts are below the
+    root: HowNet 2000 writes ``human|人,#occupation|职位``, later editions ``{human|人:domain={...}}``. A bracket around several
+    sememes adds no level, and gives its relation to those without one. A sememe that occurs several times has the place nearest
+    to the root, then the first; a sememe that is not found has none.
 
     >>> places_in("human|人,#occupation|职位,*teach|教", ("人", "教", "职位"))
     (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))
@@ -207,7 +207,7 @@ def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ..
 
 @lru_cache(maxsize=1 << 16)
 def _places(definition: str) -> Mapping[str, Place]:
-    """The place of every name in a definition; many words share one."""
+    """Return the place of every name in a definition (cached, since words share definitions)."""
     try:
         trees = parse_definition(definition)
     except DataError:

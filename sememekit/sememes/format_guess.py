@@ -11,7 +11,7 @@ from sememekit.files import typed
 _LOOKED_AT: Final = 40
 _FEWEST_RECORDS: Final = 4
 _SURELY: Final = 20
-"""Records from which a list whose second lines never come twice is refused: a short one may well share no sememe."""
+"""From this many records on, a list whose sememe lines never repeat is refused; a shorter list may well share no sememe."""
 _CILIN: Final = re.compile(r"[A-L][a-z]\d\d[A-Z]\d\d[=#@]\s.*")
 WORD_LINE: Final = re.compile(r"(\S+)(?:\s+\d+(?:\.\d+)?)?(?:\s+[a-z][A-Za-z]*\d*)?")
 """A word, then possibly its count and its part of speech, as user dictionaries of jieba have them."""
@@ -38,7 +38,7 @@ def sense_file_row(line: str) -> tuple[str, list[tuple[str, ...]]] | None:
 
 
 def seems(lines: Sequence[str]) -> str:
-    """Return the form that lines surely have: a key of the names above, or nothing where it is not plain."""
+    """Return the format of the lines, a key of the names above, or an empty string if it is not clear."""
     some = [line.strip() for line in islice((line for line in lines if line.strip()), _LOOKED_AT)]
     if not some or "NO." in some[0][:3]:
         return "hownet" if some else ""
@@ -53,8 +53,8 @@ def seems(lines: Sequence[str]) -> str:
 
 
 def _is_hownet2000(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows are a word, a part of speech and a DEF. In a table the second column has the sememes of a sense, which are
-    not one word of capitals line after line, and no commas or braces stand between the sememes of the third."""
+    """Return whether rows are a word, a part of speech and a DEF. A table has sememes in the second column, not one word in
+    capitals in every line, and no commas or braces in the third."""
     if not all(len(row) == 3 and re.fullmatch("[A-Z]+", row[1].strip()) for row in rows):
         return False
     pairs, joined = (sum(any(mark in row[2] for mark in marks) for row in rows) for marks in ("|", ",{"))
@@ -62,7 +62,7 @@ def _is_hownet2000(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def only_words(lines: Sequence[str], fewest: int = _FEWEST_RECORDS) -> bool:
-    """Whether no line has several names, and hardly one comes twice: sememes are shared by words, and words are not."""
+    """Return whether each line is one name and names hardly repeat, as words do and sememes do not."""
     kept = [line.strip() for line in lines if line.strip()]
     several = sum(len(line.split()) > 1 for line in kept)
     second = kept[1::2]
@@ -70,7 +70,7 @@ def only_words(lines: Sequence[str], fewest: int = _FEWEST_RECORDS) -> bool:
 
 
 def other_form(path: Path, form: str) -> str:
-    """Say what form a file seems to have, and what to type for it."""
+    """Return the format that a file seems to have, and the option to type for it."""
     if form == "cilin":
         script = '{for (i = 2; i <= NF; i++) print $i "\\t" $1}'
         use = f"make a table of it, {typed('awk', script, path)} > cilin.tsv, and use table:cilin.tsv"

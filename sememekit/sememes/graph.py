@@ -1,6 +1,6 @@
-"""The sememe graph: words -> senses -> sememes of one vocabulary, as immutable integer arrays.
+"""The sememe graph of a vocabulary: words -> senses -> sememes, as immutable integer arrays.
 
-Shapes: V words, S senses, K sememes, U distinct sememe sets, nnz entries of those sets together.
+Shapes: V words, S senses, K sememes, U distinct sememe sets, nnz entries in these sets.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class SememeGraph:
         set_offsets: (U+1,) int64; the sememes of set u are ``set_sememes[set_offsets[u]:set_offsets[u+1]]``.
         set_sememes: (nnz,) int64 ids of sememes, rising within a set. Sets are numbered as they first occur.
         word_of_sense: (S,) int64, rising.
-        annotated: (V,) bool; False where no lexicon and no rule knows the word.
+        annotated: (V,) bool; False if no lexicon and no rule knows the word.
         senses_per_sememe: (K,) int64, |D(e)|: senses of words of this vocabulary that have the sememe.
         sense_labels: S short texts for people: part of speech and gloss where known, else the sememes.
         word_sources: V texts: the lexicon that gave the senses, or one of ``Source``.
-        lexicons: name and hash of each lexicon that was asked, in order.
-        history: what was done to the graph after it was built, one line each.
+        lexicons: name and hash of each lexicon, in order.
+        history: changes since the graph was built, one line each.
         fingerprint: SHA-256 over all of the above.
-        structure_fingerprint: SHA-256 over the places of sememes in their definitions; empty where the graph has none.
+        structure_fingerprint: SHA-256 over the places of sememes in their definitions; empty without any.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class SememeGraph:
     ) -> None:
         """Number the senses, sets and sememes of ``entries``, one for each word in the order of the vocabulary.
 
-        With ``numbering``, ``sememes`` and ``senses_per_sememe`` come from that graph, which has all sememes of ``entries``.
-        Raises GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
+        A graph ``numbering``, which has all sememes of ``entries``, gives ``sememes`` and ``senses_per_sememe``. Raises
+        GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
         """
         self._entries = tuple(entries)
         _check_entries(self._entries)
@@ -115,12 +115,12 @@ class SememeGraph:
     def pooled_sets(self) -> tuple[Integers, Integers, Integers]:
         """The sememes of each word with all its senses taken together, an unordered set (Sec. II-A, Qin et al. 2020).
 
-        Only sememes from a lexicon count: an unknown word has the empty set, and so have special tokens and punctuation with
-        sememes from a rule. Equal sets are one.
+        Only sememes from a lexicon count: unknown words, special tokens and punctuation have the empty set. Equal sets are
+        merged.
 
         Returns:
-            (V,) which set a word has; (P+1,) offsets; (nnz,) ids of sememes, rising within a set: the sememes of word w are
-            ``members[offsets[set_of_word[w]]:offsets[set_of_word[w] + 1]]``.
+            (V,) number of each word's set; (P+1,) offsets; (nnz,) ids of sememes, rising within a set: the sememes of word w
+            are ``members[offsets[set_of_word[w]]:offsets[set_of_word[w] + 1]]``.
         """
         return self._sets(entry.sememes() if entry.is_from_lexicon else () for entry in self._entries)
 
@@ -141,17 +141,16 @@ class SememeGraph:
 
     @property
     def has_structure(self) -> bool:
-        """Whether the place in its definition is known of any sememe of any sense."""
+        """Whether the place in the definition is known for any sememe."""
         return bool(self.structure_fingerprint)
 
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
         """A graph without ``round(rate * edges)`` annotations, drawn uniformly without replacement.
 
         An edge is a pair of a sense and a sememe, of a word that a lexicon knows. Sememes by rule (special tokens, punctuation)
-        and the sense of words without annotation stay. A sense that loses all its sememes goes if its word keeps another;
-        otherwise the word counts as not annotated, with the one sense {``<unk>``}. Senses of a word that become equal are
-        merged, so the edges of the new graph can fall by more than the edges removed. Labels stay. Raises GraphError: a rate
-        outside 0 to 1.
+        and the sense of words without annotation stay. A sense without sememes is removed; a word without senses counts as not
+        annotated, with the one sense {``<unk>``}. Senses of a word that become equal are merged, so more edges can vanish than
+        were drawn. Labels stay. Raises GraphError: a rate outside 0 to 1.
         """
         if not 0.0 <= rate <= 1.0:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
@@ -190,10 +189,11 @@ class SememeGraph:
         return SememeGraph(result, self.vocabulary_fingerprint, self.lexicons, (*self.history, record))
 
     def with_senses(self, entries: Iterable[WordEntry], record: str) -> SememeGraph:
-        """The same words with other sememes of this graph in some senses; sememes and senses keep their numbers.
+        """Return a graph with other sememes of this graph in some senses; sememes and senses keep their numbers.
 
-        A model that was trained with this graph reads the new one with its weights; |D(e)| stays, so that other senses score as
-        before. ``entries`` are the V words, each with as many senses as here; ``record`` is a line of the history. Raises
+        A model that was trained with this graph can read the new graph with its weights; |D(e)| stays, so other senses score as
+        before. ``entries`` are the V words, each with its number of senses unchanged; ``record`` is a line of the history.
+        Raises
         GraphError: as for a new graph.
         """
         first = self._numbering or self
@@ -219,7 +219,7 @@ class SememeGraph:
 
     @classmethod
     def load(cls, path: Path | str, data: str = "") -> SememeGraph:
-        """Read what ``save`` wrote; messages name the ``data`` that it is for. Raises GraphError: absent, torn, edited, newer
+        """Read what ``save`` wrote; messages name the ``data`` of the graph. Raises GraphError: absent, torn, edited, newer
         than this program, or another kind of file."""
         path = Path(path)
         records, *stated = parse_graph(path, data)
@@ -252,7 +252,7 @@ class SememeGraph:
 
 
 def graph_at(path: Path) -> SememeGraph:
-    """The graph of a file, or of the folder of a run. Raises ConfigError: the folder keeps none. Raises GraphError: as
+    """Read the graph of a file or of a run folder. Raises ConfigError: the folder has none. Raises GraphError: as
     ``SememeGraph.load``."""
     file = path / "graph.json" if path.is_dir() else path
     if path.is_dir() and not file.exists():

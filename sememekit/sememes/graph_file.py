@@ -1,4 +1,4 @@
-"""The file of a sememe graph: one JSON document, written a word a line so that grep and diff can work on it.
+"""The file of a sememe graph: one JSON document with a word on each line, so that grep and diff work.
 
 ::
 
@@ -16,9 +16,9 @@
     "structure_fingerprint": "<SHA-256 of all bytes between these two lines>"
     }
 
-The last part is there where a lexicon has definitions that are trees: of such words, sense by sense, the depth and the role of
-each sememe in the order above, ``null`` for one that is not found, and ``[]`` for a sense without. It stands outside of the
-fingerprint, so that a graph is the same annotation with it and without, and versions that do not know it read the file.
+The last part exists if a lexicon has definitions that are trees. It has, for each sense of such words, depth and role of each
+sememe in the order above (``null`` if not found, ``[]`` for a sense without definition). It is not part of the fingerprint, so
+older versions still read the file.
 """
 
 import json
@@ -43,7 +43,7 @@ Records = tuple[tuple[WordEntry, ...], str, tuple[LexiconSource, ...], tuple[str
 def render_graph(
     entries: Sequence[WordEntry], vocabulary_fingerprint: str, lexicons: Sequence[LexiconSource], history: Sequence[str]
 ) -> str:
-    """The text of the file up to its fingerprint, which is the hash of this text."""
+    """Return the text of the file before its fingerprint, which is the hash of this text."""
     senses = ([{"label": sense.label, "sememes": list(sense.sememes)} for sense in entry.senses] for entry in entries)
     words = ({"word": entry.word, "source": entry.source, "senses": own} for entry, own in zip(entries, senses, strict=True))
     lines = ",\n".join(map(_dump, words))
@@ -57,7 +57,7 @@ def render_graph(
 
 
 def render_structure(entries: Iterable[WordEntry]) -> str:
-    """The part of the file that says where sememes stand in definitions; empty where no word has such places."""
+    """Return the part of the file with the places of sememes in definitions; empty without any."""
     words = [
         _dump({"word": entry.word, "senses": [[place and list(place) for place in sense.places] for sense in entry.senses]})
         for entry in entries
@@ -67,8 +67,8 @@ def render_structure(entries: Iterable[WordEntry]) -> str:
 
 
 def parse_graph(path: Path, data: str = "") -> tuple[Records, str, str]:
-    """Return the content of the file, its fingerprint, and its structure's fingerprint ("" without one); ``data``: the data
-    that it is for, in messages. Raises GraphError: absent, torn, newer than this program, or another kind of file."""
+    """Return the content of the file, its fingerprint, and its structure's fingerprint ("" without one); messages name
+    ``data``. Raises GraphError: absent, torn, newer than this program, or another kind of file."""
     again = f"build it again: {_build('FORMAT:PATH', data, path if data and not path.is_dir() else 'FILE')}"
     text = read_text(path, lambda why: GraphError(f"sememe graph {why}; {again}"))
     try:
@@ -77,7 +77,7 @@ def parse_graph(path: Path, data: str = "") -> tuple[Records, str, str]:
         if text.strip() and not text.lstrip().startswith("{"):
             build = _build(f"{likely_format(path)}:{path}", data, path.with_suffix(".graph"))
             raise GraphError(
-                f"sememe graph {path}: no graph that build-sememe-graph wrote; if it is a lexicon, build one of it: {build}"
+                f"sememe graph {path}: not a graph of build-sememe-graph; if it is a lexicon, build a graph from it: {build}"
             ) from None
         place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise GraphError(f"sememe graph {path}{place}: torn, or no sememe graph: {error}; {again}") from None
@@ -122,7 +122,7 @@ def _entry_from_json(value: Any, places: Mapping[str, list[Any]]) -> WordEntry:
 
 
 def _places(at: list[Any], count: int) -> tuple[Place | None, ...]:
-    """None where there are not as many as sememes: the fingerprint of the structure refuses the file then."""
+    """Return None if there is not one place for each sememe; the fingerprint of the structure then refuses the file."""
     if len(at) != count:
         return ()
     return tuple(None if one is None else Place(_number(one[0]), _text(one[1])) for one in at)

@@ -1,4 +1,4 @@
-"""Lemmas: a word that no lexicon knows as it is written may be known by its base form."""
+"""Lemmas, by which inflected words are found in lexicons."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Lemmas = WordNetIndex | LemmaList
 
 
 def open_lemmas(spec: str) -> Lemmas:
-    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines; of several lines with one form
+    """The lemmas of ``wordnet`` or ``wordnet:FOLDER``, or of a file of ``lemma TAB form`` lines; if a form has several lines
     the last counts, as in the released code of sememe RNNs. Raises DataError for files that are absent or of another form."""
     if (index := wordnet_of(spec)) is not None:
         return index

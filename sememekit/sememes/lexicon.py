@@ -54,11 +54,11 @@ class LexiconReport(config.Record):
     empty_bags: int = 0
     """Senses without a sememe; a graph drops them."""
     duplicates: int = 0
-    """Senses that repeat word, part of speech, gloss and definition of another; a graph merges them."""
+    """Senses that equal another in word, part of speech, gloss and definition; a graph merges them."""
     examples: tuple[str, ...] = ()
     """The first few skipped entries, as ``file:line: reason``."""
     notes: tuple[str, ...] = ()
-    """Encoding, download and the like."""
+    """Remarks, such as on encoding and download."""
 
 
 class Lexicon:
@@ -68,7 +68,7 @@ class Lexicon:
     """
 
     shuffle_seed: int | None = None
-    """Seed by which words of like frequency exchange their senses in a graph; None: they keep them."""
+    """Seed for exchanging the senses of words of like frequency in a graph; None: no exchange."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Lexicon:
         return self._senses.get(word, ())
 
     def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        """The senses of ``word`` when its lemma has ``senses``: the same ones."""
+        """Return the senses of ``word`` if its lemma has ``senses``; by default the same."""
         return senses
 
     def __len__(self) -> int:
@@ -158,11 +158,11 @@ class LexiconReader(ABC):
 
     format_name: str
     has_sememes: ClassVar[bool] = True
-    """False of a list of words alone, which only segmenters take."""
+    """False for a list of words, which only segmenters take."""
 
     @classmethod
     def default_path(cls) -> str | None:
-        """The path where none is given; None where one must be."""
+        """Default path; None if a path is required."""
         return None
 
     def __init__(self, path: Path, settings: Settings) -> None:

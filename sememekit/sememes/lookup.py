@@ -30,11 +30,11 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class DefinitionTree(Record):
-    """One node of a DEF: ``relation`` is how it hangs from its parent (``agent``, ``#``, or empty)."""
+    """One node of a DEF: ``relation`` is its relation to its parent (``agent``, ``#``, or empty)."""
 
     relation: str
     sememe: str
-    """``english|中文``, a sign such as ``~`` that points back, or empty for a bracket around several."""
+    """``english|中文``, a sign such as ``~`` that points back, or empty for a bracket around several nodes."""
     children: tuple[DefinitionTree, ...] = ()
 
 
@@ -44,23 +44,23 @@ class LookupSense(Record):
     source: str
     """``format:file``, or "special token"."""
     word: str
-    """As the lexicon spells it; a full-width word may be found in half width."""
+    """The word as the lexicon spells it; a full-width word may be found in half width."""
     part_of_speech: str
     gloss: str
     sememes: tuple[str, ...]
     definition: str
     tree: tuple[DefinitionTree, ...]
-    """Trees of the definition; empty where the lexicon has none."""
+    """Trees of the definition; empty if the lexicon has none."""
     definition_fault: str
-    """Reason why the definition is no tree, or empty."""
+    """Reason why the definition is not a tree, or empty."""
 
 
 class LookupReport(Record):
-    """The entries of a word in lexicons. A graph takes the senses of the first source in which any has sememes."""
+    """The entries of a word in lexicons. A graph uses the first source in which the word has sememes."""
 
     word: str
     sources: tuple[str, ...]
-    """The lexicons that were asked."""
+    """The lexicons of the call."""
     senses: tuple[LookupSense, ...]
     nearest: tuple[str, ...]
     """Similar words of the lexicons, best first; only when the word is unknown."""
@@ -71,13 +71,13 @@ class CheckReport(Record):
 
     folder: str
     ok: bool
-    """No fault at all."""
+    """Whether there is no fault."""
     faults: tuple[Fault, ...]
     files: tuple[str, ...]
     entries: int
     words: int
     senses: int
-    """Entries with different sememes, word by word; what a graph makes of them."""
+    """Number of senses in a graph: entries of a word with different sememes."""
     sememes: int
     max_sememes: int
     unused_sememes: tuple[str, ...]
@@ -85,10 +85,10 @@ class CheckReport(Record):
 
 
 def lookup(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chinese") -> LookupReport:
-    """Look a word up in each lexicon; an entry that a lexicon repeats word for word is shown once.
+    """Look a word up in each lexicon; repeated entries are shown once.
 
-    The word is written as in a text; ASCII in half or full width is the same. Special tokens such as ``<N>`` have senses, too.
-    Raises ConfigError, DataError: as ``open_lexicon``."""
+    ASCII in half and full width is the same. Special tokens such as ``<N>`` have senses, too. Raises ConfigError, DataError: as
+    ``open_lexicon``."""
     word = word.strip()
     lexicons = open_lexicons(sources, side)
     senses: list[LookupSense] = []
@@ -139,7 +139,7 @@ def _describe(source: str, sense: Sense) -> LookupSense:
 
 
 def _tree(node: DefinitionNode) -> DefinitionTree:
-    """``~`` and ``?`` are the sememe where there is no name, and part of the relation where there is one."""
+    """Signs ``~`` and ``?`` become the sememe of a node without name, otherwise a part of the relation."""
     has_name = bool(node.sememe) or node.is_group
     relation = " ".join(part for part in (node.relation, node.marks if has_name else "") if part)
     return DefinitionTree(
@@ -165,9 +165,9 @@ class AnnotationReport(Record):
     word: str
     graph: str
     overlay: str | None
-    """The changes that it was read with."""
+    """The changes of the overlay."""
     source: str
-    """The lexicon or the rule that the senses are of; "none" where nothing knows the word, whose one sense is ``<unk>``."""
+    """The lexicon or rule that gave the senses; "none" for an unannotated word, whose one sense is ``<unk>``."""
     senses: tuple[GraphSense, ...]
 
 
@@ -176,13 +176,13 @@ class ChangeReport(ChangedSense):
 
     overlay: str
     changes: int
-    """Number of changes that the file has now."""
+    """Number of changes in the file now."""
     checked_with: str
-    """A graph, or lexicons."""
+    """The graph or lexicons of the senses."""
 
 
 def annotation(word: str, graph: Path, overlay: Path | None = None) -> AnnotationReport:
-    """Return the senses of a word as a graph (a file, or a run's) numbers them, their sememes, and changes of an overlay.
+    """Return the numbered senses of a word in a graph (a file, or a run's), with sememes and the changes of an overlay.
 
     Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
     word, found = word.strip(), graph_at(graph)
@@ -210,10 +210,10 @@ def add_change(
     sources: Sequence[str] = ("open",),
     side: Side = "chinese",
 ) -> ChangeReport:
-    """Check a change and write it behind those that the overlay file has.
+    """Check a change and append it to the overlay file.
 
-    ``sense`` is ``WORD#NUMBER``, from 1, or ``WORD`` where it has one; ``text`` is ``+sememe -sememe``. Without a ``graph``, a
-    file or the folder of a run, senses are numbered as a graph of the ``sources`` has them. A RunWarning names a sememe that
+    ``sense`` is ``WORD#NUMBER``, from 1, or ``WORD`` if it has one sense; ``text`` is ``+sememe -sememe``. Senses are numbered
+    as in ``graph`` (a file, or a run folder), or without it as in a graph of the ``sources``. A RunWarning names a sememe that
     the run hardly trained. Raises ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be
     used, or the run never trained a sememe that is added; nothing is written."""
     new = parse_change(sense, text, f"--change {sense}")

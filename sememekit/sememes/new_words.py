@@ -1,4 +1,4 @@
-"""Words for a trained run that it never saw: a file of them, their senses out of it or out of lexicons, and a larger graph."""
+"""New words for a trained run: a file of words, their senses from the file or from lexicons, and a larger graph."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ class NewWords:
     """The new words of a file, as a run takes them.
 
     Attributes:
-        entries: the words that can be added, each once, by spelling; one without annotation has the one sense {``<unk>``}.
+        entries: the words that can be added, sorted by spelling; an unannotated word has the one sense {``<unk>``}.
         counts: occurrences that the file states, by word.
         refused: cause -> the words that cannot be added.
         dropped: sememes that the graph does not know, of words that have others.
-        lexicons: the file and the lexicons that were asked.
+        lexicons: the file and the lexicons of the call.
     """
 
     entries: tuple[WordEntry, ...]
@@ -40,9 +40,9 @@ class NewWords:
 def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), side: Side = "chinese") -> NewWords:
     """Read a file of new words for a run that knows the words and the sememes of ``graph``.
 
-    The file has a word a line, or it is a table with a header that names ``word``, and possibly ``sememes`` and ``count``; a
-    line is a sense then. A word without sememes in the file gets them from ``sources``. One side of a name such as
-    ``fruit|水果`` is enough.
+    The file has a word on each line, or is a table with a header (``word``, and possibly ``sememes`` and ``count``) and a sense
+    on each line. A word without sememes in the file gets them from ``sources``. One side of a name such as ``fruit|水果`` is
+    enough.
 
     Raises DataError: the file cannot be read, has no words, a count is no number, or no word of it can be added. Raises
     ConfigError, DataError: as ``open_lexicon``."""
@@ -93,7 +93,7 @@ def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), 
 
 
 def _fitting(entry: WordEntry, spelled: dict[str, str], dropped: dict[str, None]) -> WordEntry | None:
-    """The word with those sememes that the graph knows; None where none is left."""
+    """Return the word with the sememes that the graph knows, or None if it knows none."""
     senses: dict[tuple[str, ...], SenseEntry] = {}
     for sense in entry.senses:
         places = {spelled[name]: place for name, place in sense.edges() if name in spelled}

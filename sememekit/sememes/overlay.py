@@ -1,13 +1,13 @@
-"""An overlay: a small file of changes to the sememes of single senses, which a graph is read with.
+"""Overlays: small files that change the sememes of single senses of a graph.
 
 ::
 
     # sememekit overlay 1
     苹果#2	+水果 -品牌	品牌 电脑
 
-Each line is a change: the word with the number of its sense in the graph, from 1 (it may be left out where there is one sense);
-what is added and removed; and, as a check, the sememes that the sense has before the change, which a line written by hand may
-leave out. Changes are made in their order, so that several add up. Lines that begin with ``#`` and a blank are remarks.
+Each line is a change: the word with the number of its sense in the graph, from 1 (optional if it has one sense); the sememes to
+add and to remove; and, optionally, the sememes before the change as a check. Changes are applied in order and add up. Lines
+that begin with ``#`` and a blank are remarks.
 """
 
 import re
@@ -26,7 +26,7 @@ from sememekit.sememes.word_entry import SenseEntry, WordEntry
 
 HEADER: Final = "# sememekit overlay 1"
 SOURCE: Final = "overlay"
-"""The source of a word that no lexicon knows, once an overlay has given it sememes."""
+"""The source of a word that has sememes from an overlay alone."""
 NUM_NEAREST: Final = 5
 
 
@@ -37,8 +37,8 @@ class Change:
     Attributes:
         sense: ``WORD#NUMBER``, or ``WORD`` where it has one sense.
         add, remove: names of sememes; of a name such as ``fruit|水果`` one side is enough.
-        was: the sememes that the sense has before, blanks between them; empty where nobody says.
-        place: where it stands, for messages.
+        was: the sememes before the change, with blanks between; empty for no check.
+        place: file and line, for messages.
     """
 
     sense: str
@@ -58,14 +58,14 @@ class ChangedSense(Record):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The sememes that it has gained."""
+        """The sememes that were added."""
         return tuple(name for name in self.after if name not in self.before)
 
 
 def parse_change(sense: str, text: str, place: str, was: str = "") -> Change:
-    """A change out of ``+sememe -sememe``; a name may have blanks inside.
+    """Parse a change ``+sememe -sememe``; a name may contain blanks.
 
-    Raises ConfigError: nothing, a name without a sign, marks in the place of blanks, or one name twice."""
+    Raises ConfigError: an empty text, a name without a sign, commas for blanks, or a name twice."""
     parts = re.split(r"\s+(?=[+-])", text.strip())
     if not all(len(part) > 1 and part[0] in "+-" for part in parts) or re.search(r"[,;，；、][+-]", text):
         raise ConfigError(f"{place}: {text!r} is no change; write +SEMEME to add and -SEMEME to remove, blanks between")
@@ -102,7 +102,7 @@ def read_overlay(path: Path) -> tuple[Change, ...]:
 
 
 def write_overlay(path: Path, changes: Iterable[Change]) -> None:
-    """Write an overlay file, in place of an earlier one only. Raises ConfigError and OSError as ``write_output``."""
+    """Write an overlay file; only another overlay file is replaced. Raises ConfigError and OSError as ``write_output``."""
     lines = [HEADER]
     for change in changes:
         signed = [*(f"+{name}" for name in change.add), *(f"-{name}" for name in change.remove)]
@@ -113,15 +113,14 @@ def write_overlay(path: Path, changes: Iterable[Change]) -> None:
 def apply_changes(
     graph: SememeGraph, changes: Sequence[Change], record: str = "overlay"
 ) -> tuple[SememeGraph, tuple[ChangedSense, ...], tuple[Change, ...]]:
-    """Make changes in their order. Return the new graph, which keeps all sememes and senses with their numbers, the senses that
-    differ in it, and the changes as the graph spells them, each with the sememes before.
+    """Apply changes in order. Return the new graph, in which sememes and senses keep their numbers; the changed senses; and the
+    changes in the spelling of the graph, each with the sememes before.
 
-    A word that no lexicon knows has the one sense {``<unk>``}; that mark goes when a sememe is added. ``record`` is what the
-    history of the new graph says.
+    The one sense {``<unk>``} of an unannotated word loses that mark when a sememe is added. ``record`` is the line for the
+    graph's history.
 
-    Raises GraphError: a word or a sememe that the graph does not have, a sense that is not said or is not there, a sememe that
-    is there already or is not, a sense that would be left without sememes or become equal to another of its word; with the
-    place of the change, and the nearest spellings."""
+    Raises GraphError, with the place and the nearest spellings: an unknown word, sense or sememe, a sememe to add that is there
+    or to remove that is not, or a sense that would become empty or equal to another sense of its word."""
     entries, spelled = list(graph.entries()), []
     ids, touched = {word: number for number, word in enumerate(graph.words)}, dict[tuple[int, int], None]()
     for change in changes:
@@ -137,7 +136,7 @@ def apply_changes(
         after = _changed(change, name, before, add, remove, known=entry.is_annotated)
         if any(after == other.sememes for other in entry.senses):
             raise GraphError(
-                f"{change.place}: {name} would have the sememes of another sense of {entry.word}, and the senses of a word "
+                f"{change.place}: {name} would have the sememes of another sense of {entry.word}, and senses of a word must "
                 "differ; change it otherwise"
             )
         senses = [*entry.senses]
@@ -171,14 +170,14 @@ def _find(change: Change, ids: dict[str, int], entries: Sequence[WordEntry]) -> 
 
 
 def _sememe(name: str, sememes: Sequence[str], place: str) -> str:
-    """The sememe of that name; of ``english|中文`` one side will do where only one sememe has it."""
+    """Return the sememe of a name; one side of ``english|中文`` is enough if it is unique."""
     if name in sememes:
         return name
     sides = [one for one in sememes if name in one.split("|")]
     if len(sides) == 1:
         return sides[0]
     if sides:
-        raise GraphError(f"{place}: {name!r} is a side of several sememes: {', '.join(sides)}; write one of them whole")
+        raise GraphError(f"{place}: {name!r} is a part of several sememe names: {', '.join(sides)}; write one in full")
     raise GraphError(
         f"{place}: no sense of the graph has the sememe {name!r}{near(name, sememes)}; a model has weights only for "
         "sememes of the graph that it was trained with, so a new one needs training: build-sememe-graph, then train"
@@ -211,7 +210,7 @@ def near(name: str, known: Iterable[str]) -> str:
 def near_spellings(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Up to five names that are spelled alike, best first.
 
-    Only names that share a character and have about the length are compared; the whole of HowNet would take seconds.
+    Only names of similar length that share a character are compared; all of HowNet would take seconds.
     """
     characters = set(name)
     candidates = dict.fromkeys(one for one in known if abs(len(one) - len(name)) <= 2 and not characters.isdisjoint(one))

@@ -1,4 +1,4 @@
-"""Lexicon files, read whole: decompressed, the encoding found by strict decoding, the bytes hashed."""
+"""Read whole lexicon files: decompress, detect the encoding by strict decoding, hash the bytes."""
 
 import hashlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from sememekit.files import (
 from sememekit.files.packed import BLOCK
 
 MAX_BYTES = 1 << 30
-"""A larger lexicon (after decompression) is refused: HowNet has 60 MB, and an archive may hide any amount."""
+"""A larger lexicon (after decompression) is refused, since an archive can expand without limit; HowNet has 60 MB."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,8 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
     """Read and decode a file; the first encoding that fits every byte is taken.
 
     Args:
-        path: a text file, or one compressed with xz or gzip if its name ends in ``.xz`` or ``.gz``; archives one after
-            the other are one text. A byte-order mark that begins a line is taken off: joined files have
-            them in the middle.
+        path: a text file, or one compressed with xz or gzip if its name ends in ``.xz`` or ``.gz``; concatenated archives are
+            one text. A byte-order mark at the start of any line is removed, as in concatenated files.
         encodings: tried in this order, strictly.
 
     Raises DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of the
@@ -93,7 +92,7 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
 
 
 def _spelled(encodings: tuple[str, ...]) -> str:
-    """The names of encodings as people write them: utf-8-sig is UTF-8 that may begin with a mark."""
+    """Return the usual names of encodings; utf-8-sig is UTF-8."""
     return " or ".join(encoding.removesuffix("-sig").upper() for encoding in encodings)
 
 

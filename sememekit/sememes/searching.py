@@ -23,8 +23,7 @@ DUMP_HEADER: Final = "word\tpos\tgloss\tsememes\tdef"
 
 
 class FoundSense(Record):
-    """A sense that was found, in the order of the lexicon; its similarity to the sense that was asked for, if any, is from 0 to
-    1, and ``shared`` are the sememes that both have."""
+    """A sense that was found, with its similarity (0 to 1) to the queried sense, if any, and the shared sememes."""
 
     word: str
     source: str
@@ -36,7 +35,7 @@ class FoundSense(Record):
 
 
 class SearchReport(Record):
-    """The question, the number of words that fit, and the first of their senses."""
+    """The query, the number of matching words, and the senses of the first ones."""
 
     asked: tuple[str, ...]
     sources: tuple[str, ...]
@@ -45,7 +44,7 @@ class SearchReport(Record):
 
 
 class ChangedWord(Record):
-    """A word whose sets of sememes differ: those that one lexicon alone has, blanks between the sememes of a sense."""
+    """A word with different sets of sememes in two lexicons: the sets that only one has, with blanks between sememes."""
 
     word: str
     first_only: tuple[str, ...]
@@ -57,12 +56,12 @@ class DiffReport(Record):
 
     Attributes:
         first, second: the lexicons.
-        words, senses, sememes: of the first and of the second; different sets of sememes of a word are different senses.
+        words, senses, sememes: numbers in the first and in the second; each distinct set of sememes of a word is a sense.
         num_same: words with the same sets in both.
-        num_first_only, num_second_only, num_changed: words of one alone, and words with other sets.
-        first_only, second_only: words of one alone, in the order of the lexicon.
-        changed: every word with other sets.
-        sememes_first_only, sememes_second_only: sememes that one alone uses.
+        num_first_only, num_second_only, num_changed: words in only one lexicon, and words with different sets.
+        first_only, second_only: words in only one lexicon, in its order.
+        changed: every word with different sets.
+        sememes_first_only, sememes_second_only: sememes that only one lexicon uses.
     """
 
     first: str
@@ -94,10 +93,10 @@ class DumpReport(Record):
 def words_with(
     sememes: Sequence[str], sources: Sequence[str] = ("open",), *, side: Side = "chinese", top: int = 0
 ) -> SearchReport:
-    """Words that have all of some sememes in one sense; of a name such as ``fruit|水果`` one side is enough.
+    """Return words that have all given sememes in one sense; one side of a name such as ``fruit|水果`` is enough.
 
-    ``top`` is how many words are listed, 0 for all. Raises ConfigError: a sememe that no lexicon has, with the nearest ones.
-    Raises DataError: as ``open_lexicon``.
+    ``top``: number of words to list, 0 for all. Raises ConfigError: a sememe that no lexicon has, with the nearest ones. Raises
+    DataError: as ``open_lexicon``.
 
     >>> words_with(["fruit"]).senses[0].sememes
     ('fruit|水果',)
@@ -121,12 +120,12 @@ def words_with(
 def similar_words(
     word: str, sources: Sequence[str] = ("open",), *, side: Side = "chinese", top: int = 20, graph: Path | None = None
 ) -> SearchReport:
-    """Words by how similar their sememes are, most similar first, each with its most similar sense.
+    """Return the words with the most similar sememes, each with its most similar sense.
 
-    The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes and I adds up -log
-    p(k), p(k) being the share of the senses that have sememe k: a rare sememe in common says more than a frequent one. It is 1
-    for equal sets. ``top`` words are listed, 0 for all with a sememe in common. Words come from ``sources``, or from a
-    ``graph``: a file, or the folder of a run. Raises ConfigError: none knows the word with sememes. Raises DataError,
+    The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes, I is the sum of
+    -log p(k), and p(k) is the share of senses with sememe k: sharing a rare sememe counts more. It is 1 for equal sets. ``top``
+    words are listed, 0 for all with a sememe in common. Words come from ``sources``, or from a
+    ``graph``: a file, or the folder of a run. Raises ConfigError: none has sememes for the word. Raises DataError,
     GraphError: as ``open_lexicon`` and ``graph_at``.
     """
     asked = (str(graph),) if graph is not None else tuple(sources)
@@ -145,7 +144,7 @@ def similar_words(
 
 
 class WordPair(Record):
-    """Two words with the similarity of their best pair of senses, these senses, and a person's judgement where there is one."""
+    """Two words with the similarity of their best pair of senses, these senses, and the human judgement if there is one."""
 
     first: str
     second: str
@@ -173,9 +172,9 @@ def similarity(
     side: Side = "chinese",
     graph: Path | None = None,
 ) -> PairsReport:
-    """Compute the similarity of word pairs: of their most similar pair of senses, as in ``similar_words``.
+    """Compute the similarity of word pairs by their most similar senses, as in ``similar_words``.
 
-    Raises ConfigError: no lexicon knows a word of a single pair, with the nearest spellings.
+    Raises ConfigError: a single pair has a word that no lexicon knows (with the nearest spellings).
 
     >>> similarity([("苹果", "水果", None)]).pairs[0].similarity
     1.0
@@ -202,8 +201,8 @@ def similarity(
 
 
 def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
-    """Lines of two words and possibly a number, tabs or blanks between; a first line whose last column is no number beside
-    numbers is a header. Raises DataError: another line, which is named."""
+    """Read lines of two words and possibly a number, with tabs or blanks between; a first line without the number is a header.
+    Raises DataError: any other line."""
     text = read_text(path, lambda why: DataError(f"--pairs {why}"))
     rows = [
         (number, line.split("\t" if "\t" in line else None)) for number, line in enumerate(text.splitlines(), 1) if line.strip()
@@ -221,7 +220,7 @@ def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
 
 
 def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """The correlation of ranks, equal values having the mean of theirs; None where one side is constant."""
+    """Return Spearman's rank correlation, with mean ranks for ties; None if a side is constant."""
     unique = (np.unique(np.asarray(values), return_inverse=True, return_counts=True) for values in (first, second))
     ranks = [(np.cumsum(times) - (times - 1) / 2)[place] for _, place, times in unique]
     one, other = (rank - rank.mean() for rank in ranks)
@@ -288,11 +287,11 @@ def diff_lexicons(first: str, second: str, *, side: Side = "chinese") -> DiffRep
 
 
 def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side = "chinese") -> DumpReport:
-    """Write the senses of one or several lexicons into one file of columns, which ``table:FILE`` reads.
+    """Write the senses of one or several lexicons to a table for ``table:FILE``.
 
-    A word is taken from the first lexicon that has it with sememes, as a graph takes it. Blanks in the name of a sememe become
-    ``_``, since blanks stand between names; tabs and line ends in a gloss become blanks. Raises ConfigError: the path holds
-    something else. Raises ConfigError, DataError: as ``open_lexicon``.
+    A word comes from the first lexicon in which it has sememes, as in a graph. Blanks in the name of a sememe become ``_``,
+    since blanks separate names; tabs and line ends in a gloss become blanks. Raises ConfigError: the path holds something else.
+    Raises ConfigError, DataError: as ``open_lexicon``.
     """
     check_output(path, TABLE)
     lines = [DUMP_HEADER]
@@ -311,7 +310,7 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
 
 
 def senses_of(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
-    """(lexicon, sense) of every word, out of the first lexicon that has it with sememes; equal senses once."""
+    """Yield (lexicon, sense) of every word, from the first lexicon in which it has sememes; equal senses once."""
     done: set[str] = set()
     for lexicon in lexicons:
         entries = {word: [sense for sense in dict.fromkeys(lexicon.senses(word)) if sense.sememes] for word in lexicon.words}
@@ -328,7 +327,7 @@ def _sets(lexicon: Lexicon, word: str) -> frozenset[tuple[str, ...]]:
 def _by_side(senses: Iterable[Sense]) -> dict[str, set[str]]:
     """A name, and each side of ``english|中文`` -> the sememes that it stands for.
 
-    The sememes of HowNet's own files are the Chinese sides of their definitions; the other sides stand in the definitions.
+    HowNet's own files have Chinese sememes; their English sides are in the definitions.
     """
     found: dict[str, set[str]] = {}
     for sense in senses:

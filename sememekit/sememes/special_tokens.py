@@ -1,8 +1,8 @@
 """Sememes of tokens that no lexicon holds: ``<unk>``, ``<eos>``, numbers, dates and punctuation.
 
 The table follows the dictionary entries of the released language-model code (LM/hownet.py of SDLM, Gu et al. 2018), where
-sememes are Chinese words. A lexicon may write its sememes otherwise (``cardinal|基数``), or divide them otherwise (``基`` for
-``基数``), so a rule names its sememe in both languages and ``resolve`` finds the lexicon's own name for it.
+sememes are Chinese words. A lexicon may spell its sememes in another way (``cardinal|基数``, or ``基`` for ``基数``), so a rule
+names its sememe in both languages, and ``SpecialTokens`` finds the lexicon's name.
 """
 
 import unicodedata
@@ -20,7 +20,7 @@ code. The last four are not in the released table."""
 
 
 RuleSememe = tuple[str, ...]
-"""A sememe of a rule: its English and its Chinese name, then other Chinese names that a lexicon may have for it, best first."""
+"""A sememe of a rule: its English and Chinese name, then further Chinese names in lexicons, best first."""
 CARDINAL = ("cardinal", "基数", "基", "数词", "数目", "数字", "数")
 PUNCTUATION = ("punctuation", "标点", "标点符号", "符号")
 TIME = ("time", "时间")
@@ -44,21 +44,21 @@ RULES: dict[str, tuple[RuleSememe, ...]] = {
 
 
 def is_punctuation(token: str) -> bool:
-    """Whether every character is punctuation or a symbol by its Unicode category (P or S)."""
+    """Return whether every character is punctuation or a symbol by its Unicode category (P or S)."""
     return bool(token) and all(unicodedata.category(character)[0] in "PS" for character in token)
 
 
 def chinese_side(sememe: str) -> str:
-    """``基数`` of both ``cardinal|基数`` and ``基数``."""
+    """Return ``基数`` for both ``cardinal|基数`` and ``基数``."""
     return sememe.rpartition("|")[2]
 
 
 class SpecialTokens:
-    """The rules in terms of the lexicons in use.
+    """The rules with the sememe names of the lexicons in use.
 
-    A rule's sememe becomes, in this order: the lexicons' sememe with that Chinese name; theirs with one of its other names; a
-    new one, written as the first lexicon writes its own. From several with one name (``year|年``, ``age|年``) the one with most
-    senses in the first lexicon that has any is taken, then the first by spelling.
+    A rule's sememe becomes the lexicons' sememe with its Chinese name, or else with one of its other names, or else a new
+    sememe in the spelling of the first lexicon. If several share a name (``year|年``, ``age|年``) the first lexicon's with most
+    senses is taken.
     """
 
     def __init__(self, lexicons: Sequence[Lexicon]) -> None:
@@ -87,7 +87,7 @@ class SpecialTokens:
 
 
 def _sememes(lexicon: Lexicon) -> Iterator[str]:
-    """Every sememe, once for each sense that has it and once for the inventory."""
+    """Yield every sememe: once for each sense with it, and once for the inventory."""
     yield from lexicon.inventory
     for word in lexicon.words:
         for sense in lexicon.senses(word):

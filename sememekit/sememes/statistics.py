@@ -24,7 +24,7 @@ _DEEPEST: Final = len(_DEPTHS) - 2
 
 
 class GraphStatistics(Record):
-    """Averages are over annotated words and their senses; rules for special tokens and punctuation count as annotation.
+    """Coverage of a graph, with averages over annotated words and their senses; rules count as annotation.
 
     Gu et al. 2018, Sec. 3.3, on People's Daily with HowNet: 3.4 sememes a word, 22 senses a sememe.
     """
@@ -34,7 +34,7 @@ class GraphStatistics(Record):
     sememes: int
     sememe_sets: int
     edges: int
-    """Pairs of a sense and a sememe."""
+    """Number of pairs of a sense and a sememe."""
     edges_with_structure: int
     """Edges whose depth and role in the definition of the sense are known; 0 where no lexicon has definitions."""
     edges_by_depth: dict[str, int]
@@ -42,16 +42,16 @@ class GraphStatistics(Record):
     edges_by_role: dict[str, int]
     """Edges by the role of the sememe in the definition, most first; empty without structure."""
     tokens: int
-    """Running tokens by the counts of the vocabulary: of pairs those that are predicted."""
+    """Number of tokens by the counts of the vocabulary; for pairs, of the predicted tokens."""
     annotated_words: int
     unannotated_words: int
     annotated_tokens: int
     type_coverage: float
     """Share of words that are annotated, 0 to 1."""
     token_coverage: float
-    """Share of running tokens whose word is annotated."""
+    """Share of tokens whose word is annotated."""
     lexicon_coverage: float
-    """Share of running tokens, ends of sentences left out, whose word a lexicon knows: what an encoder's sememes reach."""
+    """Share of tokens (without sentence ends) whose word a lexicon knows: the tokens for which an encoder reads sememes."""
     senses_per_word: float
     sememes_per_sense: float
     sememes_per_word: float
@@ -66,7 +66,7 @@ class GraphStatistics(Record):
 
 
 class LexiconUse(Record):
-    """One ``--source`` of a graph: its report, and how many words and running tokens have their senses from it."""
+    """One ``--source`` of a graph: its report, and how many words and tokens have their senses from it."""
 
     source: str
     name: str
@@ -85,15 +85,15 @@ class GraphReport(Record):
     lexicons: tuple[LexiconUse, ...]
     statistics: GraphStatistics
     history: tuple[str, ...]
-    """One line for words known by their lemma, one for edges dropped."""
+    """Remarks: words known by their lemma, edges dropped."""
 
 
 _COMPARED: Final = 200
-"""Sememes of a source that are compared with other sources."""
+"""Number of sememes of a source that are compared with other sources."""
 
 
 def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_hand: Sequence[bool]) -> list[str]:
-    """Say which of several sources gave no word, and which sememes written by hand others spell otherwise."""
+    """Return remarks on sources that gave no word, and on sememes that other sources spell differently."""
     remarks = [
         f"{use.source}: no word has its senses from it: sources before it know them all, or it has none; leave it out, or name "
         "it first"
@@ -168,14 +168,14 @@ def _ratio(part: float | np.integer, whole: float | np.integer) -> float:
 
 
 FEW: Final = 20
-"""A sememe whose words occur less often has a gate that hardly learned when to open."""
+"""The gate of a sememe with fewer tokens is hardly trained."""
 
 
 def counts_of_added(
     graph: SememeGraph, counts: NDArray[np.integer], senses: Iterable[ChangedSense], overlay: Path, where: Path
 ) -> dict[str, int]:
-    """Sememe that an overlay adds to ``senses`` of a graph -> tokens that had it before, by the ``counts`` (V,) of the
-    vocabulary; a RunWarning names each below ``FEW``. ``overlay`` and ``where`` are the file and the run, for messages. Raises
+    """Return sememe -> tokens that had it before, by the ``counts`` (V,), for the sememes that an overlay adds to ``senses``; a
+    RunWarning names each below ``FEW``. ``overlay`` and ``where`` are the file and the run, for messages. Raises
     ConfigError: no token has the sememe at all."""
     every = dict(zip(graph.sememes, sememe_counts(graph, counts).tolist(), strict=True))
     found = {name: every[name] for name in sorted({name for sense in senses for name in sense.added})}
@@ -195,7 +195,7 @@ def counts_of_added(
 
 
 def sememe_counts(graph: SememeGraph, counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(K,) tokens, by the ``counts`` (V,) of the vocabulary, whose word has the sememe in any of its senses."""
+    """Return (K,) the tokens, by ``counts`` (V,), whose word has the sememe in any sense."""
     words, sememes = word_sememes(graph)
     weights = np.asarray(counts, dtype=np.float64)[words]
     return np.bincount(sememes, weights, minlength=graph.num_sememes).astype(np.int64)

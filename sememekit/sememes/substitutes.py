@@ -17,9 +17,9 @@ ENDINGS: Final = {"ing": "v", "ed": "v", "est": "ar", "er": "ar", "s": "nv"}
 
 
 class Substitutes:
-    """Finds the words that can stand for a word.
+    """Find the words that can replace a word.
 
-    Two senses are equal when their sets of sememes are, and their parts of speech too, unless one of the two is not known.
+    Two senses are equal if their sets of sememes are equal, and their parts of speech if both are known.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Substitutes:
 
 
 class Inflections:
-    """Regular English inflections: pairs of lemma and form, and where there is one, what else knows base forms.
+    """Regular English inflections: pairs of lemma and form, and WordNet's base forms if used.
 
     Attributes:
         source, sha256: the name of the file or of WordNet, and its hash.

@@ -30,21 +30,21 @@ KINDS: Final = {
     "begins": (1.5, "at the beginning"),
     "ends": (2.5, "at the end"),
 }
-"""Kinds of parts, their weights, chosen on held-out words of the list released by Jin et al. 2018, and where they stand."""
+"""Kinds of parts, their places in the word, and their weights (chosen on held-out words of the list of Jin et al. 2018)."""
 _SEEN: Final = 1.0
 _WORD_PART: Final = 1.0
 _NEIGHBOURS: Final = 100
 _DECAY: Final = 0.8
-"""c of Eq. (1), Xie et al. 2017: the weight of a neighbour falls by this with each rank."""
+"""c of Eq. (1), Xie et al. 2017: factor of a neighbour's weight for each rank."""
 NEIGHBOURS_WEIGHT: Final = 0.1
 """Weight of neighbours beside parts in the ensemble, chosen as the weights of parts with vectors of a small run."""
 KEPT: Final = 0.5
-"""A sememe is suggested whose score is at least this share of the best one."""
+"""A sememe is suggested if its score is at least this share of the best score."""
 _EXAMPLES: Final = 3
 
 
 class Suggestion(Record):
-    """A sememe for a word: its score as a share of the best one's, and what speaks for it."""
+    """A sememe for a word: its score as a share of the best score, and the evidence."""
 
     sememe: str
     score: float
@@ -52,8 +52,7 @@ class Suggestion(Record):
 
 
 class WordSuggestions(Record):
-    """A word and its suggested sememes, best first; how often it occurs, where a vocabulary says, and the words around its
-    first occurrence, where there is a text."""
+    """A word and its suggested sememes, best first; its count if a vocabulary has it, and its first context in a text."""
 
     word: str
     count: int | None
@@ -67,7 +66,7 @@ class WordSuggestions(Record):
 
 
 class SuggestReport(Record):
-    """Suggestions for each word, by the sum of ``methods``."""
+    """Suggestions for each word from the sum of ``methods``."""
 
     sources: tuple[str, ...]
     methods: tuple[str, ...]
@@ -75,13 +74,13 @@ class SuggestReport(Record):
 
     @property
     def without(self) -> tuple[str, ...]:
-        """The words that nothing speaks for."""
+        """The words without any evidence."""
         return tuple(one.word for one in self.words if not one.sememes)
 
 
 @dataclass
 class _Part:
-    """Words that have a part: how many, some of them, and their sememes."""
+    """The lexicon words with a part: their number, some examples, and their sememes."""
 
     words: int = 0
     sememes: Counter[int] = field(default_factory=Counter)
@@ -89,7 +88,7 @@ class _Part:
 
 
 class Suggester:
-    """Scores of all sememes for some words, from lexicon words that are none of them.
+    """Score all sememes for some words, from all other lexicon words.
 
     >>> suggester = Suggester({"店员": {"人"}, "船员": {"人"}}, ["海员"])
     >>> suggester.names[suggester.by_parts("海员").argmax()]
@@ -188,7 +187,7 @@ class Suggester:
         yield from (text for _, text in sorted(told, key=lambda one: -one[0])[:_EXAMPLES])
 
     def _inner_words(self, word: str) -> Iterator[tuple[str, float]]:
-        """Words of two characters or more inside the word, with their weights: long ones, and one at the end, count more."""
+        """Return words of two characters or more inside the word with their weights; long and final ones count more."""
         for begin in range(len(word)):
             for end in range(begin + 2, len(word) + 1):
                 if end - begin < len(word) and word[begin:end] in self._sememes:
@@ -215,7 +214,7 @@ def _parts(word: str) -> Iterator[tuple[str, str]]:
 
 
 def sememes_by_word(sources: Sequence[str], side: Side) -> dict[str, set[str]]:
-    """Every word of the lexicons with the sememes of all its senses; the first lexicon that has any gives them."""
+    """Return every word with the sememes of all its senses, from the first lexicon that has any."""
     found: dict[str, set[str]] = {}
     for _, sense in senses_of(open_lexicons(sources, side)):
         if sense.word:
@@ -233,11 +232,10 @@ def suggest(
     contexts: Mapping[str, str] | None = None,
     top: int = 5,
 ) -> SuggestReport:
-    """Suggest sememes for words; what the lexicons say of these words themselves is not looked at.
+    """Suggest sememes for words; lexicon entries of these words are ignored.
 
-    Word ``vectors`` add the evidence of neighbours. ``counts`` and ``contexts`` say how often words occur, and show an example
-    of each. A word has ``top`` sememes at most. Raises ConfigError: no word. Raises ConfigError, DataError: as
-    ``open_lexicon``."""
+    Word ``vectors`` add the evidence of neighbours. ``counts`` and ``contexts`` have occurrences and an example of each word. A
+    word has ``top`` sememes at most. Raises ConfigError: no word. Raises ConfigError, DataError: as ``open_lexicon``."""
     asked = list(dict.fromkeys(word.strip() for word in words if word.strip()))
     if not asked:
         raise ConfigError("give words to suggest sememes for: sememekit lookup --suggest WORD...")
@@ -269,7 +267,7 @@ def write_suggestions(path: Path, report: SuggestReport) -> None:
 
 
 def write_changes(path: Path, report: SuggestReport, graph: SememeGraph) -> int:
-    """Write the suggestions as an overlay of a graph, for its words without annotation; how many words it changes.
+    """Write the suggestions as an overlay for the unannotated words of a graph; return the number of changed words.
 
     Raises DataError: no suggested word is an unannotated word of the graph, or no sememe of it is known there."""
     check_output(path, OVERLAY)
@@ -281,8 +279,8 @@ def write_changes(path: Path, report: SuggestReport, graph: SememeGraph) -> int:
             changes.append(Change(one.word, names, (), UNKNOWN, str(path)))
     if not changes:
         raise DataError(
-            f"--overlay {path}: none of the words is in the graph without annotation and has a suggested sememe that the graph "
-            "knows; words outside of its vocabulary are added by: sememekit extend RUN --words FILE"
+            f"--overlay {path}: no word is in the graph, unannotated, and with a suggested sememe that the graph knows; words"
+            f" outside of its vocabulary are added by: sememekit extend RUN --words FILE"
         )
     write_overlay(path, changes)
     return len(changes)

@@ -1,4 +1,4 @@
-"""Words and senses by name: the input of a graph and the content of its file."""
+"""Words and senses by name, as a graph is built from and stored."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Source:
 
 @dataclass(frozen=True)
 class SenseEntry:
-    """One sense: its sememes, sorted and distinct, a short text for people, and where each sememe stands in the definition.
+    """One sense: its sememes (sorted, distinct), a short label, and the place of each sememe in the definition.
 
-    ``places`` is empty where the lexicon has no definition that is a tree; None is a sememe that is not found in it.
+    ``places`` is empty without a definition that is a tree; None stands for a sememe that is not found in it.
     """
 
     sememes: tuple[str, ...]
@@ -34,7 +34,7 @@ class SenseEntry:
         return tuple(zip(self.sememes, self.places or (None,) * len(self.sememes), strict=True))
 
     def with_sememes(self, sememes: tuple[str, ...], label: str) -> SenseEntry:
-        """Other sememes; those that stay keep their place."""
+        """Return the sense with other sememes; unchanged ones keep their place."""
         places = dict(self.edges())
         kept = tuple(places.get(name) for name in sememes)
         return SenseEntry(sememes, label, kept if any(kept) else ())
@@ -65,17 +65,17 @@ class WordEntry:
 
 @dataclass(frozen=True)
 class LexiconSource:
-    """A lexicon that was asked for senses."""
+    """A lexicon that gives senses."""
 
     name: str
     sha256: str
 
 
 def merge_senses(senses: Iterable[Sense]) -> tuple[SenseEntry, ...]:
-    """Senses of one word without those that have no sememes, equal sememes merged, in the order given.
+    """Drop senses without sememes and merge senses with equal sememes, in the given order.
 
-    A merged sense is labelled with the distinct parts of speech and glosses of its parts; its sememes stand where the first
-    definition that is a tree has them.
+    A merged sense is labelled with the distinct parts of speech and glosses of its parts; places come from the first definition
+    that is a tree.
     """
     groups: dict[tuple[str, ...], list[Sense]] = {}
     for sense in senses:

@@ -1,8 +1,8 @@
 """WordNet's database: synsets, the order of the senses of a word, and base forms of inflected words.
 
-Formats of the manual pages wndb(5) and morphy(7): one synset a line in ``data.noun``, ``data.verb``, ``data.adj`` and
-``data.adv``, after licence lines that begin with a blank; ``index.noun`` and so on name the synsets of a lemma, the most
-frequent sense first; ``noun.exc`` and so on list irregular forms.
+Formats of the manual pages wndb(5) and morphy(7): ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv`` have a synset on
+each line, after licence lines that begin with a blank; ``index.*`` list the synsets of a lemma, most frequent first; ``*.exc``
+list irregular forms.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Synset:
         words: as written, blanks for underscores, in the order of the file.
         gloss: definition and examples.
         place: file and line.
-        opposites: (own word, part of speech and offset of a synset, word of that) for each pointer ``!``, words from 0.
+        opposites: (own word, part of speech and offset of the other synset, its word) for each pointer ``!``, words from 0.
     """
 
     part_of_speech: str
@@ -77,7 +77,8 @@ class WordNet:
                 word, found = synset.words[own], self.by_offset.get(target)
                 if found is None or not 0 <= other < len(found.words):
                     raise DataError(
-                        f"WordNet {synset.place}: the antonym of {word!r} points to synset {target[1]} of data that has it not"
+                        f"WordNet {synset.place}: the antonym of {word!r} points to synset {target[1]}, which its data file "
+                        "lacks"
                     )
                 pair = frozenset(name.lower().replace(" ", "_") for name in (word, found.words[other]))
                 if len(pair) == 2:

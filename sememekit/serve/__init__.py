@@ -1,1 +1,1 @@
-"""The workbench: a local page and a REST endpoint that ask trained runs what the commands ask them."""
+"""The workbench: a local page and a REST endpoint with the answers of the commands on trained runs."""

@@ -31,7 +31,7 @@ class WordOfSememe(Record):
 
 
 class NeighbourSememe(Record):
-    """A sememe that stands beside another one in ``shared`` senses; ``similarity`` is their share of the senses of either."""
+    """A sememe that co-occurs with another in ``shared`` senses; ``similarity`` is their share of all senses with either."""
 
     name: str
     shared: int
@@ -42,9 +42,9 @@ class SememeAnswer(Record):
     """A sememe.
 
     Attributes:
-        count: tokens of the counted text whose word has it.
+        count: tokens whose word has it, in the text of the counts.
         num_words: words that have it; ``words`` are the most frequent ones.
-        neighbours: sememes of the same senses, most similar first.
+        neighbours: co-occurring sememes, most similar first.
     """
 
     sememe: str
@@ -55,7 +55,7 @@ class SememeAnswer(Record):
 
 
 class WordAnswer(Record):
-    """The annotation of a word; ``source`` is the lexicon or rule that knows it, "none" where nothing does."""
+    """The annotation of a word; ``source`` is its lexicon or rule, or "none"."""
 
     word: str
     source: str
@@ -65,7 +65,7 @@ class WordAnswer(Record):
 
 
 class UnannotatedAnswer(Record):
-    """Words without annotation, the most frequent first, and how many there are."""
+    """Words without annotation, most frequent first, and their number."""
 
     total: int
     words: tuple[WordSuggestions, ...]
@@ -126,7 +126,7 @@ def word(bench: Bench, question: WordQuestion) -> WordAnswer:
 
 
 def unannotated(bench: Bench, question: UnannotatedQuestion) -> UnannotatedAnswer:
-    """Words that no lexicon knows, with the sememes that their characters suggest, out of the annotation of the run."""
+    """Return unannotated words with sememes suggested by their characters, from the annotation of the run."""
     run = bench.run(question.run)
     graph, counts = _graph(run), run.vocabulary.counts
     open_ids = np.flatnonzero(~graph.annotated)
@@ -141,8 +141,8 @@ def unannotated(bench: Bench, question: UnannotatedQuestion) -> UnannotatedAnswe
 
 
 def save(bench: Bench, question: SaveQuestion) -> SaveAnswer:
-    """Write changes into a new folder: an overlay for --overlay, the senses of the changed words for --source table:, and a
-    table of what differs. The folder is there whole or not at all."""
+    """Write changes into a new folder, atomically: an overlay for --overlay, the senses of the changed words for --source
+    table:, and a table of differences."""
     run = bench.changed(question.run, question.changes)
     if (overlay := bench.overlay(run, question.changes)) is None:
         raise ConfigError("there is no change to save")

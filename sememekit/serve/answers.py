@@ -37,14 +37,14 @@ class RunInfo(Record):
     """A served run.
 
     Attributes:
-        kinds: of questions, as in docs/architecture.md.
+        kinds: the kinds of questions, as in docs/architecture.md.
         decoder: the name of its output layer, None for a classifier.
-        words: how many it knows.
+        words: size of its vocabulary.
         sememes: names of the sememes of its graph; none without one.
-        labels, texts: of a classifier: its labels, and what the texts of an example are called.
+        labels, texts: labels of a classifier, and names of the texts of an example.
         overlays: whether its annotation can be changed.
-        unannotated: words that no lexicon knows.
-        start: a context of words that it knows, to begin with.
+        unannotated: number of unannotated words.
+        start: a first context of known words.
     """
 
     name: str
@@ -62,7 +62,7 @@ class RunInfo(Record):
 
 
 class RunList(Record):
-    """The runs that are served, in the order in which they were given; ``saves`` says whether changes can be saved."""
+    """The served runs in the given order; ``saves``: whether changes can be saved."""
 
     runs: tuple[RunInfo, ...]
     saves: bool
@@ -140,7 +140,7 @@ def _perplexity(nats: Iterable[float | None]) -> float | None:
 
 
 class TagAnswer(OfRun):
-    """The senses of each word; ``header`` says what tagged and how often it was right."""
+    """The senses of each word; ``header`` has method and accuracy."""
 
     header: tuple[str, ...]
     tokens: tuple[TaggedToken, ...]
@@ -192,14 +192,14 @@ def predicted(bench: Bench, question: questions.PredictQuestion) -> PredictionRe
 
 
 class GeneratedPart(Record):
-    """A line of the stream: a word, and at last the report of ``sememekit generate``."""
+    """A line of the stream: a word, or finally the report of ``sememekit generate``."""
 
     word: str | None = None
     report: GenerateReport | WrittenText | None = None
 
 
 def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[GeneratedPart]:
-    """A text that a model writes, word by word; models of headlines and dialogue give theirs at once."""
+    """Yield a generated text word by word; models of headlines and dialogue give theirs at once."""
     run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt", "num_best"})
     if "texts" in run.kinds:
         most = min(question.num_best, search_of(require(run.task, TextWriter, "generate")).beam_size)

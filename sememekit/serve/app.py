@@ -1,4 +1,4 @@
-"""The application: the paths of the endpoint, what each error becomes, and the files of the page."""
+"""The application: paths of the endpoint, responses to errors, and files of the page."""
 
 import json
 import mimetypes
@@ -40,18 +40,18 @@ ANSWERS: Final[dict[str, Callable[[Bench, Any], Any]]] = {
 """Path below /v1 -> the function that answers it."""
 NDJSON: Final = "application/x-ndjson"
 STREAMS: Final[dict[str, Callable[[Bench, Any], Iterator[Any]]]] = {"generate": answers.generated, "attack": attacks.attack}
-"""Path below /v1 -> the function whose items are sent as lines of JSON while they are computed."""
+"""Path below /v1 -> the generator whose items are streamed as lines of JSON."""
 
 
 class Answered(Record, Generic[T]):
-    """An answer, and remarks on how the request was read."""
+    """An answer, and remarks on the request."""
 
     result: T
     remarks: tuple[str, ...]
 
 
 def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str | None = None) -> Gate:
-    """The endpoint and the page, behind a ``Gate``."""
+    """Return the endpoint and the page, behind a ``Gate``."""
     app = FastAPI(
         title="sememekit",
         version=__version__,
@@ -138,7 +138,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _wrong(path: str, error: RequestValidationError) -> Response:
-    """Name the field and what it must be, and never what was given: it may not even be text."""
+    """Return an error with the field and its requirement, without the given value, which may not even be text."""
     found = error.errors()[:5]
     faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found]
     if any(one["type"] in ("missing", "extra_forbidden") for one in found):
@@ -148,7 +148,7 @@ def _wrong(path: str, error: RequestValidationError) -> Response:
 
 
 def _add_page(app: FastAPI) -> None:
-    """The files of the page, read now: no name of a request is ever opened."""
+    """Read the files of the page now, so that no path of a request is ever opened."""
     for file in sorted((Path(__file__).parent / "static").iterdir()):
         content = Response(file.read_bytes(), media_type=mimetypes.guess_type(file.name)[0])
         app.router.routes.append(Route("/" if file.name == "index.html" else f"/{file.name}", content))

@@ -1,4 +1,4 @@
-"""An attack on one text, told while it runs, and the file of ratings of its substitutes."""
+"""A streamed attack on one text, and the file of ratings of its substitutes."""
 
 import csv
 import json
@@ -22,15 +22,15 @@ COLUMNS: Final = ("run", "text", "changed", "old", "new", "same meaning", "fluen
 
 
 class Piece(Record):
-    """A part of a text; ``old`` is what stood there, None where nothing was replaced."""
+    """A part of a text; ``old`` is the replaced text, or None."""
 
     text: str
     old: str | None
 
 
 class Step(Record):
-    """A step of a search: the ``fields`` of the best text so far, in pieces, and the ``probability`` of the true label, after
-    so many ``queries``; ``tried`` of them were asked by this step."""
+    """A step of a search: the ``fields`` of the best text so far, in pieces, the ``probability`` of the true label, and all
+    ``queries`` so far, ``tried`` of them in this step."""
 
     queries: int
     tried: int
@@ -39,17 +39,17 @@ class Step(Record):
 
 
 class AttackEvent(Record):
-    """A line of the stream: a step, and at last the result."""
+    """A line of the stream: a step, or finally the result."""
 
     step: Step | None = None
     result: ExampleResult | None = None
 
 
 def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
-    """Replace words of a text until the classifier errs, as ``sememekit attack`` does, a step after the other."""
+    """Replace words of a text until the classifier errs, like ``sememekit attack``, step by step."""
     run = bench.run(question.run)
     if "labels" not in run.kinds:
-        raise ConfigError(f"attack needs a classifier, and {run} is none")
+        raise ConfigError(f"attack needs a classifier, and {run} is not one")
     named, fields = run.victim, tuple(question.texts)
     victim, texts = named.victim, run.signature.examples.texts if run.signature.examples else ()
     if question.label is not None and question.label not in victim.labels:
@@ -82,7 +82,7 @@ def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
 
 
 def _pieces(old: str, new: str) -> tuple[Piece, ...]:
-    """The new text with what stood in the places that differ."""
+    """Return the new text in pieces, with the old text of each difference."""
     found = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return tuple(
         Piece(text=new[begin:end], old=None if kind == "equal" else old[first:last]) for kind, first, last, begin, end in found
@@ -90,14 +90,14 @@ def _pieces(old: str, new: str) -> tuple[Piece, ...]:
 
 
 class RatingAnswer(Record):
-    """The file of ratings, and how many it has."""
+    """The file of ratings, and their number."""
 
     file: str
     ratings: int
 
 
 def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:
-    """Add a rating of a substitute to the file of ratings; a further rating of the same one takes its place."""
+    """Add a rating of a substitute to the file of ratings, or replace its earlier rating."""
     run, folder = bench.run(question.run), bench.folder()
     file = folder / RATINGS
     with sole_writer(folder / ".lock", lambda holder: DataError(f"{file} is being written by {holder}; try again")):

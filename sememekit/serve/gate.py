@@ -1,4 +1,4 @@
-"""Checks of every request before it is read: who may ask, from where, and how much."""
+"""Checks of every request before it is read: sender, origin, and size."""
 
 import asyncio
 import secrets
@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES: Final = 256 * 1024
-"""Bytes of a request at most; more are refused with 413 and not read."""
+"""Most bytes of a request; larger ones are refused with 413, unread."""
 
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -33,16 +33,16 @@ def is_loopback(host: str) -> bool:
 
 
 class Gate:
-    """An ASGI application before another one.
+    """An ASGI middleware.
 
-    It refuses a ``Host`` that is no address of the server (a page of a foreign name that was pointed at this machine), an
-    ``Origin`` other than the host, a request of the endpoint without the token where there is one, a body that is not JSON, too
-    large or too slow. It adds headers that keep a page to this server. Nothing allows another origin to read an answer.
+    It refuses a ``Host`` that is not an address of the server (DNS rebinding), an ``Origin`` other than the host, a request
+    without the token if there is one, and a body that is not JSON, too large or too slow. It adds headers that restrict the
+    page to this server. No other origin can read an answer.
 
     Args:
         host: the address that the server listens on.
-        token: what ``Authorization: Bearer TOKEN`` must name; None asks for none.
-        seconds: in which a request must have arrived.
+        token: required ``Authorization: Bearer TOKEN``; None for no token.
+        seconds: timeout for receiving a request.
     """
 
     def __init__(self, app: ASGIApp, host: str, token: str | None, *, seconds: float = 10.0) -> None:
@@ -96,7 +96,7 @@ class Gate:
         return None
 
     def _is_own(self, host: str) -> bool:
-        """Whether a ``Host`` names this server. Off loopback any address in numbers does, since no foreign name is one."""
+        """Return whether a ``Host`` is this server. Off loopback any numeric address is, since no foreign name is numeric."""
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() and not host.endswith("]") else host
         name = name.strip("[]").lower()
         if name == self._host.lower() or is_loopback(name):

@@ -1,4 +1,4 @@
-"""Requests of clients: one class for each request, with the limits of its texts and numbers.
+"""Requests of clients: a class for each, with limits of texts and numbers.
 
 No field names a file, a folder or code. A run is named as ``GET /v1/runs`` lists it.
 """
@@ -12,7 +12,7 @@ from sememekit.config import LARGEST_SEED
 
 LONGEST_CONTEXT: Final = 2_000
 LONGEST_TEXT: Final = 20_000
-"""Characters of a text at most; a longer one is refused with 413."""
+"""Most characters of a text; longer ones are refused with 413."""
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -54,10 +54,10 @@ class OfRun(Question):
 
 
 class WithChanges(OfRun):
-    """Base of requests that a changed annotation may be read with."""
+    """Base of requests that may change the annotation."""
 
     changes: list[GivenChange] = Field(default=[], max_length=50)
-    """Changes of annotations that the model reads, in their order; nothing is trained."""
+    """Changes of annotations, applied in order without training."""
 
 
 class NextWordsQuestion(WithChanges):
@@ -80,7 +80,7 @@ class TagQuestion(OfRun):
 
     text: Text
     words: list[Name] = Field(default=[], max_length=100)
-    """Only these words; all where there are none."""
+    """Words to tag; empty for all."""
     method: Literal["combined", "substitution", "usual", "share", "lift"] = "combined"
 
 
@@ -88,7 +88,7 @@ class ExplainQuestion(WithChanges):
     """A question for the explanation of an answer."""
 
     text: Context
-    """A context, a text to classify, a raw sentence, or a source text, as the run takes it."""
+    """A context, a text to classify, a raw sentence, or a source text, by the kind of run."""
     others: list[Context] = Field(default=[], max_length=4)
     """Further texts of an example of a classifier."""
     top: Top = 10
@@ -98,7 +98,7 @@ class ExplainQuestion(WithChanges):
     right: Context = ""
     """The words after that word."""
     label: Name | None = None
-    """Label of a classifier that effects are of. Default: the most probable."""
+    """Explained label of a classifier. Default: the most probable."""
 
 
 class SegmentQuestion(OfRun):
@@ -115,7 +115,7 @@ class PredictQuestion(OfRun):
 
 
 class GenerateQuestion(OfRun):
-    """A text that continues a prompt, or the text that is written for a source."""
+    """A continuation of a prompt, or a text for a source."""
 
     prompt: Context = ""
     num_tokens: int = Field(default=30, ge=1, le=500)
@@ -126,12 +126,12 @@ class GenerateQuestion(OfRun):
     unknown: bool = False
     seed: int = Field(default=1, ge=0, le=LARGEST_SEED)
     num_best: int = Field(default=1, ge=1, le=20)
-    """Texts of the search that are wanted, of headlines and dialogue; at most the beam size."""
+    """Number of texts from the search, for headlines and dialogue; at most the beam size."""
 
 
 class Shape(Question):
-    """A text at a point; without text an outline, filled where ``size`` is 0, and else a line of this width (a text: 14).
-    Its points are x and y of each, from the left and the top."""
+    """A text at a point; or without text an outline, filled if ``size`` is 0, otherwise a line of this width (font size of
+    text: 14). ``points`` are x and y of each point from left and top."""
 
     points: list[Annotated[float, Field(ge=0.0, le=10_000.0)]] = Field(min_length=2, max_length=100)
     text: Context = ""
@@ -142,7 +142,7 @@ class Shape(Question):
 
 
 class PdfQuestion(Question):
-    """A drawing of the page, to be kept as PDF; lengths are in points."""
+    """A drawing of the page to save as PDF; lengths are in points."""
 
     width: float = Field(ge=1.0, le=10_000.0)
     height: float = Field(ge=1.0, le=10_000.0)

@@ -1,4 +1,4 @@
-"""The runs that are served: opened once, asked many times, also with changed annotations."""
+"""The served runs: opened once, for many questions, also with changed annotations."""
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, lru_cache
@@ -16,7 +16,7 @@ from sememekit.text.segmenters import Segmenter
 QUICKSTART: Final = ("sdlm", "softmax", "lattice", "more")
 """Folders of the quickstart that have runs."""
 _MOST_OVERLAID: Final = 3
-"""Models with changed annotations that are kept."""
+"""Number of cached models with changed annotations."""
 
 
 class UnknownRunError(Exception):
@@ -24,11 +24,10 @@ class UnknownRunError(Exception):
 
 
 class ServedRun(Run):
-    """A run that keeps what each question would make anew: its segmenter, the means of its sememes, and its models with
-    changed annotations.
+    """A run that caches its segmenter, the means of its sememes, and its models with changed annotations.
 
     Attributes:
-        name: what clients call it; it stands in reports in the place of the folder.
+        name: its name for clients, also in reports in place of the folder.
     """
 
     name: str = ""
@@ -41,7 +40,7 @@ class ServedRun(Run):
         return {}
 
     def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` computed when the name was first asked for."""
+        """Return the result of ``make``, computed once for each name."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
@@ -51,7 +50,7 @@ class ServedRun(Run):
         return self.once("segmenter", super().segmenter)
 
     def with_overlay(self, overlay: Path | str) -> "ServedRun":
-        """The run with the changes of an overlay; the last three are kept with their models."""
+        """Return the run with the changes of an overlay; the last three are cached with their models."""
         return self.once("overlays", lambda: lru_cache(_MOST_OVERLAID)(self._changed))(Path(overlay))
 
     def _changed(self, overlay: Path) -> "ServedRun":
@@ -61,18 +60,18 @@ class ServedRun(Run):
 
     @cached_property
     def victim(self) -> NamedVictim:
-        """The classifier as attacks ask it; errors as ``open_victim``."""
+        """Return the classifier as a victim of attacks; errors as ``open_victim``."""
         return open_victim(str(self.path), which=self._which, device=self.settings.device)
 
 
 class Bench:
-    """The served runs by name, the lexicons of substitutes, and the folder of what is saved.
+    """The served runs by name, the lexicons of substitutes, and the folder for saving.
 
     Args:
         folders: of runs; runs of the same name get numbers.
-        overlays: a folder of this process, for the changes that are asked for.
-        sources: ``FORMAT:PATH`` of lexicons that substitutes of attacks come from.
-        save: folder of what is saved; None where nothing may be.
+        overlays: a folder of this process for requested changes.
+        sources: ``FORMAT:PATH`` of lexicons of substitutes in attacks.
+        save: folder for saving; None to disable it.
 
     Raises CheckpointError: a folder is no run. Raises ConfigError: ``save`` lies in a run.
     """
@@ -129,7 +128,7 @@ class Bench:
         return run if path is None else run.with_overlay(path)
 
     def folder(self) -> Path:
-        """The folder of what is saved, made where it is missing. Raises ConfigError: nothing may be saved."""
+        """Return the folder for saving; made if missing. Raises ConfigError: saving is disabled."""
         if self.save is None:
             raise ConfigError("nothing is saved here; start the server with: sememekit serve --save FOLDER")
         self.save.mkdir(parents=True, exist_ok=True)
@@ -137,7 +136,7 @@ class Bench:
 
 
 def quickstart_runs(folder: Path = Path("quickstart")) -> list[Path]:
-    """The runs of the quickstart. Raises ConfigError: there are none, with the command that makes some."""
+    """Return the runs of the quickstart. Raises ConfigError: there are none, with the command that makes them."""
     found = [folder / name for name in QUICKSTART if (folder / name / "plan.json").is_file()]
     if not found:
         raise ConfigError(

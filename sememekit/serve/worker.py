@@ -1,9 +1,9 @@
-"""One thread that asks the models, and a bounded queue before it.
+"""One thread for all model calls, with a bounded queue.
 
-Models are asked one request after the other and not in batches: the kernels of matrix products change with the number of
-rows, and with them the last digits, and endpoint and command must agree. Equal requests that wait at once are computed
-once, which moves no digit. ``benchmarks/serve_load.py`` measures both. One thread for all runs suffices, since a request takes
-all cores that torch may use; RunWarnings, which belong to the process, can so be told apart by request.
+Requests are computed one by one, not in batches: kernels of matrix products depend on the number of rows, which changes the
+last digits, and endpoint and command must agree. Equal waiting requests are computed once. ``benchmarks/serve_load.py``
+measures both. One thread for all runs suffices, since a request uses all cores of torch; it also separates RunWarnings, which
+belong to the process, by request.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from sememekit.files import RunWarning
 T = TypeVar("T")
 
 MOST_WAITING: Final = 64
-"""Requests that may wait or be computed at once; the next one is refused with 429."""
+"""Most waiting and running requests; further ones are refused with 429."""
 MOST_STREAMS: Final = 16
 LONGEST_WAIT: Final = 30.0
-"""Seconds until a request that is not answered is given up with 503."""
+"""Timeout of a request in seconds, answered with 503."""
 
 
 class BusyError(Exception):
@@ -34,7 +34,7 @@ class LateError(Exception):
 
 
 class Worker:
-    """Runs functions one after the other."""
+    """A worker that runs functions one by one."""
 
     def __init__(self, most: int = MOST_WAITING, seconds: float = LONGEST_WAIT) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sememekit-serve")
@@ -42,9 +42,8 @@ class Worker:
         self._shared: dict[str, Future[Any]] = {}
 
     async def ask(self, function: Callable[[], T], key: str = "") -> tuple[T, list[str]]:
-        """Return the result of a function, and its remarks; functions of one ``key`` that wait at once are asked once.
-        Raises BusyError: the queue is full. Raises LateError: it took too long; a function that waits is given up, and one that
-        runs is finished for nobody."""
+        """Return the result of a function and its remarks; waiting functions with the same ``key`` run once. Raises BusyError:
+        the queue is full. Raises LateError: timeout; a waiting function is dropped, a running one finishes without a client."""
         future: Future[tuple[T, list[str]]] | None = self._shared.get(key)
         if future is None:
             if not self._room.acquire(blocking=False):
@@ -60,9 +59,9 @@ class Worker:
             raise LateError from None
 
     async def stream(self, items: Generator[T]) -> AsyncIterator[T]:
-        """The items of a generator, each computed once the one before is sent: other requests go between, and a client that
-        reads slowly or leaves costs nothing. The first is computed now, so that what cannot be answered is refused before a
-        stream begins. Raises BusyError: too many streams."""
+        """Yield the items of a generator, each computed after the previous is sent: other requests run between, and slow
+        clients cost nothing. The first is computed now, so that errors come before the stream begins. Raises BusyError: too
+        many streams."""
         if not self._streams.acquire(blocking=False):
             raise BusyError
         try:
@@ -82,7 +81,7 @@ class Worker:
             self._pool.submit(items.close)  # behind a step that still runs
 
     def close(self) -> None:
-        """Finish what runs; what waits is given up."""
+        """Finish the running function, and drop the waiting ones."""
         self._pool.shutdown(cancel_futures=True)
 
 

@@ -37,7 +37,7 @@ Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices"]
 """Questions that commands can ask of a model: see ``Task.kinds``."""
 
 Carry = tuple[Tensor, ...]
-"""State that one batch hands to the next: tensors, so that a checkpoint can hold them."""
+"""State that one batch passes to the next, as tensors that a checkpoint can store."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class BatchLoss:
     Attributes:
         nats: scalar tensor, the summed negative log-likelihood of ``count`` predictions.
         penalty: scalar tensor that is added to ``nats / count`` for the gradient only, or None.
-        rate_scale: what the learning rate is multiplied by in the step that this loss leads to, and in no other.
-        share: part of the gradient of the step that comes from here, where a batch goes through in several parts.
-        divisor: what ``nats`` is divided by for the gradient, where that is not ``count``.
+        rate_scale: factor of the learning rate in the step of this loss alone.
+        share: share of the step's gradient, if a batch is computed in several parts.
+        divisor: divisor of ``nats`` for the gradient, if not ``count``.
     """
 
     nats: Tensor
@@ -68,7 +68,7 @@ class PrimaryMetric(NamedTuple):
     lower_is_better: bool
 
     def improves(self, new: float, best: float | None, threshold: float = 0.0) -> bool:
-        """Whether ``new`` is better than ``best`` by more than the share ``threshold`` of it; only finite figures are."""
+        """Return whether ``new`` is better than ``best`` by more than ``threshold`` times ``best``; False if not finite."""
         if best is None:
             return math.isfinite(new)
         margin = threshold * abs(best)
@@ -76,7 +76,7 @@ class PrimaryMetric(NamedTuple):
 
 
 def non_monotone_trigger(metric: PrimaryMetric, new: float, history: Sequence[float], spared: int) -> bool:
-    """Whether ``new`` is worse than the best of ``history`` without its last ``spared`` values (the non-monotone trigger)."""
+    """Return whether ``new`` is worse than the best of ``history`` before its last ``spared`` values."""
     earlier = history[: max(0, len(history) - spared)]
     if not earlier:
         return False
@@ -85,49 +85,49 @@ def non_monotone_trigger(metric: PrimaryMetric, new: float, history: Sequence[fl
 
 
 class Task(nn.Module, ABC):
-    """A model together with its training batches, loss and evaluation: all that the trainer knows.
+    """A model with its training batches, loss and evaluation, which are all that the trainer knows.
 
     >>> task = Run.open("runs/sdlm").task
     >>> task.evaluate(PreparedData.open("data/pd"), "valid")["perplexity"]
     >>> "words" in task.kinds
 
-    A subclass nests a frozen ``Settings``. It derives from ``WordPredictor``, ``SentencePredictor``, ``LabelPredictor`` or
-    ``writing.TextWriter`` where commands shall do more with it than ``train`` and ``eval``.
+    A subclass nests a frozen ``Settings``. For commands other than ``train`` and ``eval`` it derives from ``WordPredictor``,
+    ``SentencePredictor``, ``LabelPredictor`` or ``writing.TextWriter``.
     """
 
     Settings: type[Settings]
     kinds: ClassVar[frozenset[Kind]] = frozenset()
-    """Questions that commands can ask of it; each is declared by the class that has its methods, and inherited."""
+    """Questions that commands can ask it; each is declared by the base class with the methods."""
     kind: ClassVar[Kind]
-    """The kind that this class itself promises, where it promises one."""
+    """The kind that this class declares, if any."""
     summary: ClassVar[str]
-    """That kind in words, for messages: "a model that predicts words"."""
+    """The kind in words, for messages: "a model that predicts words"."""
     usual_optimizer: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    """Settings of the optimiser where a plan names none, for tasks that the SGD of language models does not suit."""
+    """Default settings of the optimiser, for tasks that need another one than the SGD of language models."""
     trained_by: ClassVar[str]
-    """Tasks of that kind, for messages."""
+    """Tasks of the kind, for messages."""
     takes_decoder: ClassVar[bool] = True
     """Whether it has an output layer that ``--decoder`` chooses."""
     left_to_right: ClassVar[bool] = False
-    """Whether it predicts what its encoder reads next, so that no encoder fits that ``reads_ahead``."""
+    """Whether it predicts the encoder's next input, which excludes encoders that ``reads_ahead``."""
     divides: ClassVar[bool] = False
-    """Whether several processes can train it: ``batches`` and ``start`` give this rank's part of each batch by ``ranks``."""
+    """Whether several processes can train it: ``batches`` and ``start`` then return this rank's part of each batch."""
     ranks: Ranks = ALONE
     """The processes that train it."""
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
-    """The output layer, where it has one: it is notified of steps, of cuts of the rate, and of what it has to predict."""
+    """The output layer, if it has one; the task notifies it of steps, of rate cuts, and of the target counts."""
 
     @classmethod
     @abstractmethod
     def build(cls, settings: Any, resources: TaskResources) -> Self:
-        """The model, freshly initialised, on the CPU; torch's generator is seeded before.
+        """Build the model, freshly initialised, on the CPU; torch's generator is seeded before.
 
         Args:
             resources: the words, and the parts that the plan names: ``resources.make_encoder`` and ``make_decoder``.
 
-        Raises ConfigError: the parts do not fit, or one needs what is not there."""
+        Raises ConfigError: the parts do not fit, or a part that they need is absent."""
 
     @property
     @abstractmethod
@@ -140,12 +140,12 @@ class Task(nn.Module, ABC):
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        """The parts of a plan that these settings need themselves: "graph" or nothing."""
+        """Return the parts of a plan that these settings need: "graph" or nothing."""
         return frozenset()
 
     def take_part(self, ranks: Ranks) -> None:
-        """Called before training: from now on ``batches`` and ``start`` give the part of this rank, and a batch of which
-        it has nothing is None. Raises ConfigError: it cannot be divided among so many."""
+        """Make ``batches`` and ``start`` return the part of this rank (None for an empty part); called before training. Raises
+        ConfigError: too many processes for the batch."""
         name, size = name_of(type(self), TASKS), ranks.size
         if size > 1 and not self.divides:
             raise ConfigError(
@@ -165,66 +165,66 @@ class Task(nn.Module, ABC):
         return ()
 
     def expect_updates(self, total: int) -> None:
-        """Told by the trainer at the start of each epoch how many updates the whole run will have, for what falls with it."""
+        """Receive the planned number of updates of the run at the start of each epoch, for schedules of the task."""
 
     def initialise(self) -> None:
-        """Called once, on the CPU, before a fresh run is trained: read what its weights begin with."""
+        """Initialise weights from files; called once, on the CPU, before a fresh run is trained."""
 
     def target_counts(self, data: PreparedData, split: str) -> NDArray[np.int64] | None:
-        """(V,) how often each word is predicted in a split; None where none is."""
+        """Return (V,) how often each word is a target in a split; None if the task predicts no words."""
         return None
 
     def begin_training(self, data: PreparedData) -> None:
-        """Called once, on the CPU, after ``initialise``: what the weights begin with that the training text decides."""
+        """Initialise weights from the training text; called once, on the CPU, after ``initialise``."""
         counts = self.target_counts(data, "train")
         if counts is not None:
             self.decoder.begin_training(counts)
 
     @abstractmethod
     def num_batches(self, data: PreparedData, epoch_seed: int) -> int:
-        """Batches in the epoch of training with number ``epoch_seed``, as ``batches`` gives them."""
+        """Return the number of ``batches`` in the training epoch ``epoch_seed``."""
 
     @abstractmethod
     def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[Any]:
-        """Training batches of one epoch from number ``first`` on, on the device of the parameters.
+        """Yield the training batches of one epoch from number ``first`` on, on the device of the parameters.
 
-        ``epoch_seed`` seeds all that is random in how an epoch is ordered and cut: the same number gives the same batches, so
-        that a run can be resumed in the middle of an epoch.
+        ``epoch_seed`` seeds the random order and cuts of an epoch. The same seed gives the same batches, so that a run can be
+        resumed in the middle of an epoch.
         """
 
     def start(self, data: PreparedData) -> Carry:
-        """Return the state that the first batch of an epoch gets."""
+        """Return the state for the first batch of an epoch."""
         return ()
 
     @abstractmethod
     def loss(self, batch: Any, carry: Carry) -> BatchLoss:
-        """Loss of one batch in nats, summed."""
+        """Return the loss of one batch in nats, summed."""
 
     def losses(self, batch: Any, carry: Carry) -> Iterator[BatchLoss]:
-        """The loss of one batch in parts whose gradients are added, to save memory; one part unless a task says otherwise.
+        """Yield the loss of one batch in parts whose gradients are added, to save memory (default: one part).
 
-        The shares sum to one, and the last part carries what the whole batch does.
+        The shares sum to one, and the last part has the state, penalty and scale of the whole batch.
         """
         yield self.loss(batch, carry)
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """Called after each step of the optimiser with its number, from 1: see ``Decoder.after_step``."""
+        """Notify the output layer after each optimiser step, numbered from 1; see ``Decoder.after_step``."""
         return self.decoder.after_step(step) if hasattr(self, "decoder") else None
 
     def after_rate_cut(self) -> None:
-        """Called after an epoch whose validation made the schedule cut the learning rate: see ``Scheduled.after_rate_cut``."""
+        """Notify the output layer after the schedule cut the learning rate; see ``Scheduled.after_rate_cut``."""
         rate_was_cut(self)
 
     @abstractmethod
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
-        """Metrics on a split, without dropout, the primary one among them."""
+        """Return the metrics on a split, without dropout, including the primary one."""
 
     @abstractmethod
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
-        """The primary metric of a model that has learned nothing but frequencies: a run that stays near it is stuck."""
+        """Return the primary metric of a unigram model; a run that stays near it is stuck."""
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring | None:
-        """Return the scoring of a split unit by unit; None if the metrics of the task are no sums over units.
+        """Return the scoring of a split unit by unit; None if the metrics are not sums over units.
 
         Args:
             batch_size: columns of a running text, None for the columns of evaluation; other texts have none.
@@ -232,7 +232,7 @@ class Task(nn.Module, ABC):
         return None
 
     def uniform(self) -> float | None:
-        """The perplexity of a model that gives every word the same probability, where the metric is perplexity; or None.
+        """Return the perplexity of the uniform distribution, or None if the metric is not perplexity.
 
         A model that is worse after an epoch of training has diverged.
         """
@@ -240,7 +240,7 @@ class Task(nn.Module, ABC):
         return float(len(self.vocabulary)) if has_words else None
 
     def never_learned(self, data: PreparedData, split: str) -> int:
-        """Return how many predictions of a split are ``<unk>`` if none of train is: its probability is then never learned."""
+        """Return how many predictions of a split are ``<unk>`` if train has none, so that its probability is never learned."""
         counts = [self.target_counts(data, name) for name in ("train", split)]
         unknown = None if counts[0] is None else self.vocabulary.unknown_id
         train, other = (0 if each is None or unknown is None else int(each[unknown]) for each in counts)
@@ -263,7 +263,7 @@ class WordPredictor(Task):
     @property
     @abstractmethod
     def evaluation_batch_size(self) -> int:
-        """Columns that a stream is cut into for evaluation."""
+        """Number of columns of a stream in evaluation."""
 
     @abstractmethod
     def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -286,7 +286,7 @@ class WordPredictor(Task):
 
 
 class SentencePredictor(Task):
-    """A task whose model gives whole sentences a probability, and their words none of their own.
+    """A task whose model gives probabilities to whole sentences, but not to their words.
 
     >>> parts = list(task.scored(data, "test").chunks(silent))
     >>> perplexity = math.exp(sum(part.values.sum() for part in parts) / sum(part.counts.sum() for part in parts))
@@ -301,7 +301,7 @@ class SentencePredictor(Task):
     @property
     @abstractmethod
     def marginal(self) -> str:
-        """The meaning of its probabilities in words: the marginal, and its rule."""
+        """The meaning of its probabilities in words: exact or approximate marginal, and the rule."""
 
     @abstractmethod
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
@@ -329,11 +329,11 @@ class LabelPredictor(Task):
         """(n, C) probabilities of the labels for n examples of N arrays of word ids each, without dropout."""
 
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
-        """Return the share of a split with vectors in the file that the model began with; None if no file was given or kept."""
+        """Return the coverage of a split by the pretrained vectors of the model; None if there were none."""
         return None
 
     def examples(self, data: PreparedData, split: str) -> Examples:
-        """The examples of a split; DataError where they do not fit this model."""
+        """Return the examples of a split; DataError if they do not fit this model."""
         examples = data.examples(split)
         summary = data.signature.examples
         if summary is None or summary.labels != self.labels or examples.num_texts != self.num_texts:
@@ -357,7 +357,7 @@ class LabelPredictor(Task):
 
     @abstractmethod
     def evaluate_labels(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:
-        """Accuracy with all that belongs to it on a split, and the summed nats of the right labels."""
+        """Return accuracy, interval and confusion on a split, and the summed nats of the right labels."""
 
 
 P = TypeVar("P", bound=Task)
@@ -372,18 +372,18 @@ _OTHER_COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
 
 
 def declares(task: Task, kind: type[P]) -> TypeIs[P]:
-    """Whether the task declares what ``kind``, such as ``WordPredictor``, promises."""
+    """Return whether the task is of a ``kind`` such as ``WordPredictor``."""
     return kind.kind in task.kinds
 
 
 def require(task: Task, kind: type[P], command: str) -> P:
-    """The task, where it declares what ``kind`` promises; ConfigError as ``check_declares``."""
+    """Return the task if it is of the ``kind``; ConfigError as ``check_declares``."""
     check_declares(type(task), kind, command)
     return cast(P, task)
 
 
 def check_declares(task: type[Task], kind: type[Task], command: str) -> None:
-    """Refuse a class of tasks that does not declare what ``kind`` promises; ConfigError for ``command`` names others."""
+    """Refuse a class of tasks that is not of the ``kind``; ConfigError for ``command`` names other tasks."""
     if kind.kind not in task.kinds:
         known = [f"'sememekit {usage}'" for own, commands in _OTHER_COMMANDS.items() if own in task.kinds for usage in commands]
         others = f"{', '.join(known)} and " if known else ""

@@ -29,14 +29,14 @@ from sememekit.text.vocabulary import Vocabulary
 
 _LONG: Final = 1000
 _TIMES_USUAL: Final = 20
-"""Words of a text, and its length over the median length, from which on ``train`` remarks on it."""
+"""Words of a text, and length over the median length, above which ``train`` warns."""
 
 
 class TextBatch(NamedTuple):
     """B examples of N texts.
 
     Attributes:
-        tokens: (T, N * B) word ids, all first texts before all second ones; ``<s>`` and ``</s>`` stand around each text.
+        tokens: (T, N * B) word ids, all first texts before all second ones, each text between ``<s>`` and ``</s>``.
         lengths: (N * B,) on the CPU, words of each text, marks included.
         labels: (B,) ids of labels.
     """
@@ -53,9 +53,9 @@ class TextClassifier(LabelPredictor):
     >>> logits_BC = task.logits(batch)
     >>> nats = task.loss(batch, ()).nats    # cross entropy, summed over the batch
 
-    One encoder reads every text of an example. The vector of a text is the last hidden state (with two directions: the last of
-    the one with the first of the other), or the maximum over its words. The loss is the mean over the examples of a batch. A
-    subclass says how many texts an example has and what features they give.
+    One encoder reads every text of an example. The vector of a text is the last hidden state (bidirectional: the last forward
+    and the first backward state), or the maximum over its words. The loss is the mean over the examples of a batch. A subclass
+    defines the number of texts in an example and their features.
     """
 
     kind: ClassVar[Kind] = "influence"
@@ -66,27 +66,27 @@ class TextClassifier(LabelPredictor):
 
     class Settings(config.Settings):
         vectors: str = ""
-        """File of word vectors (``word number number ...``, also ``.xz``) that the embedding begins with; empty for none."""
+        """File of pretrained word vectors (``word number number ...``, also ``.xz``); empty for none."""
         tune_vectors: bool = False
         """Whether vectors from a file are trained further. Vectors without a file always are."""
         outside: Literal["random", "unknown", "drop"] = "random"
-        """Words without a vector in the file: draw a vector like the others, read as ``<unk>``, or leave out of the text."""
+        """Words without a pretrained vector: draw one at random, read the word as ``<unk>``, or drop it from the text."""
         embedding_size: int = Field(default=300, ge=1)
         """E, the size of the word vectors (with a file: its size)."""
         spread: float = Field(default=0.1, gt=0.0)
-        """Standard deviation of initial word vectors; for words that a file of vectors lacks: of the file's numbers."""
+        """Standard deviation of random word vectors (with a file: the deviation of its numbers)."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the word vectors that go in."""
+        """Rate on the input word vectors."""
         pooling: Literal["last", "max"] = "last"
-        """The vector of a text: where reading ended, or the largest value of each unit over its words."""
+        """The vector of a text: the last hidden state, or the maximum of each unit over its words."""
         classifier_size: int = Field(default=512, ge=1)
         """Size of the layers between features and labels."""
         classifier_layers: int = Field(default=2, ge=0)
         """Number of layers before the labels, each with tanh."""
         classifier_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the features and on what comes out of each layer."""
+        """Rate on the features and on the output of each layer."""
         max_length: int = Field(default=0, ge=0)
-        """Words of a text that are read, the first ones; 0 reads all."""
+        """Number of words that are read from the start of a text; 0 reads all."""
         batch_size: int = Field(default=64, ge=1)
         """B, examples in training."""
         evaluation_batch_size: int = Field(default=256, ge=1)
@@ -119,7 +119,7 @@ class TextClassifier(LabelPredictor):
         self.choice = nn.Linear(sizes[-1], len(labels))
         self.register_buffer("read_as", torch.arange(len(vocabulary), dtype=torch.int32))
         self.read_as: Tensor
-        """(V,) the word that each word is read as: itself, ``<unk>``, or -1 where it is left out."""
+        """(V,) the word that each word is read as: itself, ``<unk>``, or -1 for dropped words."""
         for mark in (START, STOP):
             if mark not in vocabulary:
                 raise ConfigError(
@@ -128,7 +128,7 @@ class TextClassifier(LabelPredictor):
                 )
         self.register_buffer("has_vector", torch.zeros(len(vocabulary), dtype=torch.int8))
         self.has_vector: Tensor
-        """(V,) 1 where the file of vectors has the word."""
+        """(V,) 1 if the word has a pretrained vector."""
         self._read_as_copy: tuple[int, npt.NDArray[np.int32]] | None = None
         self._marks = (vocabulary.id(START), vocabulary.id(STOP))
 
@@ -169,7 +169,7 @@ class TextClassifier(LabelPredictor):
         """Features (B, F) of examples, from the vectors (B, H) of each of their texts."""
 
     def text_vectors(self, tokens: Tensor, lengths: Tensor, x: Tensor | None = None) -> Tensor:
-        """(B, H) one vector a text, from word ids (T, B), with the vectors ``x`` (T, B, E) in place of the words' own."""
+        """Return the vectors (B, H) of texts from word ids (T, B), with ``x`` (T, B, E) in place of the words' vectors."""
         x_TBE = functional.dropout(self.embedding(tokens) if x is None else x, self.settings.input_dropout, self.training)
         encoded = self.encoder(x_TBE, tokens, self.encoder.start(tokens.shape[1]), lengths)
         if self.settings.pooling == "last":
@@ -182,7 +182,7 @@ class TextClassifier(LabelPredictor):
         return self.choose(self.text_vectors(batch.tokens, batch.lengths).chunk(self.num_texts))
 
     def choose(self, texts: Sequence[Tensor]) -> Tensor:
-        """(B, C) the same, from the vectors (B, H) of each text."""
+        """Return the logits (B, C) from the vectors (B, H) of each text."""
         rate = self.settings.classifier_dropout
         x_BF = functional.dropout(self.features(texts), rate, self.training)
         for layer in self.hidden:
@@ -196,16 +196,16 @@ class TextClassifier(LabelPredictor):
         return TextBatch(tokens, lengths, torch.from_numpy(labels.astype(np.int64)).to(self.device, non_blocking=True))
 
     def _read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-        """The ids of a text as the model reads them: words left out, cut to the longest that is allowed."""
+        """Return the ids of a text as the model reads it: without dropped words, cut to ``max_length``."""
         ids = self._read_as()[np.asarray(text, dtype=np.int64)]  # as ``places_read``, with one look at the table
         return ids[ids >= 0][: self.settings.max_length or None]
 
     def places_read(self, text: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return the places of the words that the model reads: all but the left-out ones, up to the greatest length."""
+        """Return the positions of the words that the model reads: without dropped words, up to ``max_length``."""
         return np.flatnonzero(self._read_as()[np.asarray(text, dtype=np.int64)] >= 0)[: self.settings.max_length or None]
 
     def word_read(self, word: int) -> int:
-        """The id of the word that the model reads in the place of ``word``; -1 where it leaves it out."""
+        """Return the id of the word that the model reads in place of ``word``; -1 for a dropped word."""
         return int(self._read_as()[word])
 
     def padded(self, rows: Sequence[npt.NDArray[np.integer]]) -> tuple[Tensor, Tensor]:
@@ -214,7 +214,7 @@ class TextClassifier(LabelPredictor):
         return torch.from_numpy(tokens).to(self.device, non_blocking=True), torch.from_numpy(lengths)
 
     def _read_as(self) -> npt.NDArray[np.int32]:
-        """``read_as`` on the CPU, copied once for each time it is changed."""
+        """``read_as`` on the CPU, copied once for each change."""
         if self._read_as_copy is None or self._read_as_copy[0] != self.read_as._version:
             self._read_as_copy = self.read_as._version, self.read_as.cpu().numpy()
         return self._read_as_copy[1]
@@ -250,8 +250,8 @@ class TextClassifier(LabelPredictor):
 
     @torch.no_grad()
     def probabilities(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]]) -> npt.NDArray[np.float64]:
-        """(n, C) probabilities of the labels. A text that occurs several times is encoded once: an attack asks for one premise
-        again and again, and unknown words make texts alike.
+        """(n, C) probabilities of the labels. Equal texts are encoded once, since an attack repeats the premise, and unknown
+        words make texts equal.
         """
         if not len(texts):
             return np.zeros((0, len(self.labels)))
@@ -298,7 +298,7 @@ class TextClassifier(LabelPredictor):
         return {"accuracy": accuracy.accuracy, "nats": nats, "examples": accuracy.examples}
 
     def unigram_baseline(self, data: PreparedData, split: str) -> dict[str, float]:
-        """The share of the label that is the most frequent in training."""
+        """Return the share of the most frequent label of train."""
         train, other = self.examples(data, "train").labels, self.examples(data, split).labels
         usual = int(np.bincount(train).argmax())
         return {"accuracy": max(float(np.mean(other == usual)), 1e-9)}

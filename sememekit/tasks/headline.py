@@ -24,10 +24,10 @@ class HeadlineWriter(SequenceToSequence):
 
     class Settings(SequenceToSequence.Settings):
         checkpoint_by: Literal["nll", "rouge"] = "nll"
-        """Metric on validation that chooses the best weights: "nll", the likelihood of the references, or "rouge", ROUGE-L of
-        texts that a search finds, as the data are usually scored; never the accuracy of words (see Gu et al. 2018, erratum)."""
+        """Validation metric that chooses the best weights: "nll", the likelihood of the references, or "rouge", ROUGE-L of
+        generated texts by the usual rule of the data. Word accuracy is not offered (see Gu et al. 2018, erratum)."""
         validation_beam: int = Field(default=1, ge=1)
-        """Hypotheses of that search on validation; 1 is greedy."""
+        """Beam size on validation; 1 is greedy."""
 
     def __init__(
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
@@ -58,10 +58,10 @@ class HeadlineWriter(SequenceToSequence):
 
 
 def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:
-    """Names and settings of the ROUGE that these data are usually scored by, the main one first.
+    """Return names and settings of the usual ROUGE of these data, the main one first.
 
-    Other data are scored by characters where most words of the targets are Chinese, otherwise by words: as rouge-score has
-    them, or between blanks where its tokenizer drops most letters. So are texts that the usual ROUGE cannot see.
+    Other data, and texts that the usual ROUGE cannot see, are scored by characters if most target words are Chinese, otherwise
+    by words of rouge-score, or words between blanks if its tokenizer drops most letters.
     """
     names = PRESETS_OF_DATASETS.get(data.signature.dataset, ())
     visible = sees(RougeSettings(), data.vocabulary.tokens)

@@ -36,11 +36,11 @@ class LanguageModel(WordPredictor):
     >>> perplexity = tallies(model.score(ids_N))[0].perplexity
 
     The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from segment to
-    segment. The loss is the mean over the tokens of a segment; docs/perplexity.md says what is divided by what.
+    segment. The loss is the mean over the tokens of a segment; docs/perplexity.md defines the divisors.
 
-    This has the parts of the regularisation of Merity et al. 2018 that need words or losses, for any encoder: dropout of word
-    types, masks that are locked over time, segments of random length, and two penalties on the activations of the last layer,
-    which are for the gradient only and in no reported loss.
+    The regularisation of Merity et al. 2018 that needs words or losses works with any encoder: dropout of word types, locked
+    dropout masks, segments of random length, and two penalties on the activations of the last layer, which change the gradient
+    but no reported loss.
     """
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
@@ -55,13 +55,13 @@ class LanguageModel(WordPredictor):
         embedding_size: int = Field(default=650, ge=1)
         """E, the size of the word vectors."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the word vectors that go in."""
+        """Rate on the input word vectors."""
         output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the contexts that come out."""
+        """Rate on the output contexts."""
         locked_dropout: bool = False
-        """One mask for all steps of a segment, for input and output dropout; otherwise each step has its own."""
+        """One input and output dropout mask for all steps of a segment, instead of a mask for each step."""
         word_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate at which a word type is missing from the input of a whole segment, wherever it occurs (``dropoute``)."""
+        """Rate at which a word type is dropped from the input of a whole segment (``dropoute``)."""
         activation_penalty: float = Field(default=0.0, ge=0.0)
         """Weight of the mean square of the contexts after output dropout (AR, ``alpha``)."""
         temporal_penalty: float = Field(default=0.0, ge=0.0)
@@ -77,15 +77,15 @@ class LanguageModel(WordPredictor):
         length_spread: float = Field(default=5.0, ge=0.0)
         """Standard deviation of the length, in tokens."""
         shortest_chunk: int = Field(default=5, ge=1)
-        """No random segment but the last of an epoch is shorter."""
+        """Minimum length of a random segment (the last of an epoch may be shorter)."""
         length_excess: int | None = Field(default=None, ge=0)
-        """No segment is longer than ``chunk_length`` by more than this; unset, there is no bound."""
+        """Most tokens of a segment beyond ``chunk_length``; unset: no bound."""
         small_batch_size: int | None = Field(default=None, ge=1)
-        """Columns that go through at once, their gradients added up to a whole batch: less memory; each part has its masks."""
+        """Columns computed at once, with gradients summed over the batch: saves memory; each part has its own masks."""
         evaluation_batch_size: int = Field(default=10, ge=1)
-        """Columns in evaluation. Every token but the first is predicted whatever it is; 1 reads the text from end to end."""
+        """Columns in evaluation, which always predicts every token but the first; 1 reads the text as one stream."""
         evaluation_chunk_length: int = Field(default=70, ge=1)
-        """Tokens read at once in evaluation: memory and speed only, the value is the same."""
+        """Tokens read at once in evaluation; changes memory and speed only."""
 
     def __init__(
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
@@ -112,7 +112,7 @@ class LanguageModel(WordPredictor):
         return shared_dropout(x, rate, self.training, (0,) if self.settings.locked_dropout else ())
 
     def _bounds(self, columns: np.ndarray, epoch_seed: int) -> list[int]:
-        """Return the first places of an epoch's segments, and the end of the last."""
+        """Return the start positions of an epoch's segments, and the end of the last."""
         settings, rows = self.settings, len(columns) - 1
         if not settings.random_lengths:
             return [*range(0, rows, settings.chunk_length), rows]
@@ -132,7 +132,7 @@ class LanguageModel(WordPredictor):
             self.embedding.weight.data.copy_(vectors)
 
     def remarks(self, data: PreparedData) -> list[str]:
-        """Warn that examples are read as one running text: mostly --task was forgotten."""
+        """Warn that examples are read as running text, in most cases since --task was forgotten."""
         examples = data.signature.examples
         if examples is None:
             return []
@@ -149,7 +149,7 @@ class LanguageModel(WordPredictor):
         return len(self._bounds(training_columns(data.tokens("train"), self.settings.batch_size), epoch_seed)) - 1
 
     def batches(self, data: PreparedData, epoch_seed: int, first: int) -> Iterator[Tensor]:
-        """A batch is (T + 1, B): inputs are all rows but the last, targets all but the first; of B columns, this rank's."""
+        """Yield batches (T + 1, B) of this rank's columns: inputs are all rows but the last, targets all but the first."""
         columns = training_columns(data.tokens("train"), self.settings.batch_size)
         columns = columns[:, self.ranks.columns(self.settings.batch_size)]
         for begin, end in pairwise(self._bounds(columns, epoch_seed)[first:]):
@@ -157,7 +157,7 @@ class LanguageModel(WordPredictor):
             yield torch.from_numpy(segment).to(self.device, non_blocking=True)
 
     def losses(self, batch: Tensor, carry: Carry) -> Iterator[BatchLoss]:
-        """``small_batch_size`` columns at a time."""
+        """Yield the loss of ``small_batch_size`` columns at a time."""
         columns = batch.shape[1]
         size = self.settings.small_batch_size or columns
         carries: list[Carry] = []
@@ -171,7 +171,7 @@ class LanguageModel(WordPredictor):
     def _penalty(self, hidden: Tensor, dropped: Tensor) -> Tensor | None:
         """Activation regularisation on the dropped outputs, its temporal form on the undropped (Sec. 4.6, Merity et al. 2018).
 
-        Means of squares, as in the public code, of the last layer only. A segment of one word has no change.
+        Means of squares of the last layer, as in the public code. The temporal form is 0 for a segment of one word.
         """
         activation, temporal = self.settings.activation_penalty, self.settings.temporal_penalty
         parts = [activation * at_least_single(dropped).square().mean()] if activation else []

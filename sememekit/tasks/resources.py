@@ -30,14 +30,13 @@ class Chosen(Generic[Part]):
 class TaskResources:
     """Arguments of ``Task.build``: the words, data about them, and the parts that the plan names.
 
-    A task builds its parts in the order embedding, encoder, output layer, task: the draws of torch's generator follow that
-    order, so that one seed gives one model.
+    A task builds its parts in the order embedding, encoder, output layer, task, so that one seed gives one model.
 
     Attributes:
-        clusters: (V,) the cluster of each word, where the run has a file of word clusters.
+        clusters: (V,) the cluster of each word, if the run has a file of word clusters.
         labels: names of the labels of the data, by id; none for data without labels.
-        chunks: words and n-grams, where the data have them.
-        kept: what ``Encoder.keep`` gave when the run began, where it gave anything.
+        chunks: words and n-grams, if the data have them.
+        kept: the result of ``Encoder.keep`` when the run began, if any.
     """
 
     task: str
@@ -51,16 +50,16 @@ class TaskResources:
     kept: bytes | None = None
 
     def make_encoder(self, input_size: int) -> Encoder:
-        """The encoder of the plan, for input vectors of ``input_size`` numbers; ConfigError where it does not fit."""
+        """Build the encoder of the plan for input vectors of ``input_size``; ConfigError if it does not fit."""
         return self.encoder.kind(self.encoder.settings, EncoderResources(input_size, self.vocabulary, self.graph, self.kept))
 
     def make_decoder(self, width: int, embedding: nn.Embedding | None, entries: Vocabulary | None = None) -> Decoder:
-        """The output layer of the plan; ConfigError where it does not fit or needs what is not there.
+        """Build the output layer of the plan; ConfigError if it does not fit or needs an absent part.
 
         Args:
             embedding: (V, E) that a tied output layer shares; None for none.
-            entries: what it chooses from, where that is not the words; ``embedding`` has a row for each. The graph and the
-                clusters are of single words and are not offered then.
+            entries: names of the classes if they are not the words; ``embedding`` has a row for each. Graph and clusters, which
+                belong to single words, are then not available.
         """
         if self.decoder is None:
             raise ConfigError(

@@ -18,13 +18,13 @@ from sememekit.progress import OneStage
 ENDS: Final = ("。", "！", "？", ".", "!", "?")
 """Words that end a sentence in a text without ``<eos>``."""
 BLOCK: Final = 40
-"""Tokens that stand for a sentence in a text that has no ends of sentences at all."""
+"""Tokens of a block that counts as a sentence in a text without sentence ends."""
 WITH_END: Final = "sentences, each with its <eos>"
 
 PAIRS: Final = {"columns": "pairs", "state": "source", "eos": "predicted"}
-"""In the signature of pairs: predicted are the words of targets and their ends, each from the source and those before it."""
+"""Part of the signature of pairs: target words and end marks are predicted from the source and the previous words."""
 SENTENCES: Final = {"columns": "none", "state": "sentence"}
-"""In the signature of whole sentences: every token is predicted, ends too, and no state is carried to the next sentence."""
+"""Part of the signature of sentences: every token and end mark is predicted, and no state is carried over."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class UnitScores:
 
     Attributes:
         units: (N,) the number of the unit of each.
-        values: (N,) nats of each; of a label 1 where it is right, otherwise 0.
-        counts: (N,) how many predictions each value is of: 1, or the tokens of a whole sentence.
-        words: (N,) the target word of each; None where single words have no values.
+        values: (N,) nats of each; for labels 1 if correct, otherwise 0.
+        counts: (N,) number of predictions behind each value: 1, or the tokens of a whole sentence.
+        words: (N,) the target word of each; None if single words have no values.
         parts: nats of each term of the loss, summed over N: see ``Decoder.nll_parts``.
     """
 
@@ -48,20 +48,20 @@ class UnitScores:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Scoring of a split by a task: all that ``evaluate-ppl`` and ``compare`` know of a model.
+    """Scoring of a split by a task, the interface of ``evaluate-ppl`` and ``compare`` to a model.
 
     >>> scoring = task.scored(data, "test")
     >>> nats = sum(part.values.sum() for part in scoring.chunks(silent))
 
     Attributes:
-        chunks: yields every prediction of the split once, without dropout; it is given a callback for progress.
-        unit: a unit in words; ``num_units`` is how many there are.
-        figure: the mean of the values is an accuracy, or the logarithm of a perplexity.
-        columns: that a running text is read in.
-        reading: parts of the signature in which it differs from a fixed model that reads a running text.
-        how: how the split is read, where it is not as a running text: "reads pairs, not a running text".
+        chunks: yields every prediction of the split once, without dropout; takes a callback for progress.
+        unit: name of the unit; ``num_units`` is their number.
+        figure: whether the mean of the values is an accuracy or the logarithm of a perplexity.
+        columns: number of columns of running text.
+        reading: parts of the signature that differ from a fixed model on running text.
+        how: for other readings than running text, the reason in messages: "reads pairs, not a running text".
         without: options that do not apply to this reading: "by", "overlay", "cache", "dynamic", "batch_size".
-        counted: what progress counts.
+        counted: unit of progress.
         source_lengths: (n,) words of the source of each pair; None for other texts.
     """
 
@@ -80,7 +80,7 @@ class Scoring:
 def score_targets(
     decoder: Decoder, hidden: Tensor, targets: Tensor, mask: Tensor, places: NDArray[np.int64] | None = None
 ) -> Scored:
-    """Score ``targets`` (...) in the contexts ``hidden`` (..., H), with the terms of the loss where the decoder names them."""
+    """Score ``targets`` (...) in the contexts ``hidden`` (..., H), with the decoder's named terms of the loss, if any."""
     with torch.no_grad():
         parts = decoder.nll_parts(hidden, targets)
         nats = torch.stack([*parts.values()]).sum(dim=0) if parts else decoder.nll(hidden, targets)
@@ -102,7 +102,7 @@ def stream_scoring(
     columns: int,
     reading: Mapping[str, str] = MappingProxyType({}),
 ) -> Scoring:
-    """The scoring of a stream by sentences; ``segments`` yields it in its order, in the layout of ``evaluation_columns``."""
+    """Return the scoring of a stream by sentences; ``segments`` yields its parts in the layout of ``evaluation_columns``."""
     unit_P, unit = sentences_of(data, split)
     length = -(-len(unit_P) // columns)
 
@@ -118,14 +118,14 @@ def stream_scoring(
 
 
 def sentence_scoring(chunks: Callable[[OneStage], Iterator[UnitScores]], num_sentences: int, marginal: str) -> Scoring:
-    """The scoring of whole sentences, whose words have no probability of their own, by a model with such a ``marginal``."""
+    """Return the scoring of whole sentences (without word probabilities) by a model with this ``marginal``."""
     without = ("by", "overlay", "cache", "dynamic", "batch_size")
     how, reading = "scores whole sentences, not single words", {**SENTENCES, "marginal": marginal}
     return Scoring(chunks, WITH_END, num_sentences, reading=reading, how=how, without=without)
 
 
 def label_scoring(right: Callable[[], NDArray[np.bool_]], num_examples: int) -> Scoring:
-    """The scoring of ``num_examples`` labels by accuracy; ``right`` (n,) are the examples whose label is predicted."""
+    """Return the scoring of labels by accuracy; ``right`` (n,) marks correctly labelled examples."""
 
     def chunks(progress: OneStage) -> Iterator[UnitScores]:
         progress(0, num_examples)
@@ -138,7 +138,7 @@ def label_scoring(right: Callable[[], NDArray[np.bool_]], num_examples: int) -> 
 
 
 def sentences_of(data: PreparedData, split: str) -> tuple[NDArray[np.int64], str]:
-    """The sentence of each prediction of a stream, (P,) rising from 0, and what a sentence is.
+    """Return the sentence of each prediction of a stream, (P,) rising from 0, and the definition of a sentence.
 
     A sentence ends with ``<eos>`` where the data have it, otherwise with a mark of ``ENDS``; a text with neither is cut into
     blocks of ``BLOCK`` tokens.

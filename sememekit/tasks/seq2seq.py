@@ -1,4 +1,4 @@
-"""From a text to a text: an encoder reads one, an attentional network writes the other, any output layer gives the words."""
+"""Sequence to sequence: an encoder reads the source, an attentional RNN writes the target, any output layer predicts words."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple, Self, final
@@ -50,8 +50,8 @@ class PairBatch(NamedTuple):
         source: (S, B) word ids.
         source_lengths: (B,) on the CPU, words of each source.
         before: (T, B) the word before each word of the target, ``<s>`` before the first.
-        real: (N,) positions t B + b of the words of the targets and of their ends, in that order.
-        words: (N,) the words there; ``</s>`` is the end.
+        real: (N,) positions t B + b of target words and end marks, in order.
+        words: (N,) the words at these positions; ``</s>`` is the end mark.
     """
 
     source: Tensor
@@ -70,8 +70,8 @@ class SequenceToSequence(TextWriter):
 
     Source and target share one vocabulary. The source is read without marks; ``<s>`` begins the target and ``</s>`` ends it.
     Trained by teacher forcing: the word before comes from the reference. The loss is the mean over the words of the targets,
-    ends included. The output layer is asked at real positions only, in rows without an axis of time, so that masks that it
-    locks over time are drawn for each word.
+    ends included. The output layer sees real positions only, without a time axis, so its locked dropout masks are drawn for
+    each word.
     """
 
     divides: ClassVar[bool] = True
@@ -82,11 +82,11 @@ class SequenceToSequence(TextWriter):
         share_embedding: bool = True
         """One table of word vectors for source and target; otherwise the source has its own."""
         hidden_size: int = Field(default=512, ge=1)
-        """H, the size of each layer that writes."""
+        """H, the size of each decoder layer."""
         num_layers: int = Field(default=1, ge=1)
-        """Number of layers."""
+        """Number of decoder layers."""
         cell: Cell = "lstm"
-        """Cell of the layers that write: "lstm" or "gru"."""
+        """Cell of the decoder layers: "lstm" or "gru"."""
         feeding: Feeding = "none"
         """Input beside the word: "none", the "context" of the attention (RNN-context), or the "output" before (input feeding).
         Without feeding training runs over whole texts at once."""
@@ -95,21 +95,22 @@ class SequenceToSequence(TextWriter):
         output_size: int | None = Field(default=None, ge=1)
         """G, the size of the contexts that words are predicted from (default: H). A tied output layer wants E."""
         input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate on the word vectors that go in, on both sides."""
+        """Rate on the input word vectors of both sides."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-        """Rate between layers that write; that between layers that read is the encoder's."""
+        """Rate between decoder layers; the encoder has its own setting."""
         output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the contexts that words are predicted from."""
         read_words: int = Field(default=0, ge=0)
-        """Words of a source that are read, the first ones; 0 reads all."""
+        """Number of words that are read from the start of a source; 0 reads all."""
         longest_source: int = Field(default=1000, ge=1)
-        """A source of more words is an error, unless ``read_words`` cuts it: a mistake in the data more often than a text."""
+        """Longest source; more words are an error (unless ``read_words`` cuts them), since they are mostly a mistake in the
+        data."""
         batch_size: int = Field(default=64, ge=1)
         """B, pairs in training."""
         evaluation_batch_size: int = Field(default=64, ge=1)
-        """Pairs read at once in evaluation: memory and speed only."""
+        """Pairs read at once in evaluation; changes memory and speed only."""
         search: BeamSettings = BeamSettings()
-        """Search for texts."""
+        """Settings of the beam search."""
 
     def __init__(
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
@@ -249,7 +250,7 @@ class SequenceToSequence(TextWriter):
         return {"perplexity": Tally(float(-(other * log_probs).sum()), int(other.sum())).perplexity}
 
     def target_counts(self, data: PreparedData, split: str) -> np.ndarray:
-        """(V,) how often each word is one of a target, ends included."""
+        """Return (V,) how often each word occurs in targets, end marks included."""
         examples = self._examples(data, split)
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)
         counts[self._end] = len(examples)
@@ -303,6 +304,6 @@ class DialogueWriter(SequenceToSequence):
 
     class Settings(SequenceToSequence.Settings):
         search: BeamSettings = BeamSettings(beam_size=10, num_best=5)
-        """Search for responses."""
+        """Settings of the beam search."""
         checkpoint_by: Literal["nll"] = "nll"
         """Metric on validation that chooses the best weights: "nll", the likelihood of the references."""

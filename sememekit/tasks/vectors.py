@@ -1,4 +1,4 @@
-"""Start of word vectors: at random, or from a file in a model of labels."""
+"""Initial word vectors: random, or pretrained for classifiers."""
 
 from pathlib import Path
 from typing import ClassVar, Self
@@ -18,12 +18,12 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class VectorCoverage(Record):
-    """The share of a text with vectors in the file that a classifier began with; the marks around texts are not counted.
+    """Coverage of a text by the pretrained vectors of a classifier; marks around texts are not counted.
 
     Attributes:
         words, words_with_vector: different words of the split.
         tokens, tokens_with_vector: tokens of the split, those beyond ``max_length`` included.
-        outside: what becomes of the others: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
+        outside: treatment of other words: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
     """
 
     split: str
@@ -91,12 +91,11 @@ def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding, dev
 
 
 SHORT = 0.1
-"""Word vectors of the papers' word language models start uniform in +- this."""
+"""Initial word vectors of the papers' language models are uniform in +- this."""
 
 
 def spread_of(length: float, size: int) -> float:
-    """a of a uniform start in +-a whose vectors of ``size`` have root mean square length ``length``: size a^2 / 3 is its
-    square."""
+    """Return a for vectors of ``size``, uniform in +-a, of root mean square length ``length``: size a^2 / 3 = length^2."""
     return length * (3 / size) ** 0.5
 
 
@@ -106,14 +105,16 @@ class StartSettings(config.Settings):
     embedding_size: int
     """E, the size of the word vectors."""
     spread: float | None = Field(default=None, gt=0.0)
-    """Word vectors start uniform in +- this. Unset: 0.1, or with optimisers that gain by it what gives vectors of every size
-    one length (``start_lengths``), and so the first logits one variance; the plan of a run holds the answer."""
+    """Initial word vectors are uniform in +- this. Unset: 0.1, or for optimisers of ``start_lengths`` the value that gives
+    vectors of every size the same length, and so the first logits the same variance. The plan of a run has the resolved value.
+    """
 
     start_lengths: ClassVar[dict[str, float]] = {"adam": 1.7}
     """Optimiser -> root mean square length of a vector at the start, as measured in docs/training.md."""
 
     unit_lengths: ClassVar[dict[str, float]] = {}
-    """As ``start_lengths``, for an encoder that normalises the contexts of the output layer; absent means as there."""
+    """As ``start_lengths``, for encoders that normalise their output; an absent optimiser has its value of ``start_lengths``.
+    """
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
         if self.spread is not None:
@@ -123,5 +124,5 @@ class StartSettings(config.Settings):
 
     @property
     def start_spread(self) -> float:
-        """``spread``, or 0.1 where no plan has settled it."""
+        """``spread``, or 0.1 if no plan has resolved it."""
         return SHORT if self.spread is None else self.spread

@@ -1,4 +1,4 @@
-"""The base class of tasks whose model writes a text for a text, and what holds for all that predict words."""
+"""The base class of tasks whose model writes a text for a text, and functions for all tasks that predict words."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ class TeacherForced(NamedTuple):
     """The predictions of a given text.
 
     Attributes:
-        contexts: (T, G) what each word was predicted from.
+        contexts: (T, G) the context of each prediction.
         weights: (T, S) of the attention over the source, each row summing to one.
         nats: (T,) negative log-likelihood of each word.
     """
@@ -53,7 +53,7 @@ class TextWriter(Task):
 
     @abstractmethod
     def check_source(self, words: int, where: str) -> None:
-        """Raise DataError, beginning with ``where``, for a source of ``words`` words that this model cannot read."""
+        """Raise DataError (beginning with ``where``) if a source of ``words`` words is empty or too long for this model."""
 
     @abstractmethod
     def write(
@@ -62,8 +62,8 @@ class TextWriter(Task):
         """The best texts for each source, without dropout; no source depends on the others in its batch.
 
         Args:
-            sources: word ids, 1 at least each.
-            search: how; None for ``self.search``.
+            sources: word ids, at least one for each source.
+            search: settings of the search (default: ``self.search``).
             progress: called with sources done and in all.
         """
 
@@ -78,8 +78,8 @@ class TextWriter(Task):
 
     @abstractmethod
     def score_pairs(self, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:
-        """Nats of every target word of a split and of each end, without dropout: chunks of (N,) real predictions, with the
-        ``places`` of each."""
+        """Yield the nats of all target words and end marks of a split, without dropout, in chunks of (N,) predictions with
+        their ``places``."""
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
         lengths = data.examples(split).lengths()[:, 0]
@@ -106,19 +106,19 @@ Predictor = WordPredictor | TextWriter
 
 
 def predictor(task: Task, command: str) -> Predictor:
-    """The task, where its output layer predicts words, in a stream or for a text; ConfigError for ``command`` otherwise."""
+    """Return the task if its output layer predicts words; otherwise ConfigError for ``command``."""
     return task if declares(task, TextWriter) else require(task, WordPredictor, command)
 
 
 def predictions(task: Predictor, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:
-    """Every prediction of a split with its context: see ``WordPredictor.score`` and ``score_pairs``."""
+    """Yield every prediction of a split with its context; see ``WordPredictor.score`` and ``score_pairs``."""
     if declares(task, TextWriter):
         return task.score_pairs(data, split, progress)
     return task.score(data.tokens(split), progress=progress)
 
 
 def hypothesis_words(vocabulary: Vocabulary, found: Hypothesis, source: Sequence[str], search: BeamSettings) -> tuple[str, ...]:
-    """The words of a hypothesis; where the search says so, ``<unk>`` is replaced by the most attended word of ``source``."""
+    """Return the words of a hypothesis; the setting ``unknown`` can replace ``<unk>`` by the most attended source word."""
     words = vocabulary.decode(found.words)
     if search.unknown != "replace":
         return tuple(words)
@@ -127,7 +127,7 @@ def hypothesis_words(vocabulary: Vocabulary, found: Hypothesis, source: Sequence
 
 
 def originals_of(data: PreparedData, split: str) -> Originals:
-    """Sources and references of a split as they were written; DataError where the data keep none."""
+    """Return sources and references of a split as originally written; DataError if the data have none."""
     found = data.examples(split).originals
     if found is None:
         raise DataError(

@@ -1,1 +1,1 @@
-"""Words of a text: vocabulary, normalisation, lines out of bytes, segmenters, word vectors. Nothing here imports torch."""
+"""Words of a text: vocabulary, normalisation, reading of lines, segmenters, word vectors. Nothing here imports torch."""

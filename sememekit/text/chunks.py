@@ -20,7 +20,7 @@ from sememekit.text.vocabulary import Vocabulary, parse_count
 
 CHUNKS: Final = "chunks.tsv"
 LONGEST: Final = 1000
-"""Words of an n-gram at most: the table of ``windows`` has an entry for each length."""
+"""Most words of an n-gram, as the table of ``windows`` has an entry for each length."""
 _REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --chunks N --chunk-length L --out DIR"
 
 
@@ -32,8 +32,8 @@ class ChunkVocabulary:
     >>> chunks.text(len(chunks) - 1)
     ('今天', '工人')
 
-    Ties go to the shorter n-gram, then to the smaller word ids from the left. No n-gram holds ``<unk>``, and ``<eos>`` can only
-    be its last word, so none crosses the end of a sentence.
+    Ties go to the shorter n-gram, then to smaller word ids from the left. No n-gram contains ``<unk>``, and ``<eos>`` can only
+    be its last word, so none crosses a sentence end.
 
     Attributes:
         num_tokens, max_length: V and L.
@@ -50,7 +50,7 @@ class ChunkVocabulary:
         *,
         max_length: int,
     ) -> None:
-        """Take n-grams that are in order already: M tuples of 2..L word ids with falling counts."""
+        """Take sorted n-grams: M tuples of 2..L word ids with falling counts."""
         self.num_tokens = len(vocabulary)
         self.max_length = max_length
         self.vocabulary_fingerprint = vocabulary.fingerprint
@@ -71,7 +71,7 @@ class ChunkVocabulary:
         return len(self._ngrams)
 
     def tokens(self, id: int) -> tuple[int, ...]:
-        """The word ids of a chunk. Raises DataError for an id outside 0..V+M-1."""
+        """Return the word ids of a chunk. Raises DataError: an id outside 0..V+M-1."""
         if not 0 <= id < len(self):
             raise DataError(f"chunk id {id} is outside the chunk vocabulary: allowed are 0 to {len(self) - 1}")
         return (id,) if id < self.num_tokens else self._ngrams[id - self.num_tokens]
@@ -84,7 +84,7 @@ class ChunkVocabulary:
         return np.array([1] * self.num_tokens + [len(ngram) for ngram in self._ngrams], dtype=np.int64)
 
     def up_to(self, length: int, num_ngrams: int | None = None) -> ChunkVocabulary:
-        """The chunks of at most ``length`` words, and of those n-grams the first ``num_ngrams``, with new ids."""
+        """Return the chunks of at most ``length`` words, with the first ``num_ngrams`` of these n-grams and new ids."""
         kept = [index for index, ngram in enumerate(self._ngrams) if len(ngram) <= length][:num_ngrams]
         ngrams = [self._ngrams[index] for index in kept]
         return ChunkVocabulary(self._vocabulary, ngrams, self.counts[kept].tolist(), max_length=length)
@@ -93,10 +93,10 @@ class ChunkVocabulary:
         """The chunks that end at each position of ``tokens`` (B, T); a negative id is padding and belongs to no chunk.
 
         Returns:
-            (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 where that is no
-            chunk or would begin before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
+            (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 if it is not a chunk
+            or begins before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
 
-        A trie in sorted arrays: l steps from each beginning, each one binary search for all positions at once.
+        It uses a trie in sorted arrays: l steps from each start, with one binary search for all positions.
         """
         ids = np.asarray(tokens, dtype=np.int64)
         rows, places = ids.shape
@@ -125,7 +125,7 @@ class ChunkVocabulary:
 
     @classmethod
     def load(cls, path: Path | str, vocabulary: Vocabulary) -> ChunkVocabulary:
-        """Read what :meth:`save` wrote. Raises DataError with ``file:line``, also for a file of another vocabulary."""
+        """Read what :meth:`save` wrote. Raises DataError, with ``file:line``: an invalid file, or another vocabulary."""
         text = read_text(Path(path), lambda why: DataError(f"{why}; {_REMEDY}"))
         head, *lines = text.split("\n")
         fields = head.split("\t")
@@ -159,8 +159,8 @@ class ChunkVocabulary:
 def _trie(
     ngrams: Sequence[tuple[int, ...]], num_tokens: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """A trie whose first V nodes are the words, as arrays: sorted keys ``node * V + word`` and the node that each leads to,
-    both (edges,), and the chunk of each node, (nodes,), or -1."""
+    """Return a trie whose first V nodes are the words, as arrays: sorted keys ``node * V + word`` and their target nodes, both
+    (edges,), and the chunk of each node, (nodes,), or -1."""
     table: dict[tuple[int, int], int] = {}
     chunks = dict(enumerate(range(num_tokens)))
     for index, ngram in enumerate(ngrams):

@@ -30,8 +30,8 @@ class EnglishCased:
     >>> EnglishCased().segment("It doesn't work.")
     ['It', 'does', "n't", 'work', '.']
 
-    Tokenised text comes out as it went in, except that ``-lrb-`` becomes its bracket, and `````` and ``''`` a straight quote.
-    Letters with marks of their own become one character where there is one; soft hyphens and zero-width characters go.
+    Tokenized text does not change, except that ``-lrb-`` becomes its bracket, and `````` and ``''`` a straight quote. Letters
+    with combining marks become one character if it exists; soft hyphens and zero-width characters are removed.
     """
 
     description: str = "English, marks and clitics apart, version 1"
@@ -53,7 +53,7 @@ class Gigaword:
     """English as in the Gigaword headlines (Rush et al. 2015): lower-cased, punctuation and clitics separate, digits as ``#``.
 
     Brackets are ``-lrb-`` and ``-rrb-``, opening quotes two grave accents, closing ones two apostrophes, and ``UNK`` is
-    ``<unk>``. Text of Gigaword itself comes out as it went in, except for a word in ten thousand.
+    ``<unk>``. Text of Gigaword does not change, except for one word in ten thousand.
     """
 
     description: str = "English as in Gigaword headlines, version 1"
@@ -92,7 +92,7 @@ _WHOLE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Words of Gigaword that the pattern for the Penn Treebank would cut."""
+"""Words of Gigaword that the pattern of the Penn Treebank would split."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -102,7 +102,7 @@ def _cut_headline(chunk: str) -> tuple[str, ...]:
 
 
 def _composed(text: str) -> str:
-    """Letters that are followed by marks, as one character each where there is one; all else stays."""
+    """Compose letters with combining marks into one character if it exists; all else stays."""
     return text if text.isascii() else _MARKED.sub(lambda found: normalize("NFC", found[0]), text)
 
 

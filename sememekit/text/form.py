@@ -22,9 +22,9 @@ CLASSES: Final = frozenset({NUMBER, YEAR, DATE, TIME})
 """The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""
 
 HALF_WIDTH_RULE: Final = "full-width letters, digits, % . / to half width"
-"""The rule of ``to_half_width``."""
+"""Description of ``to_half_width`` for signatures."""
 CLASSES_RULE: Final = "whole words that are numbers to <N>, years to <year>, days to <date>, hours to <time>; months stay words"
-"""The rule of ``classify``."""
+"""Description of ``classify`` for signatures."""
 RULE: Final = f"{HALF_WIDTH_RULE}; surname and given name joined; {CLASSES_RULE}"
 
 _HALF_WIDTH: Final = {
@@ -53,7 +53,7 @@ _CLOSERS: Final = frozenset("”’」』）》】〉")
 
 
 def to_half_width(text: str) -> str:
-    """Full-width letters, digits, per cent sign, ． and slash to ASCII; other marks stay."""
+    """Convert full-width letters, digits, per cent sign, ． and slash to ASCII; other marks stay."""
     return text if text.isascii() else text.translate(_HALF_WIDTH)
 
 
@@ -66,7 +66,7 @@ def classify(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def stands_alone(word: str) -> bool:
-    """Whether a word needs no lexicon: one of the four classes, a month, or only punctuation and symbols."""
+    """Return whether a word needs no lexicon: one of the four classes, a month, or punctuation and symbols."""
     if word in CLASSES or _MONTH.fullmatch(word):
         return True
     return all(unicodedata.category(character)[0] in "PS" for character in word)
@@ -75,8 +75,7 @@ def stands_alone(word: str) -> bool:
 def parse_tagged(line: str) -> list[tuple[str, str]]:
     """The ``word/TAG`` items of a line of the People's Daily corpus. Raises DataError for an item without a tag.
 
-    A compound ``[word/n word/n]nt`` gives its parts; the first number of a line in some releases (``19980101-01-001-001/m``) is
-    left out.
+    A compound ``[word/n word/n]nt`` gives its parts; the line number of some releases (``19980101-01-001-001/m``) is left out.
     """
     items = []
     for item in line.split():
@@ -125,11 +124,11 @@ _STRETCHES: Final = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-"""Numbers, years, days and hours that ``classify`` finds without blanks at their ends; a numeral alone is left out."""
+"""Numbers, years, days and hours of ``classify`` in text without blanks; a numeral alone is left out."""
 
 
 def around_numbers(text: str) -> list[str]:
-    """Cut a text in half width around its numbers, years, days and hours: other text and these alternate.
+    """Split a half-width text around its numbers, years, days and hours: other text and these alternate.
 
     >>> around_numbers("去年5月3日达20%")
     ['去年', '5月', '', '3日', '达', '20%', '']
@@ -157,16 +156,16 @@ _WORD: Final = re.compile(r"\S+")
 
 OPENING: Final = ("<s>", "<bos>", "<sos>")
 CLOSING: Final = ("</s>", "<eos>")
-"""Marks of the ends of a sentence, which other programs write into text."""
+"""Sentence end marks that other programs write into text."""
 
 
 def has_ends(text: str) -> bool:
-    """Return whether marks of the ends of a sentence stand at the ends of a line."""
+    """Return whether a line begins or ends with sentence end marks."""
     return "<" in text and (text.lstrip().startswith(OPENING) or text.rstrip().endswith(CLOSING))
 
 
 def without_ends(text: str) -> str:
-    """A line without marks of its ends, where some stand there: the end is read anyway, and would be predicted twice.
+    """Remove sentence end marks from a line, as the end would otherwise be predicted twice.
 
     >>> without_ends("<s> a b </s>")
     'a b'
@@ -182,24 +181,23 @@ def without_ends(text: str) -> str:
 
 
 def cut_apart(parts: Iterable[str], segmenter: Segmenter) -> list[str]:
-    """The words of a text in parts, of which every second one is a word."""
+    """Segment a text given in parts, of which every second one is a word."""
     return [word for number, part in enumerate(parts) for word in ([part] if number % 2 else segmenter.segment(part))]
 
 
 @dataclass(frozen=True)
 class TextForm:
-    """Lower case, half width, and one word in place of every number, year, day or hour; by default the text as it is.
+    """Normalisation of text: lower case, half width, and one word for all numbers, years, days or hours (default: none).
 
-    Both ``preprocess`` and the commands that read typed text use it. A number is a word of digits, with an optional sign, with
-    ``. , : / -`` between digits, and an optional ``%``. Where white space does not part the words, numbers are known only after
-    segmentation: so ``text`` goes before the segmenter, and ``words`` after it; ``cut`` does all three. Applying the form twice
-    changes nothing.
+    ``preprocess`` and all commands that read text use it. A number is a word of digits, with an optional sign, with ``. , : /
+    -`` between digits, and an optional ``%``. Without white space numbers are known only after segmentation, so ``text`` is
+    applied before the segmenter and ``words`` after it; ``cut`` does all three. The form is idempotent.
 
     Attributes:
         lower: bring the text into lower case.
         numbers_to: the word for every number, such as ``N``; None keeps the numbers.
         half_width: bring full-width letters and digits into half width.
-        classes: a word for numbers, years, days and hours each, as in People's Daily (``classify``).
+        classes: one word each for numbers, years, days and hours, as in People's Daily (``classify``).
     """
 
     lower: bool = False
@@ -239,7 +237,7 @@ class TextForm:
         return _WORD.sub(lambda word: word[0] if word[0] == mark else word[0].lower(), text)
 
     def words(self, words: Iterable[str]) -> list[str]:
-        """The words that the segmenter gave for ``text``."""
+        """Normalise the words of the segmenter for ``text``."""
         words = map(classify, words) if self.classes else words
         if self.numbers_to is None:
             return list(words)
@@ -249,17 +247,17 @@ class TextForm:
         return self.words([self.text(word)])[0]
 
     def cut(self, text: str, segmenter: Segmenter) -> list[str]:
-        """The words of a text that ``segmenter`` cuts, in this form."""
+        """Return the words of a text by ``segmenter``, in this form."""
         read = self.text(text)
         if not self.classes or isinstance(segmenter, WhiteSpace):
             return self.words(segmenter.segment(read))
         return self.words(cut_apart(around_numbers(read), segmenter))
 
     def as_written(self, text: str) -> tuple[str, list[str]]:
-        """``text`` of a text, and for each of its characters what was written there.
+        """Return ``text`` of a text, and the original characters for each of its characters.
 
-        Where something changes its length, such as a number or a letter that has two in lower case, its first character has all
-        of it and the others have nothing. The parts joined are the original text.
+        If the length changes, as for a number, the first character has the whole original and the others nothing. Joined, the
+        parts are the original text.
         """
         read, written = "", []
         for stretch in re.findall(r"\s+|\S+", text):

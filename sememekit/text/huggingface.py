@@ -1,4 +1,4 @@
-"""Folders of Hugging Face models: where they lie, and their tokenizers as segmenters.
+"""Folders of Hugging Face models: their paths, and their tokenizers as segmenters.
 
 Nothing is downloaded, and only ``tokenizer.json``, ``tokenizer_config.json`` and ``special_tokens_map.json`` are read here.
 """
@@ -19,18 +19,18 @@ from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
 PREFIX: Final = "hf:"
-"""Before the folder of a model on the command line: ``--encoder hf:PATH``."""
+"""Prefix of a model folder on the command line: ``--encoder hf:PATH``."""
 PIECES: Final = "pieces.json"
-"""A tokenizer as prepared data and runs keep it; see ``HuggingFacePieces.content``."""
+"""File of a tokenizer in prepared data and runs; see ``HuggingFacePieces.content``."""
 FORMAT: Final = 1
 
 Blanks = Literal["auto", "always", "never"]
-"""Whether a blank stands before a word in running text: before all but those that begin with a Chinese or Japanese character or
-a full-width mark, before all, before none."""
+"""Blanks before words in running text: before all words except those with a first Chinese or Japanese character or full-width
+mark, before all, or before none."""
 
 
 def needed(module: str, use: str, install: str = "sememekit[hf]") -> Any:
-    """A package, imported when it is first used; ``install`` brings it. Raises ConfigError: it is not installed."""
+    """Import a package on first use; ``install`` is its installation command. Raises ConfigError: it is not installed."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -42,7 +42,7 @@ def needed(module: str, use: str, install: str = "sememekit[hf]") -> Any:
 
 @contextmanager
 def quiet_transformers(use: str) -> Iterator[None]:
-    """Inside, transformers neither warns nor draws bars. Raises ConfigError as ``needed``."""
+    """Silence warnings and progress bars of transformers inside the block. Raises ConfigError as ``needed``."""
     log = needed("transformers", use).utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
@@ -56,7 +56,7 @@ def quiet_transformers(use: str) -> Iterator[None]:
 
 
 def local_folder(name: str, use: str) -> Path:
-    """The folder of a model: ``name`` itself, or where the cache of huggingface_hub has the model of that name.
+    """Return the folder of a model: ``name`` itself, or its folder in the cache of huggingface_hub.
 
     Nothing is downloaded. Raises ConfigError: neither; ``use`` opens the message.
     """
@@ -77,7 +77,7 @@ def local_folder(name: str, use: str) -> Path:
 
 
 def check_model_folder(folder: Path, use: str, model: str) -> None:
-    """Raise ConfigError where a folder has no safetensors, or names other files of weights or code of the hub.
+    """Raise ConfigError if a folder has no safetensors, or names other weight files or code of the hub.
 
     ``use`` opens the messages; ``model`` is the class of transformers in a remedy.
     """
@@ -136,7 +136,7 @@ def load_published(folder: Path, use: str, kind: str, meant: str, dtype: str = "
 
 
 def check_configuration(table: Any, where: str) -> None:
-    """Raise ConfigError where a model's configuration takes attention or experts out of a repository of the hub."""
+    """Raise ConfigError if a configuration takes attention or experts from a repository of the hub."""
     for key, value in table.items() if isinstance(table, dict) else ():
         if key.endswith("_implementation") and "/" in str(value):
             raise ConfigError(f"{where}: {key} is {value!r:.80}, which is code of the hub; delete the line: it is not run")
@@ -151,18 +151,18 @@ class HuggingFacePieces:
     >>> segmenter.segment("a good film")
     ['a', '▁good', '▁film']
 
-    A piece is written readably: bytes that are whole characters as these, others as ``<0xE4>``, a blank as ``▁``. The pieces
-    that stand for unknown text and end a text are ``<unk>`` and ``<eos>``. No two pieces have one name.
+    Pieces have readable, distinct names: complete characters as such, other bytes as ``<0xE4>``, a blank as ``▁``. The pieces
+    for unknown text and for the end of text are ``<unk>`` and ``<eos>``.
 
     Attributes:
-        names: of all pieces, by their id in the model.
+        names: names of all pieces by model id.
         content: JSON with ``tokenizer``, as in ``tokenizer.json``, and the pieces ``begin``, ``end``, ``unknown`` or null.
         around: ids that the tokenizer puts around a text, such as the ids of ``[CLS]`` and ``[SEP]``.
         start: the first of them where it begins a text, such as the id of ``<s>``, else none.
     """
 
     def __init__(self, content: bytes, where: str) -> None:
-        """Take what ``content`` gave, out of the file ``where``. Raises DataError: it is none."""
+        """Take the ``content`` of the file ``where``. Raises DataError: it is invalid."""
         tokenizers = needed("tokenizers", where)
         try:
             table = json.loads(content)
@@ -190,7 +190,7 @@ class HuggingFacePieces:
 
     @classmethod
     def of_folder(cls, name: str, use: str = "--segmenter hf:PATH") -> HuggingFacePieces:
-        """The tokenizer of the model ``name``, see ``local_folder``. Raises ConfigError: there is none of the fast kind."""
+        """Read the tokenizer of the model ``name``; see ``local_folder``. Raises ConfigError: no fast tokenizer."""
         folder = local_folder(name, use)
         file = folder / "tokenizer.json"
         if not file.is_file():
@@ -212,7 +212,7 @@ class HuggingFacePieces:
         return HuggingFacePieces, (self.content, self._where)
 
     def segment(self, text: str) -> list[str]:
-        """Pieces of a text, without those that a tokenizer puts around it."""
+        """Return the pieces of a text, without special pieces around it."""
         found = self._tokenizer.encode(" ".join(text.split()), add_special_tokens=False).ids
         return [self.names[index] for index in found]
 
@@ -221,11 +221,11 @@ class HuggingFacePieces:
         return self._ids.get(name)
 
     def of_words(self, words: Sequence[str], blanks: str = "auto") -> list[tuple[int, ...]]:
-        """The ids of the pieces of each word, as it stands in running text, whatever the words beside it.
+        """Return the ids of the pieces of each word in running text, independent of its neighbours.
 
-        ``<eos>`` and ``</s>`` are the piece that ends a text, else a line end; ``<unk>`` is the piece for what is unknown,
-        where that is another one, else it is spelled. A word is cut behind another word or mark, or alone where that changes
-        how the other one is cut. Raises ConfigError: a word of which no piece is left.
+        ``<eos>`` and ``</s>`` become the end-of-text piece, or else a line end; ``<unk>`` becomes the unknown piece if that is
+        a different one, or else is spelled. A word is tokenized after another word or mark, or alone if that changes the
+        other's pieces. Raises ConfigError: a word without pieces.
         """
         found: list[tuple[int, ...]] = []
         anchors = [(anchor, self._cut(anchor)) for anchor in ("a", "1", "，", ",")]
@@ -258,7 +258,7 @@ def blank_before(word: str, blanks: str) -> bool:
 
 
 def _names(tokens: dict[int, str], end: str | None, unknown: str | None, byte_level: bool) -> tuple[str, ...]:
-    """A readable name for each piece, by its id; a number that is no piece has one, too."""
+    """Return a readable name for each id, even if it is not a piece."""
     table = _bytes_of_characters() if byte_level else {}
     names: list[str] = []
     taken, special = {UNKNOWN, END}, {unknown: UNKNOWN, end: END}
@@ -293,7 +293,7 @@ def _readable(token: str, table: dict[str, int]) -> str:
 
 
 def _bytes_of_characters() -> dict[str, int]:
-    """Character -> byte of tokenizers that cut bytes: printable bytes stand for themselves, others for U+0100 and on."""
+    """Return character -> byte of byte-level tokenizers: printable bytes are themselves, others U+0100 and on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(0x100) if byte not in set(printable)]
     return {chr(byte): byte for byte in printable} | {chr(0x100 + place): byte for place, byte in enumerate(others)}

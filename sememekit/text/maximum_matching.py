@@ -19,25 +19,24 @@ _LETTER: Final = f"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\uff21-\uff3a\uf
 _LATIN: Final = re.compile(f"[{_LETTER}]+(?:(?<=[{_DIGIT}])[.\uff0e][{_DIGIT}]+)*(?:(?<=[{_DIGIT}])[%\uff05])?")
 _LINE_END: Final = "\n"
 _AT_ONCE: Final = 32
-"""Lines in one pass of the automaton; with more of them the matches leave the cache."""
+"""Lines in one pass of the automaton, so that matches fit the cache."""
 _NONE: Final = np.zeros(0, dtype=np.int64)
 _WHOLE: Final = "Latin words and numbers whole"
 
 Numbering = Callable[[Sequence[str]], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
-"""From lines to the numbers of all their words, one line after the other, and (lines,) how many words each has."""
+"""A function from lines to the ids of all their words, concatenated, and (lines,) the number of words."""
 
 
 @final
 class MaximumMatcher:
-    """Forward maximum matching (FMM): at each position the longest word of the list; a character that begins none stands alone.
+    """Forward maximum matching (FMM): at each position the longest word of the list, or a single character.
 
     >>> MaximumMatcher(["今天", "天气"]).segment("今天天气好")
     ['今天', '天气', '好']
 
-    A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list; with ``cut_latin`` it is cut as Chinese is.
-    Leftmost-longest matching of an Aho-Corasick automaton gives exactly this, in one pass: a match further to the right can
-    start only where no word started before it. Every character of the usual blocks is a pattern of its own, to spare the
-    filling of gaps; the result is the same.
+    A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list; with ``cut_latin`` it is cut like Chinese.
+    Leftmost-longest matching of an Aho-Corasick automaton gives this result in one pass. Every character of the usual blocks is
+    also a pattern, so that no gaps must be filled.
     """
 
     _SINGLES: Final = tuple(
@@ -67,10 +66,10 @@ class MaximumMatcher:
         return list(chain.from_iterable(map(cut, text.split())))
 
     def numbering(self, ids: Mapping[str, int]) -> Numbering:
-        """A function from lines to the ``ids`` of the words that ``segment`` gives; ids has one for every word.
+        """Return a function from lines to ``ids`` of the words of ``segment``; ids has an entry for every word.
 
-        One pass over many lines: the id of a pattern is looked up once. Lines with Latin words, or with a character of no
-        pattern, are cut once more, each alone; matches do not cross the ends of lines.
+        It makes one pass over many lines. Lines with Latin words or characters outside the patterns are segmented separately;
+        matches do not cross line ends.
         """
         id_of_pattern = np.full(len(self._patterns), -1, dtype=np.int64)
 
@@ -99,8 +98,8 @@ class MaximumMatcher:
         return number
 
     def _match(self, lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[int]]:
-        """The patterns that lines without Latin words consist of, how many each line has, and the numbers of lines that have a
-        character of no pattern; the patterns of these are left out."""
+        """Return the patterns of lines without Latin words, their number in each line, and the lines with characters outside
+        the patterns, which are left out."""
         some = ["\n".join((*lines[first : first + _AT_ONCE], "")) for first in range(0, len(lines), _AT_ONCE)]
         parts = [np.fromiter(map(_PATTERN, found), np.int64, len(found)) for found in map(self._find, some)]
         patterns = np.concatenate([_NONE, *parts])
@@ -154,8 +153,8 @@ class MaximumMatcher:
 
 
 def line_sums(lines: Sequence[str], tables: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """(lines, n) sums over the characters of lines without a line end in them; ``tables`` (n, 65537) have a number for each
-    character below U+10000, and for any other, last."""
+    """Return (lines, n) sums over the characters of lines; ``tables`` (n, 65537) have a number for each character below
+    U+10000, and last for all others."""
     codes = np.frombuffer("\n".join((*lines, "")).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     ends = np.flatnonzero(codes == ord(_LINE_END))
     codes = np.minimum(codes, tables.shape[1] - 1)
@@ -163,12 +162,12 @@ def line_sums(lines: Sequence[str], tables: npt.NDArray[np.integer]) -> npt.NDAr
 
 
 _IS_LATIN: Final = np.zeros((1, (1 << 16) + 1), dtype=np.uint8)
-"""For ``line_sums``: whether a character is a Latin letter or a digit."""
+"""Table for ``line_sums``: whether a character is a Latin letter or a digit."""
 _IS_LATIN[0, [found.start() for found in re.finditer(f"[{_LETTER}]", "".join(map(chr, range(1 << 16))))]] = 1
 
 
 def cuts_latin(description: str) -> bool:
-    """Return whether a description is of forward maximum matching that cut Latin words (the rule of some corpora)."""
+    """Return whether a description is of maximum matching that cuts Latin words (as for some corpora)."""
     return description.startswith("forward maximum matching") and _WHOLE not in description
 
 

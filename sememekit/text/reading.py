@@ -1,9 +1,9 @@
-"""Lines out of bytes that may be broken, in bounded memory, with every fault counted or refused.
+"""Read lines from possibly damaged bytes, in bounded memory, with every fault counted or refused.
 
-Only LF ends a line. CR before it is taken off, and so is a byte-order mark that begins a line: joined files have them in the
-middle. Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line longer than the cap comes in pieces,
-cut at white space, else after a punctuation mark, else between two characters. Under ``skip`` a bad piece of it is left out;
-where that is the last one, the piece before it ends the line.
+Only LF ends a line. CR before it is removed, as is a byte-order mark at the start of any line (concatenated files have them).
+Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line above the cap is read in pieces, cut at white
+space, or else after a punctuation mark, or else between characters. Under ``skip`` a bad piece is dropped; if it is the last,
+the previous piece ends the line.
 """
 
 import os
@@ -21,9 +21,9 @@ from sememekit.files import by_its_beginning, from_gb18030, may_be_gb18030, open
 POLICIES: Final = ("strict", "replace", "skip")
 LINE_CAP: Final = 1 << 20
 _SAMPLE: Final = 1 << 16
-"""Bytes that are looked at to name an encoding."""
+"""Bytes for guessing an encoding."""
 _FEWEST_LINES: Final = 20
-"""Files of fewer lines get no remark about the file as a whole."""
+"""Fewest lines for a remark on the whole file."""
 BOM: Final = b"\xef\xbb\xbf"
 _SPACES: Final = (b" ", b"\t")
 _MARKS: Final = tuple(mark.encode() for mark in "。！？；，、\u3000")
@@ -31,7 +31,7 @@ _REPLACEMENT: Final = "\ufffd"
 
 
 class Span(NamedTuple):
-    """Bytes ``start`` to ``end`` of a file, and whether the two ends are ends of lines."""
+    """Bytes ``start`` to ``end`` of a file, and whether they are at line ends."""
 
     path: Path
     name: str
@@ -50,18 +50,18 @@ class Piece(NamedTuple):
 
 
 class TextFaults(Record):
-    """Faults in the bytes of the sources, and what was done about them.
+    """Faults in the bytes of sources, and their handling.
 
     Attributes:
         policy: ``strict`` (stop), ``replace`` (U+FFFD for each bad sequence and each NUL) or ``skip`` (leave the line out).
         invalid_utf8, nul: lines with bytes that are not UTF-8, and with NUL, under ``replace`` or ``skip``.
         skipped_lines: lines left out under ``skip``.
         long_lines: lines above the cap, read in pieces.
-        cut_words: cuts of such lines between two characters, for want of white space and punctuation.
-        byte_order_marks, carriage_returns: taken off files and lines.
-        end_marks: sentences with marks of their ends in the text, such as ``<eos>``, which are taken off.
-        truncated_archives: compressed files that end before their end mark; read up to there.
-        long_sentences: sentences above ``--max-length``, left out.
+        cut_words: cuts of long lines between characters, without white space or punctuation.
+        byte_order_marks, carriage_returns: number of removed marks.
+        end_marks: sentences with end marks in the text, such as ``<eos>``, which are removed.
+        truncated_archives: compressed files without end mark, read as far as possible.
+        long_sentences: sentences above ``--max-length``, which are left out.
     """
 
     policy: str
@@ -78,7 +78,7 @@ class TextFaults(Record):
 
 
 class FaultCounter:
-    """Counts faults by the field names of ``TextFaults``."""
+    """A counter of faults by the field names of ``TextFaults``."""
 
     def __init__(self, policy: str, *, can_choose: bool = True) -> None:
         if policy not in POLICIES:
@@ -91,7 +91,7 @@ class FaultCounter:
         self.counts[name] += 1
 
     def keeps(self, name: str) -> bool:
-        """Count a fault of a line that is no error, and whether the line is kept nevertheless, mended."""
+        """Count a fault of a line that is not an error; return whether the mended line is kept."""
         self.add(name)
         if self.policy == "skip":
             self.add("skipped_lines")
@@ -99,7 +99,7 @@ class FaultCounter:
 
     @property
     def bad_lines(self) -> int:
-        """Lines so far that are no text in UTF-8, as far as is known: one may have both faults."""
+        """Return the number of lines so far that are not UTF-8 (at least; a line may have both faults)."""
         return max(self.counts["invalid_utf8"], self.counts["nul"])
 
     def report(self) -> TextFaults:
@@ -108,7 +108,7 @@ class FaultCounter:
 
 @contextmanager
 def _reading(path: Path, size: int) -> Iterator[BinaryIO]:
-    """A file that had ``size`` bytes or more when it was looked at. Raises DataError: it is gone, or has become shorter."""
+    """Open a file that had at least ``size`` bytes. Raises DataError: it is gone or shorter."""
     again = "put it back, and run the same command again"
     with opening(path, lambda why: DataError(f"{why}; {again}")), path.open("rb", buffering=1 << 18) as file:
         if (found := os.fstat(file.fileno()).st_size) < size:
@@ -151,7 +151,7 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
 
 
 def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
-    """Raise DataError where most of the first ``lines`` (20 or more) were no UTF-8, under ``replace``."""
+    """Raise DataError if most of the first ``lines`` (20 or more) were not UTF-8, under ``replace``."""
     if lines >= _FEWEST_LINES and 2 * invalid > lines:
         raise DataError(
             f"{name}: {invalid:,} of the first {lines:,} lines are no text in UTF-8, and --errors replace mends single bytes; "
@@ -160,8 +160,8 @@ def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
 
 
 def refuse_other_encoding(path: Path, name: str, faults: FaultCounter) -> None:
-    """Raise DataError under the policy ``replace`` for a file most of whose lines are not UTF-8 or hold NUL, 20 lines or more,
-    or whose first bytes show it to be packed or UTF-16: no text would remain. ``name``: of the file, in messages."""
+    """Raise DataError under ``replace`` for a file of 20 lines or more that are mostly not UTF-8 or have NUL, or with the first
+    bytes of compressed files or UTF-16. Messages call it ``name``."""
     if faults.policy == "replace":
         with _reading(path, 0) as file:
             _refuse_other_encoding(file, name)
@@ -194,8 +194,8 @@ def _is_invalid(raw: bytes) -> bool:
 
 
 def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterator[str | Span]:
-    """A span as blocks of whole lines: the text of a block of lines without any fault, else the span of it, for
-    :func:`read_pieces`. A block has about ``size`` bytes, ``cap`` at most."""
+    """Yield a span as blocks of whole lines: the text of a block without faults, or otherwise its span, for
+    :func:`read_pieces`. A block has about ``size`` bytes, at most ``cap``."""
     position = span.start
     if not (span.starts_line and span.ends_line):
         yield span
@@ -215,7 +215,7 @@ def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterat
 
 
 def _clean(raw: bytes) -> str | None:
-    """The lines of a block, or None where something about them has to be counted."""
+    """Return the lines of a block, or None if a fault must be counted."""
     if b"\0" in raw or b"\r" in raw or raw.startswith(BOM) or b"\n" + BOM in raw:
         return None
     try:
@@ -286,7 +286,7 @@ def read_stream(
 
 
 def without_mark(line: bytes, faults: FaultCounter) -> bytes:
-    """A line without the byte-order mark that it begins with, which is counted."""
+    """Remove and count a byte-order mark at the start of a line."""
     if not line.startswith(BOM):
         return line
     faults.add("byte_order_marks")
@@ -335,7 +335,7 @@ def _first_cut(ahead: bytes) -> int:
 
 
 def _decode(chunk: bytes, faults: FaultCounter) -> str | None:
-    """The text of a line; None where ``skip`` leaves it out. Raises UnicodeDecodeError under ``strict``, of a NUL, too."""
+    """Decode a line; None if ``skip`` drops it. Raises UnicodeDecodeError under ``strict``, also for NUL."""
     try:
         text = chunk.decode()
     except UnicodeDecodeError:
@@ -355,7 +355,7 @@ def _decode(chunk: bytes, faults: FaultCounter) -> str | None:
 def _no_utf8(
     error: UnicodeDecodeError, offset: int, where: Callable[[int], str], sample: bytes, name: str, faults: FaultCounter
 ) -> str:
-    """The message for a bad line at ``offset``; ``sample`` begins with the line and has as much after it as could be read."""
+    """Return the message for a bad line at ``offset``; ``sample`` has the line and following bytes."""
     at, bad = offset + error.start, error.object[error.start : error.end].hex(" ")
     told = f"{where(at)}: a NUL at byte {at}" if bad == "00" else f"{where(at)}: not UTF-8 at byte {at} ({bad})"
     if offset == 0 and (remedy := by_its_beginning(sample, name)):

@@ -33,7 +33,7 @@ SEGMENTERS: Final = {
 
 
 class Segmenter(Protocol):
-    """Cuts a text into words. No word is empty or holds white space.
+    """A segmenter of text into words. No word is empty or contains white space.
 
     >>> open_segmenter("characters").segment("今天 好")
     ['今', '天', '好']
@@ -41,14 +41,14 @@ class Segmenter(Protocol):
 
     @property
     def description(self) -> str:
-        """One line for the signature; it changes whenever the result may change."""
+        """Return a line for the signature, which changes whenever the result may change."""
 
     def segment(self, text: str) -> list[str]: ...
 
 
 @final
 class WhiteSpace:
-    """Words are what stands between (Unicode) white space."""
+    """Words are separated by (Unicode) white space."""
 
     description = "white space"
 
@@ -67,7 +67,7 @@ class Characters:
 
 
 def numbering(segmenter: Segmenter, ids: Mapping[str, int]) -> Numbering:
-    """The ``numbering`` of the segmenter, or one that asks ``segment`` about each line."""
+    """Return the ``numbering`` of the segmenter, or one that calls ``segment`` for each line."""
     own: Callable[[Mapping[str, int]], Numbering] | None = getattr(segmenter, "numbering", None)
     if own is not None:
         return own(ids)
@@ -82,7 +82,7 @@ def numbering(segmenter: Segmenter, ids: Mapping[str, int]) -> Numbering:
 
 
 def knows_words(description: str) -> bool:
-    """Whether a description is of a segmenter that was given the words of a lexicon."""
+    """Return whether a description is of a segmenter with the words of a lexicon."""
     return re.search(r"\b\d+ words, [0-9a-f]{16}(,|$)", description) is not None
 
 
@@ -90,8 +90,8 @@ def knows_words(description: str) -> bool:
 class JiebaSegmenter:
     """jieba in accurate mode; ``hmm`` adds its hidden Markov model for words outside the dictionary.
 
-    ``words`` replace its dictionary, as in the SDLM paper (the words of HowNet; Gu et al. 2018, appendix B): a word that
-    jieba's own dictionary has keeps its frequency there, any other gets the frequency 1.
+    ``words`` replace its dictionary, as in the SDLM paper (the words of HowNet; Gu et al. 2018, appendix B): words in jieba's
+    dictionary keep their frequency, others get the frequency 1.
     """
 
     def __init__(self, hmm: bool = False, words: Iterable[str] | None = None) -> None:
@@ -161,8 +161,8 @@ def open_segmenter(
 
 @cache
 def _usual_jieba() -> Any:
-    """jieba with the dictionary of its package, which takes a second to load. The cache that it keeps in the shared temporary
-    folder is not read: it would decide how a text is cut, and any program can write it."""
+    """Return jieba with its own dictionary, which takes a second to load. Its cache in the shared temporary folder is not read,
+    since any program could write it."""
     import logging
 
     import jieba

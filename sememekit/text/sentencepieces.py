@@ -1,4 +1,4 @@
-"""Pieces of words by SentencePiece: cut with a model, or train one."""
+"""Pieces of words by SentencePiece: segment with a model, or train one."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ from sememekit.files import read_bytes
 from sememekit.text.vocabulary import UNKNOWN
 
 _LONGEST: Final = 1 << 30
-"""Bytes; SentencePiece itself leaves out sentences above 4192 without a word."""
+"""Longest training sentence in bytes; SentencePiece silently drops sentences above 4192."""
 
 PieceModel = Literal["unigram", "bpe"]
 
@@ -21,7 +21,7 @@ class SentencePieces:
     """Pieces of a SentencePiece model; what it cannot spell becomes ``<unk>``."""
 
     def __init__(self, model: Path | str) -> None:
-        """Load a model. Raises DataError when the file is absent or no SentencePiece model."""
+        """Load a model. Raises DataError: the file is absent, or not a SentencePiece model."""
         import sentencepiece
 
         content = read_bytes(Path(model), DataError)
@@ -42,9 +42,9 @@ class SentencePieces:
         return [self._pieces[index] for index in self._model.encode(" ".join(text.split()))]
 
     def as_written(self, text: str) -> list[tuple[str, str]]:
-        """The pieces of ``segment``, each with the stretch of the text that it covers, before normalisation by the model.
+        """Return the pieces of ``segment``, each with its original text before normalisation by the model.
 
-        The stretches joined are the text, with one blank for white space; a text of dropped characters alone has no pieces.
+        Joined they are the text with single blanks; a text of dropped characters alone has no pieces.
         """
         text = " ".join(text.split())
         found = self._model.encode(text, return_type="offset_mapping")
@@ -58,8 +58,8 @@ class SentencePieces:
 def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind: PieceModel = "unigram") -> bytes:
     """Train a SentencePiece model (Kudo 2018, or byte pair encoding: Sennrich et al. 2016) and return its file.
 
-    One thread and a fixed seed: the same sentences give the same bytes. Raises DataError when so many pieces do not fit the
-    text, with the number that would.
+    One thread and a fixed seed: the same sentences give the same bytes. Raises DataError: too many pieces for the text, with
+    the possible number.
     """
     import io
 

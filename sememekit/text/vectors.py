@@ -24,7 +24,7 @@ _MAX_WIDTH: Final = 10_000
 class WordVectors:
     """Words with their vectors, in the order of the file: n distinct ``words``, ``matrix`` (n, E) and the SHA-256 of the file.
 
-    ``repeated`` counts lines whose word stood before; the first line of a word counts.
+    ``repeated`` counts lines with a repeated word; the first line of a word counts.
     """
 
     words: tuple[str, ...]
@@ -45,7 +45,7 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
     """Read a text file of word vectors, ``word number number ...`` a line; a header of word2vec is skipped.
 
     ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these; ``size`` is E (default: from the first line).
-    Raises DataError: absent, cut off, not UTF-8, a line of another width than E, or no finite number; names the line.
+    Raises DataError, with the line: absent, cut off, not UTF-8, a line of another width than E, or a number that is not finite.
     """
     kept: dict[str, NDArray[np.float32]] = {}
     repeated = 0

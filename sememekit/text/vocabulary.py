@@ -17,7 +17,7 @@ from sememekit.files import read_text
 UNKNOWN: Final = "<unk>"
 END: Final = "<eos>"
 STOP: Final = "</s>"
-"""Ends a target of pairs, and a sentence of a text that is prepared with the vocabulary of pairs."""
+"""End mark of targets of pairs, and of sentences prepared with the vocabulary of pairs."""
 
 LARGEST_COUNT: Final = 2**63 - 1
 
@@ -35,8 +35,8 @@ class Vocabulary:
 
     Attributes:
         tokens: the V words in the order of their ids.
-        counts: (V,) int64, read-only: counts in the splits that the signature of the data names. From pairs only what a model
-            predicts is counted: the words of the targets, and ``</s>`` once for each.
+        counts: (V,) int64, read-only: counts in the splits named by the signature. For pairs only predictions count: the words
+            of the targets, and ``</s>`` for each.
         unknown_id: the id of ``<unk>``; None in a closed vocabulary.
         end_id: the id of ``<eos>``, else of ``</s>``, else None.
         fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts; graphs and checkpoints hold it.
@@ -50,9 +50,9 @@ class Vocabulary:
     _ids: dict[str, int]
 
     def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
-        """Take words that are in order already, with counts; see :meth:`from_counts`; ``where`` opens each message.
+        """Take sorted words with counts, as from :meth:`from_counts`; messages begin with ``where``.
 
-        Raises DataError for no words, a word twice, a word that holds a tab or a line end, a wrong order.
+        Raises DataError: no words, a repeated word, a word with a tab or a line end, or a wrong order.
         """
         words = tuple(tokens)
         try:
@@ -69,8 +69,8 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], specials: Sequence[str] = ()) -> Vocabulary:
-        """Order words by falling count, then spelling; ``specials`` are added with the count 0 where they have none. Raises
-        DataError as the constructor."""
+        """Order words by falling count, then spelling; missing ``specials`` are added with the count 0. Raises DataError as the
+        constructor."""
         merged = {**dict.fromkeys(specials, 0), **counts}
         ordered = sorted(merged.items(), key=lambda item: (-item[1], item[0]))
         return cls([token for token, _ in ordered], [count for _, count in ordered])
@@ -146,7 +146,7 @@ class Vocabulary:
 
 
 def parse_number(text: str) -> float | None:
-    """A number in a file, or None for what is none."""
+    """Parse a number, or return None."""
     try:
         return float(text)
     except ValueError:
@@ -154,7 +154,7 @@ def parse_number(text: str) -> float | None:
 
 
 def parse_count(text: str) -> int | None:
-    """A count in a file, or None for what is no whole number from 0 to ``LARGEST_COUNT``."""
+    """Parse an integer from 0 to ``LARGEST_COUNT``, or return None."""
     digits = len(str(LARGEST_COUNT))
     value = int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
     return value if value is not None and value <= LARGEST_COUNT else None

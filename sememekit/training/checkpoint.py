@@ -3,18 +3,15 @@
     RUN/
       plan.json            the resolved plan, every setting spelled out
       versions.json        of sememekit, Python, torch, numpy; the machine; the format of this folder
-      vocabulary.tsv       the words; train-counts.txt: how often the training text has each, where the vocabulary counts more
-      graph.json           the sememe graph, where the run has one
-      data.json            the signature of the prepared data
-      manifest.json        SHA-256 of all files above (``training/manifest.py``)
-      metrics.jsonl        one line a report (``training/metrics.py``)
-      .lock                held by the process that writes into the folder
-      checkpoints/
+      vocabulary.tsv the words; train-counts.txt: their counts in the training text, if the vocabulary counts more graph.json
+      the sememe graph, where the run has one data.json the signature of the prepared data manifest.json SHA-256 of all files
+      above (``training/manifest.py``) metrics.jsonl one line a report (``training/metrics.py``) .lock held by the process that
+      writes into the folder checkpoints/
         pointer.json       which snapshot is the last and which the best
         step-00000123/     a snapshot (``training/snapshots.py``)
 
-A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment still has its last whole one.
-The pointer names a snapshot before it is written and until it is removed; a folder that no pointer named is never removed.
+A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment keeps its last complete
+snapshot. The pointer names a snapshot before it is written and until it is removed; other folders are never removed.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, 
 
 FORMAT = 1
 PUSHED = "run.json"
-"""A file that what ``push`` wrote has, and no folder of a run."""
+"""A file that only the output of ``push`` has, not a run folder."""
 _LOCK = ".lock"
 
 
@@ -58,10 +55,9 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> RunFolder:
-        """Create a run folder; ``files`` are further ones that never change: vocabulary, graph, data signature.
+        """Create a run folder; ``files`` are further fixed files: vocabulary, graph, data signature.
 
-        ``path`` must not exist, or be a folder that is empty or was left by a process killed in here. Raises CheckpointError
-        when something is there already.
+        ``path`` must be absent, empty, or left by a process killed in here. Raises CheckpointError: something is there already.
         """
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
         taken = (
@@ -98,7 +94,7 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """Open the folder of a run and check its fixed files against its manifest.
 
-        Raises CheckpointError when it is not one, when a newer sememekit wrote it, or when a file of it was changed.
+        Raises CheckpointError: it is not a run, a newer sememekit wrote it, or a file was changed.
         """
         path = Path(path)
         if os.path.lexists(path / "plan.json"):
@@ -143,8 +139,8 @@ class RunFolder:
         return self.path / name
 
     def kept(self) -> dict[str, bytes]:
-        """name -> content of those files of ``manifest.KEPT`` that exist. Raises CheckpointError: one is a link or a folder,
-        and a link may lead to any file of the user."""
+        """Return name -> content of the existing files of ``manifest.KEPT``. Raises CheckpointError: one is a folder, or a
+        link, which could lead to any file of the user."""
         present = [self.file(name) for name in KEPT if os.path.lexists(self.file(name))]
         for path in present:
             if path.is_symlink() or not path.is_file():
@@ -169,8 +165,8 @@ class RunFolder:
             self.plan = dict(plan)
 
     def pointer(self) -> dict[str, str]:
-        """The names of the snapshots "last" and "best", as far as there are any. Raises CheckpointError: the file is torn, or
-        it is missing though the run had one; the newest whole snapshot is offered."""
+        """Return the names of the snapshots "last" and "best", if any. Raises CheckpointError, naming the newest complete
+        snapshot: the file is torn, or was lost."""
         return self._read_pointer()[0]
 
     def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
@@ -217,8 +213,8 @@ class RunFolder:
     ) -> str:
         """Write another run with the metrics of this one up to ``snapshot``, then ``records``, and one snapshot; its name.
 
-        It is built in a hidden folder beside ``out`` and appears by one rename, so that no part of it is ever there; what a
-        killed process left goes first.
+        It is built in a hidden folder beside ``out`` and appears by one rename, never in part; remains of a killed process are
+        removed first.
         """
         hidden, step = out.with_name(f".{out.name}.partial"), snapshots.step_of(snapshot)
         if hidden.exists():
@@ -235,8 +231,8 @@ class RunFolder:
     def revise(self, name: str, model: nn.Module, trainer: Mapping[str, Any] | None = None) -> str:
         """Replace the model in the snapshot ``name`` ("last" or "best"); returns the name of the new snapshot.
 
-        A new snapshot is written, and one rename moves every pointer from the old one to it. ``trainer`` replaces the state of
-        training of the old snapshot; None keeps it.
+        A new snapshot is written, and one rename moves every pointer to it. ``trainer`` replaces the training state of the old
+        snapshot; None keeps that state.
         """
         pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
@@ -246,7 +242,7 @@ class RunFolder:
         return new
 
     def tidy(self) -> None:
-        """Remove what a killed process was writing or removing. For the process that holds the lock."""
+        """Remove the remains of a killed process; only for the process with the lock."""
         pointer, others = self._read_pointer()
         self._tidy()
         if others:
@@ -297,8 +293,8 @@ class RunFolder:
                     raise
 
     def check_best(self) -> None:
-        """Compare the best snapshot, where it is another than the last, with its manifest. Raises CheckpointError: it is torn;
-        a pointer to whole snapshots is offered."""
+        """Compare the best snapshot (if not the last) with its manifest. Raises CheckpointError: it is torn; a pointer to
+        complete snapshots is offered."""
         pointer = self.pointer()
         best = pointer.get("best")
         if best is None or best == pointer["last"]:
@@ -316,8 +312,8 @@ class RunFolder:
         return metrics_file.read(self.path / "metrics.jsonl")
 
     def check_metrics(self) -> None:
-        """Compare metrics.jsonl with what the last snapshot recorded of it. Raises CheckpointError: a line of it was changed or
-        lost, or it is the file of another run; figures of validation come out of it."""
+        """Compare metrics.jsonl with the record in the last snapshot, since validation figures come from it. Raises
+        CheckpointError: a line was changed or lost, or the file is of another run."""
         name = self.pointer().get("last")
         stated = snapshots.run_of(self._checkpoints / name).get("metrics") if name is not None else None
         if stated and not metrics_file.begins_with(self.path / "metrics.jsonl", stated):
@@ -331,8 +327,8 @@ class RunFolder:
         return metrics_file.epochs(self.path / "metrics.jsonl")
 
     def forget_metrics_after(self, step: int, epochs: int) -> list[dict[str, Any]]:
-        """Drop lines of steps, and of ends of epochs, that a run resumed at ``step`` after so many epochs will take again;
-        returns the others. A checkpoint of the last step of an epoch may be of before its end or of after it."""
+        """Drop the lines of steps and epochs that a run resumed at ``step`` after ``epochs`` repeats; return the others. A
+        checkpoint at the last step of an epoch can be from before or after its end."""
         kept = [
             record
             for record in self.metrics()
@@ -343,7 +339,7 @@ class RunFolder:
 
 
 def seed_runs(path: Path) -> list[Path]:
-    """The runs in a folder that ``train --seeds`` wrote, by seed; none where it is no such folder."""
+    """Return the runs in a folder of ``train --seeds``, by seed; empty for other folders."""
     numbered = {int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdigit()}
     return [numbered[seed] for seed in sorted(numbered)]
 

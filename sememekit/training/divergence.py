@@ -1,4 +1,4 @@
-"""Divergence: when a run has diverged or its rate is too small, the message, and the first part that is not finite."""
+"""Divergence: tests of a diverged run or a vanishing rate, the message, and the first non-finite part."""
 
 import math
 from collections.abc import Mapping
@@ -12,22 +12,20 @@ from sememekit.training.settings import OptimizerSettings
 from sememekit.training.state import TrainingState
 
 SURELY: Final = 1.5
-"""A perplexity above this multiple of the uniform distribution's is divergence even where the loss fell: an untrained
-model lies near the uniform one."""
+"""A perplexity above this multiple of the uniform distribution's is divergence even if the loss fell."""
 
 ROSE: Final = 0.05
-"""Nats by which a training loss has risen beyond what one batch differs from another in an untrained model."""
+"""Rise of a training loss in nats that exceeds the differences between batches of an untrained model."""
 
 NOTHING: Final = 1e-8
-"""A rate below this share of the first moves weights by less than float32 keeps of them: nothing is learned any more."""
+"""Below this share of the first rate, steps are smaller than float32 can store, and nothing is learned."""
 
 
 def worse_than_guessing(progress: TrainingState, value: float, uniform: float) -> bool:
-    """Whether a validation perplexity says that the run has diverged.
+    """Return whether a validation perplexity shows that the run has diverged.
 
-    It is above ``uniform``, the perplexity of a model that gives every word the same probability, and that is not because the
-    model over-fits (it was better before, or is on the training text) or has hardly begun (it lies just above, as an untrained
-    model does, and the training loss fell since the first batch).
+    It is above ``uniform``, the perplexity of the uniform distribution, and the model does not over-fit (it was not better
+    before, nor is it on the training text), and has not just begun (close to uniform, with a falling training loss).
     """
     if value <= uniform:
         return False
@@ -38,12 +36,12 @@ def worse_than_guessing(progress: TrainingState, value: float, uniform: float) -
 
 
 def rate_is_nothing(progress: TrainingState, optimizer: OptimizerSettings, decay: float) -> bool:
-    """Whether the rate of the next epoch, ``decay`` included, is below ``NOTHING`` of the first."""
+    """Return whether the rate of the next epoch, with ``decay``, is below ``NOTHING`` of the first."""
     return progress.rate * decay < NOTHING * optimizer.learning_rate
 
 
 def how_to_go_on(progress: TrainingState, optimizer: OptimizerSettings, pointer: Mapping[str, str]) -> str:
-    """Return how to start again, and what remains; never with a rate below the schedule's last cut of the first rate."""
+    """Return how to start again, and what remains; the rate is never below the schedule's last cut of the first rate."""
     lower = optimizer.learning_rate / 4
     if progress.rate < optimizer.learning_rate:
         lower = max(lower, progress.rate)
@@ -62,10 +60,10 @@ NOT_AGAIN: Final = "it did not appear again on the same batch"
 
 
 def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
-    """A clause that names the first part of a task with a non-finite number on a batch, such as "parameter
-    'decoder.gate.weight' holds non-finite numbers".
+    """Return a clause on the first part of a task with non-finite numbers, such as "parameter 'decoder.gate.weight' holds
+    non-finite numbers".
 
-    Looks, in this order, at the parameters, at the outputs of the modules in a forward pass, and at the gradients.
+    It checks parameters, then outputs of modules in a forward pass, then gradients.
     """
     bad = next((name for name, parameter in task.named_parameters() if not _finite(parameter)), None)
     if bad is not None:
@@ -90,7 +88,7 @@ def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
 
 
 def first_bad_weight(module: nn.Module) -> str | None:
-    """The first parameter or stored buffer with a number that is not finite, or None."""
+    """Return the first parameter or stored buffer with a non-finite number, or None."""
     named = [(name, tensor) for name, tensor in module.state_dict().items() if tensor.is_floating_point() and tensor.numel()]
     largest = torch.stack([torch.linalg.vector_norm(tensor, ord=torch.inf).double() for _, tensor in named])
     bad = (~torch.isfinite(largest)).nonzero()

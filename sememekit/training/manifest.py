@@ -1,7 +1,7 @@
-"""The manifest of a run folder: the SHA-256 of every file that does not change while the run is trained.
+"""The manifest of a run folder: the SHA-256 of every file that training does not change.
 
-Snapshots have manifests of their own. This one ties vocabulary, graph, clusters, chunks, plan and signature of the data to each
-other: a file of another run that fits in form would silently give other numbers.
+Snapshots have separate manifests. This one ties vocabulary, graph, clusters, chunks, plan and data signature together, as a
+file of another run could silently give other numbers.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ KEPT: Final = (
     *("vocabulary.tsv", "train-counts.txt", "graph.json", "clusters.json", "chunks.tsv"),
     *("sentencepiece.model", "pieces.json", "encoder.json", "lexicon.txt", "augment.jsonl", "data.json", EXTENDED),
 )
-"""All files of its data and its model that a run may keep beside plan, versions, snapshots and metrics."""
+"""All fixed files of a run beside plan, versions, snapshots and metrics."""
 _ABSENT: Final = "absent"
-"""In place of a SHA-256 while a file is being added."""
+"""Placeholder of a SHA-256 while a file is being added."""
 FIXED: Final = (*KEPT, "plan.json", "versions.json")
 
 
@@ -45,8 +45,8 @@ def read_manifest(folder: Path) -> dict[str, str]:
 
 
 def check_manifest(folder: Path) -> None:
-    """Compare every fixed file of a run with the manifest. Raises CheckpointError: a file is missing, was changed, or was not
-    there when the run was written."""
+    """Compare every fixed file of a run with the manifest. Raises CheckpointError: a file is missing, was changed, or was added
+    later."""
     if not (folder / MANIFEST).is_file():
         raise CheckpointError(f"{folder / MANIFEST} is missing; {remedy(folder)}")
     listed = read_manifest(folder)
@@ -72,7 +72,7 @@ def check_manifest(folder: Path) -> None:
 
 
 def replace_listed(folder: Path, name: str, content: bytes) -> None:
-    """Replace or add a fixed file and its line of the manifest; a kill leaves the folder as before or as after."""
+    """Replace or add a fixed file and its line of the manifest; a kill leaves the folder in the old or the new state."""
     listed = read_manifest(folder)
     new = hashlib.sha256(content).hexdigest()
     write_manifest(folder, {**listed, name: " ".join(dict.fromkeys([*listed.get(name, _ABSENT).split(), new]))})

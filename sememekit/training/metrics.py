@@ -1,6 +1,6 @@
-"""Reports of the trainer, and the lines of ``metrics.jsonl`` that they become.
+"""Reports of the trainer, stored as lines of ``metrics.jsonl``.
 
-Lines are written so that a power cut loses none that a checkpoint needs, and checked on reading.
+A power cut loses no line that a checkpoint needs; lines are checked on reading.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ class StepReport:
     """Progress inside an epoch.
 
     Attributes:
-        epoch, batch, num_batches: from 1; finished batches of this epoch, and all.
+        epoch, batch, num_batches: the epoch, from 1; finished and total batches of it.
         nats: mean training loss in nats a token since the last report.
         tokens_per_second: predicted tokens a second since the last report.
         estimated: whether the loss is an estimate from sampled words, which is too low on average.
@@ -47,15 +47,15 @@ class EpochReport:
         epoch, step: from 1; optimiser steps of the whole run.
         train_nats: mean training loss of the epoch in nats a token, with dropout.
         valid: metrics on the validation split.
-        estimated: whether that is an estimate from sampled words, which is too low on average.
-        metric: the one of them that the schedule watches.
+        estimated: whether ``train_nats`` is an estimate from sampled words, which is too low on average.
+        metric: name of the metric that the schedule watches.
         best: whether these are the best weights so far.
         rate_cut: whether the rate was cut after this epoch.
         finished: why the run ends here, or an empty string.
         seconds, tokens_per_second: wall time of the training part of the epoch, and predicted tokens a second.
-        cpu_seconds: CPU time of that part, of all threads.
+        cpu_seconds: CPU time of the training part, over all threads.
         averaged: whether the validated weights are means over steps.
-        averaging_begins: whether such a mean begins after this epoch.
+        averaging_begins: whether averaging begins after this epoch.
         augmented: training examples that ``--augment`` added.
     """
 
@@ -79,8 +79,7 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class ChangeReport:
-    """A change of the model other than by gradients, such as of its word clusters; ``values`` are from
-    ``Decoder.after_step``."""
+    """A change of the model without gradients, such as of its word clusters; ``values`` are from ``Decoder.after_step``."""
 
     epoch: int
     step: int
@@ -89,7 +88,7 @@ class ChangeReport:
 
 @dataclass(frozen=True)
 class StopReport:
-    """The run was asked to stop and wrote a checkpoint to resume from."""
+    """The run was stopped and wrote a checkpoint to resume from."""
 
     epoch: int
     step: int
@@ -106,7 +105,7 @@ _KINDS: Final = {kind.__name__: TypeAdapter(kind) for kind in (StepReport, Epoch
 
 
 def append(path: Path, record: Mapping[str, Any]) -> None:
-    """Add one line. The line of an epoch, a change or a stop is on the disk before this returns."""
+    """Append one line; lines of epochs, changes and stops are flushed to disk."""
     with naming(path), path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(record, ensure_ascii=False) + "\n")
         stream.flush()
@@ -115,8 +114,8 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """All records, without a last line cut short by a kill and NUL bytes of a power cut. Raises CheckpointError: a line that is
-    no report; it is named."""
+    """Return all records, without an incomplete last line and NUL bytes of a power cut. Raises CheckpointError: naming a line
+    that is not a report."""
     if not is_there(path, CheckpointError):
         return []
     raw = read_bytes(path, CheckpointError)
@@ -137,7 +136,7 @@ def digest(path: Path) -> dict[str, Any]:
 
 
 def begins_with(path: Path, stated: Mapping[str, Any]) -> bool:
-    """Whether the file begins with the lines whose ``digest`` is given; lines that came later are not compared."""
+    """Return whether the file begins with the lines of a ``digest``; later lines are not compared."""
     raw = read_bytes(path, CheckpointError) if path.exists() else b""
     size = int(stated["bytes"])
     return len(raw) >= size and hashlib.sha256(raw[:size]).hexdigest() == stated["sha256"]
@@ -149,8 +148,8 @@ def epochs(path: Path) -> list[dict[str, Any]]:
 
 
 def measured_at(records: Iterable[Mapping[str, Any]], step: int) -> Mapping[str, Any] | None:
-    """The line of the weights after ``step`` steps: of the end of their epoch, or of ``cluster-update``, which changes weights
-    without a step. None where nobody measured them, or the line is lost."""
+    """Return the line of the weights after ``step`` steps: of the end of an epoch, or of ``cluster-update``, which changes
+    weights without a step. None if it does not exist."""
     found = [
         record for record in records if record["step"] == step and record["kind"] in (EpochReport.__name__, CLUSTER_UPDATE)
     ]
@@ -170,7 +169,7 @@ def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: int) -> None:
-    """Warn where the checkpoint of a run is after ``done`` epochs and the report of one is missing."""
+    """Warn if the checkpoint of a run has ``done`` epochs and the report of one is missing."""
     there = {record["epoch"] for record in records if record["kind"] == EpochReport.__name__}
     lost = [number for number in range(1, done + 1) if number not in there]
     if lost:

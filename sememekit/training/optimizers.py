@@ -33,11 +33,11 @@ def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Paramete
 
 @contextmanager
 def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[None]:
-    """Inside, word vectors of which a step sees a few rows have sparse gradients, where the optimiser's step is then the same:
-    SGD without weight decay changes no row that has no gradient.
+    """Use sparse gradients inside the block for word vectors of which a step uses few rows, if the optimiser's step stays the
+    same: SGD without weight decay changes no row without gradient.
 
-    With S sampled words a step then costs nearly the same whatever the size of the vocabulary. The moments of Adam change in
-    every row. Adagrad could be given sparse gradients; torch's warns.
+    With S sampled words the cost of a step then hardly depends on the size of the vocabulary. Adam changes moments in every
+    row. Adagrad could use sparse gradients, but torch's version warns.
     """
     plain = isinstance(optimizer, torch.optim.SGD)
     takes = plain and not any(group["momentum"] or group["weight_decay"] for group in optimizer.param_groups)
@@ -52,7 +52,7 @@ def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[Non
 
 
 def clip_gradients(parameters: Sequence[nn.Parameter], limit: float) -> Tensor:
-    """Scale all gradients so that the norm of all together is at most ``limit``; returns the norm before.
+    """Scale all gradients so that their total norm is at most ``limit``; return the norm before.
 
     The same as ``torch.nn.utils.clip_grad_norm_``, which does not take sparse gradients.
     """
@@ -80,12 +80,11 @@ class Average:
     >>> with average.averaged_weights():
     ...     result = module(torch.ones(1, 2))  # by the mean weights
 
-    Every step counts, the first included. torch's ASGD leaves the first one out and takes each step with the rate of the step
-    before, so that a rate scaled by the length of a segment acts on the next segment; here the usual optimiser takes the steps.
-    Nor is any parameter left out: the public code does not give its new optimiser the tail vectors of an adaptive softmax,
-    which then stay constant.
+    Every step counts, including the first. torch's ASGD leaves the first out and uses the rate of the previous step, so that a
+    rate scaled by segment length acts on the next segment; here the usual optimiser takes the steps. All parameters are
+    averaged; the public code leaves out the tail vectors of an adaptive softmax, which then stay constant.
 
-    Parameters stay the same objects, so tied matrices are tied inside ``averaged_weights`` and after it.
+    Parameters stay the same objects, so tied matrices stay tied.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
@@ -108,7 +107,7 @@ class Average:
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
-        """The means in place of the weights inside, the exact weights again afterwards; no change without a mean."""
+        """Use the means as weights inside the block, and restore the exact weights afterwards; no change without a mean."""
         if not self.count:
             yield
             return
@@ -121,8 +120,8 @@ class Average:
             self._kept = None
 
     def state(self) -> dict[str, int | list[Tensor]]:
-        """For resuming: the count and the weights of training. The means are in the model, inside ``averaged_weights``. Raises
-        RuntimeError outside of it, where the means would be lost."""
+        """Return the state for resuming: the count and the training weights. The means are in the model inside
+        ``averaged_weights``. Raises RuntimeError outside of it, where the means would be lost."""
         if not self.count:
             return {"count": 0, "training": []}
         if self._kept is None:
@@ -130,7 +129,7 @@ class Average:
         return {"count": self.count, "training": self._kept}
 
     def restore(self, state: dict[str, int | list[Tensor]]) -> None:
-        """Continue from ``state`` with a model that holds the means: the weights of training replace them."""
+        """Continue from ``state`` with a model that has the means; the training weights replace them."""
         count, training = state["count"], state["training"]
         assert isinstance(count, int)
         assert isinstance(training, list)

@@ -10,7 +10,7 @@ from sememekit.training.state import Ending, TrainingState
 
 
 class Verdict(NamedTuple):
-    """The decisions after an epoch; ``stuck`` says why the run has to end with an error, or is empty."""
+    """The decisions after an epoch; ``stuck`` is the reason to end the run with an error, or empty."""
 
     best: bool
     rate_cut: bool
@@ -19,7 +19,7 @@ class Verdict(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """The rules by which ``TrainingState`` changes after an epoch; ``baseline`` is the ``metric`` of the unigram baseline."""
+    """The rules that change ``TrainingState`` after an epoch; ``baseline`` is the ``metric`` of the unigram baseline."""
 
     schedule: ScheduleSettings
     optimizer: OptimizerSettings
@@ -28,7 +28,7 @@ class Schedule(NamedTuple):
     baseline: float
 
     def decide(self, progress: TrainingState, value: float) -> Verdict:
-        """Take in the validation ``value`` of the epoch; ``schedule.decay`` comes after the report."""
+        """Decide by the validation ``value`` of the epoch; ``schedule.decay`` applies after the report."""
         schedule, metric = self.schedule, self.metric
         best = metric.improves(value, progress.best)
         improved = metric.improves(value, progress.best, schedule.threshold)
@@ -68,7 +68,7 @@ class Schedule(NamedTuple):
         return Verdict(best, cut, begins, "" if over_fits else stuck)
 
     def _over_fits(self, progress: TrainingState) -> bool:
-        """Whether a run that seems stuck has learned its training text, and validation was better before."""
+        """Return whether a run that seems stuck over-fits: it learned its training text, and validation was better before."""
         nats = progress.nats / progress.count
         goal = math.log(self.baseline) if self.metric.name == "perplexity" else progress.first_nats
         if self.metric.name == "accuracy" and 0 < self.baseline < 1:
@@ -77,7 +77,7 @@ class Schedule(NamedTuple):
         return progress.best_epoch < progress.epoch and nats < goal + math.log(self.run.stall_ratio)
 
     def _no_rate(self, progress: TrainingState) -> str:
-        """Return the reason to end a run whose rate was cut to nothing before it learned anything."""
+        """Return the reason to end a run whose rate vanished before it learned anything."""
         began, best = self.optimizer.learning_rate, "none" if progress.best is None else f"{progress.best:.4g}"
         return (
             f"the rate was cut from {began:g} to nothing ({progress.rate * self.schedule.decay:.1g}) in {progress.epoch} "
@@ -87,7 +87,7 @@ class Schedule(NamedTuple):
         )
 
     def _stall(self, progress: TrainingState, value: float) -> str:
-        """Return the reason to end a run whose validation never got better than the unigram baseline; else nothing."""
+        """Return the reason to end a run whose validation never beat the unigram baseline; otherwise nothing."""
         run = self.run
         if not run.stall_epochs or progress.stalled < 0:
             return ""
@@ -117,7 +117,7 @@ class Schedule(NamedTuple):
 
 
 def reopen(progress: TrainingState, schedule: ScheduleSettings, run: RunSettings) -> None:
-    """Continue a finished run where the schedule now allows more epochs, or a longer wait for a better one in those it has."""
+    """Continue a finished run if the schedule now allows more epochs, or a longer wait for an improvement."""
     if progress.finished in (Ending.PATIENCE, Ending.OVER_FITS):  # both may have come at once
         waited = bool(schedule.stop_after) and progress.since_best >= schedule.stop_after
         stalled = bool(run.stall_epochs) and progress.stalled >= run.stall_epochs

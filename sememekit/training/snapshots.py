@@ -34,9 +34,9 @@ class Snapshot(NamedTuple):
 
     Attributes:
         name: such as "step-00000123".
-        weights: parameters and persistent buffers by name; shared ones under each of their names.
-        trainer: the rest, as ``Trainer.state`` gave it; empty when only weights were asked for.
-        sha256: of the file of the weights: names repeat from one run to another.
+        weights: parameters and persistent buffers by name; shared tensors under each name.
+        trainer: the result of ``Trainer.state``; empty if only weights were read.
+        sha256: of the weights file, since names repeat between runs.
     """
 
     name: str
@@ -67,7 +67,7 @@ def whole_snapshots(checkpoints: Path) -> list[str]:
 
 
 def free_name(checkpoints: Path, step: int) -> str:
-    """A name for a snapshot of ``step``: a new one where that step was written before (a signal right after an epoch)."""
+    """Return a free name for a snapshot of ``step``, which may exist already (a signal right after an epoch)."""
     name, number = f"step-{step:08d}", 0
     while (checkpoints / (free := f"{name}.{number}" if number else name)).exists():
         number += 1
@@ -75,8 +75,8 @@ def free_name(checkpoints: Path, step: int) -> str:
 
 
 def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> None:
-    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it. ``run`` says
-    whose snapshot it is."""
+    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it. ``run``
+    identifies the run."""
     weights, aliases = split_shared(model.state_dict())
     tensors: dict[str, Tensor] = {}
     document = {"aliases": aliases, "state": flatten(dict(trainer), tensors, "trainer"), "run": dict(run or {})}
@@ -143,7 +143,7 @@ def check_snapshot(folder: Path, *, with_trainer: bool) -> str:
 
 
 def split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors stored once, and alias -> name for further names of the same memory."""
+    """Return tensors stored once, and alias -> name for further names of the same memory."""
     first: dict[tuple[int, tuple[int, ...]], str] = {}
     weights, aliases = {}, {}
     for name, tensor in state.items():
@@ -158,7 +158,7 @@ def split_shared(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[s
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Inside, a file that cannot be read is a CheckpointError."""
+    """Turn errors of reading into CheckpointError inside the block."""
     try:
         yield
     except FileNotFoundError:
@@ -188,9 +188,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], list[str]]:
-    """Return the names that are pointed to, and the snapshots that were being written or removed.
+    """Return the names in the pointer, and the snapshots that were being written or removed.
 
-    ``offer`` says how to go on without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
+    ``offer`` returns the advice without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
     """
     table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {offer()}"))
     fits = fits_seal(table)
@@ -216,7 +216,7 @@ _INTEGER_KEYS = "__integer_keys__"
 
 
 def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
-    """The tree with every tensor replaced by a reference; the tensors are added to ``tensors`` under their paths.
+    """Replace every tensor of a tree by a reference, and add the tensors to ``tensors`` under their paths.
 
     A tree has dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None; ``path`` names its root.
     Raises TypeError for anything else.
@@ -272,7 +272,7 @@ _TYPES: Final = {
 
 
 def tensor_pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
-    """The bytes of a file of tensors, those that ``safetensors.torch.save`` gives, piece by piece."""
+    """Yield the bytes of a file of tensors piece by piece, equal to those from ``safetensors.torch.save``."""
     order = list(_TYPES)
     names = sorted(tensors, key=lambda name: (order.index(tensors[name].dtype), name))
     yield _header({name: tensors[name] for name in names})
@@ -284,8 +284,8 @@ def tensor_pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name.
 
-    Each is copied alone, so that the file is in memory once. Nothing in it is executed. Raises OSError, SafetensorError,
-    or what the library raises where a file is not of this format.
+    Each is copied alone, so that the file is in memory once. Nothing is executed. Raises OSError, SafetensorError, or another
+    error of the library for a file of another format.
     """
     found = {}
     with safetensors.safe_open(path, framework="pt") as opened:

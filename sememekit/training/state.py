@@ -9,7 +9,7 @@ from sememekit.training.settings import ScheduleSettings
 
 
 class Ending(StrEnum):
-    """The reason why a run is over; ``ending_text`` says it in words."""
+    """The reason why a run is over, in words by ``ending_text``."""
 
     EPOCHS = "epochs"
     PATIENCE = "patience"
@@ -28,9 +28,9 @@ class TrainingState:
         best, best_epoch: best primary metric on validation so far, and its epoch.
         since_best: epochs since the last improvement, without the epochs of ``schedule.grace``.
         stalled: epochs from the start in which validation stayed near unigram frequencies.
-        nats, count, seconds, cpu_seconds: training loss, and wall and CPU time of training, of the epoch so far.
-        finished: why the run is over; None while it is not.
-        averaging: whether steps go into the mean of the weights.
+        nats, count, seconds, cpu_seconds: training loss, wall and CPU time of the epoch so far.
+        finished: why the run is over; None during training.
+        averaging: whether weights are averaged over steps.
         history: the primary metric on validation after each epoch.
         first_nats: mean training loss of the first epoch, in nats a prediction.
         start_nats: mean training loss of the first batch of the run.
@@ -64,7 +64,7 @@ class TrainingState:
 
 
 def ending_text(progress: TrainingState, schedule: ScheduleSettings) -> str:
-    """Say for a person why the run is over; an empty string while it is not."""
+    """Return in words why the run is over; an empty string during training."""
     if progress.finished is None:
         return ""
     best = progress.best_epoch

@@ -1,12 +1,11 @@
 """Training in several processes: sums of gradients, random generators, and a check that their weights are the same.
 
-The gradient of a step is of the mean over the predictions of the whole batch. A rank takes the mean over its own, so its
-gradient counts by its share of what is divided by: g = sum over ranks r of (d_r / sum of all d) g_r.
+The gradient of a step is of the mean over the predictions of the whole batch. A rank takes the mean over its part, so its
+gradient is weighted by its divisor d: g = sum over ranks r of (d_r / sum of all d) g_r.
 
-This is done after the backward pass, in place of ``DistributedDataParallel``: which parameters have a gradient is agreed
-without a search through the graph, a rank without an example takes part, and a batch may go through in several parts. To hide
-communication behind the backward pass would gain little: the gradient of the word vectors, most of what is sent, is only there
-when the backward pass is over, because they are read first.
+This follows the backward pass and replaces ``DistributedDataParallel``: ranks agree which parameters have a gradient without a
+search through the graph, a rank may have no example, and a batch several parts. Overlap with the backward pass would gain
+little, since the largest gradient, of the word vectors, is complete only at its end.
 """
 
 from collections.abc import Sequence
@@ -25,11 +24,11 @@ _INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int
 
 
 def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: int, count: int) -> int:
-    """Replace the gradients of this rank by the whole batch's, and return the ``count`` of all ranks.
+    """Replace the gradients of this rank by the gradients of the whole batch; return the ``count`` over all ranks.
 
     Args:
-        parameters: in the same order on every rank. One that has a gradient on any rank has one on all afterwards.
-        weight: what this rank divided its loss by; 0 without an example.
+        parameters: in the same order on every rank. A gradient on any rank exists on all afterwards.
+        weight: divisor of this rank's loss; 0 without an example.
         count: predictions of this rank.
     """
     if ranks.size == 1:
@@ -50,10 +49,10 @@ def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: i
 
 
 def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) -> torch.Generator | None:
-    """Give each rank its part of the batches and random numbers of its own; returns the generator that all ranks share.
+    """Give each rank its part of the batches and its random numbers; return the generator that all ranks share.
 
-    The shared one continues torch's generator, as one process would; each rank's own begins elsewhere (``reseed``).
-    None for one process, in which nothing changes.
+    The shared generator continues torch's, as in one process; each rank has another of its own (``reseed``). For one process
+    nothing changes, and the result is None.
     """
     task.take_part(ranks)
     if ranks.size == 1:
@@ -68,9 +67,9 @@ def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) ->
 
 
 def go_on_together(ranks: Ranks, draws: torch.Generator, num_parts: int) -> None:
-    """After a step: all ranks go on with the generator that they share where the one with most parts of the batch has got.
+    """Advance the shared generator after a step to where the rank with most parts of the batch is.
 
-    Words are drawn for each part, so that a rank with fewer, or without an example of the batch, would be behind for good.
+    Words are drawn for each part, so a rank with fewer parts would otherwise stay behind.
     """
     total, squares = ranks.sum([num_parts, num_parts**2])
     if ranks.size * squares == total**2:  # as many on each rank
@@ -80,12 +79,12 @@ def go_on_together(ranks: Ranks, draws: torch.Generator, num_parts: int) -> None
 
 
 def reseed(ranks: Ranks, seed: int, step: int) -> None:
-    """Seed torch by the run's seed, a step and the rank, so that no two ranks drop the same numbers."""
+    """Seed torch by the run's seed, a step and the rank, so that ranks have different dropout masks."""
     torch.manual_seed(int(np.random.SeedSequence([seed, step, ranks.rank]).generate_state(1, np.uint64)[0] >> np.uint64(1)))
 
 
 def random_state(device: torch.device) -> dict[str, Tensor]:
-    """The states of torch's generators that a step on ``device`` draws from, by type of device."""
+    """Return the states of torch's generators for steps on ``device``, by type of device."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)
@@ -93,14 +92,14 @@ def random_state(device: torch.device) -> dict[str, Tensor]:
 
 
 def set_random_state(states: dict[str, Tensor], device: torch.device) -> None:
-    """The inverse of ``random_state``; a state of another type of device is left out."""
+    """Restore the result of ``random_state``; states of other types of device are skipped."""
     torch.set_rng_state(states["cpu"])
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"], device)
 
 
 def state_of_ranks(ranks: Ranks, draws: torch.Generator | None, device: torch.device) -> dict[str, Any]:
-    """Collect the random states of all ranks for a checkpoint: of one process, and of each rank beside it."""
+    """Collect the random states for a checkpoint: the shared one, and each rank's."""
     if draws is None:
         return random_state(device)
     shared = {**random_state(device), device.type: draws.get_state()}
@@ -110,10 +109,10 @@ def state_of_ranks(ranks: Ranks, draws: torch.Generator | None, device: torch.de
 def restore_ranks(
     stored: dict[str, Any], ranks: Ranks, draws: torch.Generator | None, device: torch.device, seed: int, step: int
 ) -> None:
-    """Go on with the random numbers of a checkpoint.
+    """Restore the random numbers of a checkpoint.
 
-    With as many ranks as it was written by, each has its own again. With another number the shared generator goes on, which is
-    torch's own for one process, and the ranks are seeded anew by the step.
+    With the same number of ranks each gets its state again. With another number the shared generator continues (torch's
+    generator for one process), and ranks are seeded by the step.
     """
     states = {name: state for name, state in stored.items() if name != "ranks"}
     if draws is None:
@@ -128,7 +127,7 @@ def restore_ranks(
 
 
 def check_same_weights(task: Task, ranks: Ranks, when: str) -> None:
-    """Raises TrainingError: a parameter or a stored buffer has other bits on another rank."""
+    """Raise TrainingError if a parameter or a stored buffer differs between ranks."""
     if ranks.size == 1:
         return
     named = task.state_dict()

@@ -1,6 +1,6 @@
-"""Learning curves for the programs that follow experiments: TensorBoard, Weights & Biases, MLflow.
+"""Learning curves for experiment trackers: TensorBoard, Weights & Biases, MLflow.
 
-``metrics.jsonl`` has the same numbers, whatever follows a run.
+``metrics.jsonl`` always has the same numbers.
 """
 
 import os
@@ -17,14 +17,14 @@ from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepRe
 PROJECT: Final = "sememekit"
 """The project of Weights & Biases, unless WANDB_PROJECT names one; and the experiment of MLflow, unless one is chosen."""
 IDS: Final = "tracking.json"
-"""In the run folder: the number of the run in each program, so that a resumed run goes on there."""
+"""File in the run folder with the run's id in each tracker, with which a resumed run continues."""
 
 
 def values_of(report: Report) -> dict[str, float]:
-    """The numbers of a report under the names that are tracked; empty for reports without any.
+    """Return the numbers of a report by tracked name; empty for reports without any.
 
-    Validation is ``valid/NAME``; nats are natural logarithms, the mean over predicted tokens. A loss that is estimated from
-    sampled words has a name of its own, so that no curve joins it with exact losses.
+    Validation is ``valid/NAME``; nats are natural logarithms, the mean over predicted tokens. Losses estimated from sampled
+    words have a separate name, so that curves never mix them with exact losses.
     """
     if isinstance(report, StepReport):
         return {
@@ -46,10 +46,10 @@ def _named(loss: str, report: StepReport | EpochReport) -> str:
 
 
 class Followed(NamedTuple):
-    """A run as one program follows it.
+    """A run in one tracker.
 
     Attributes:
-        number: what the program calls it; empty where it needs none.
+        number: id of the run in the tracker; empty if not needed.
         add: takes numbers by name, and the step of the optimiser.
         end: closes it; nothing is lost.
     """
@@ -83,7 +83,7 @@ def wandb(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
 
 
 def mlflow(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
-    """A run of MLflow, where MLFLOW_TRACKING_URI says; MLFLOW_EXPERIMENT_NAME names another experiment."""
+    """A run of MLflow at MLFLOW_TRACKING_URI; MLFLOW_EXPERIMENT_NAME names another experiment."""
     import mlflow as program
 
     client = program.MlflowClient()
@@ -103,8 +103,8 @@ def mlflow(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
 
 
 TRACKERS: Final = {"tensorboard": (tensorboard, "track"), "wandb": (wandb, "wandb"), "mlflow": (mlflow, "mlflow")}
-"""Name of ``--track`` and of the package -> a function of the folder of a run, its plan, and the number that it had
-there before; and the extra that installs the package."""
+"""Name of ``--track`` and of the package -> a function of a run folder, its plan, and its previous id; and the extra that
+installs the package."""
 
 
 def check_trackers(names: Iterable[object]) -> None:
@@ -119,13 +119,13 @@ def check_trackers(names: Iterable[object]) -> None:
 
 @contextmanager
 def tracking(names: Iterable[str], run: Path, plan: Mapping[str, Any]) -> Iterator[Callable[[Report], None]]:
-    """Inside, a function that tells the programs of these names a report, and TensorBoard wherever it is installed.
+    """Yield a function that sends a report to these trackers, and to TensorBoard if installed.
 
     >>> with tracking([], folder, {}) as tell:
     ...     tell(report)
 
-    A resumed run goes on under its number (``tracking.json`` in its folder). Raises ConfigError as ``check_trackers``. Raises
-    TrainingError: a program does not take the run or its numbers. Raises CheckpointError: ``tracking.json`` was damaged.
+    A resumed run keeps its id (``tracking.json`` in its folder). Raises ConfigError as ``check_trackers``. Raises
+    TrainingError: a tracker refuses the run or its numbers. Raises CheckpointError: ``tracking.json`` was damaged.
     """
     check_trackers(names)
     wanted = dict.fromkeys([*(["tensorboard"] if find_spec("tensorboard") is not None else []), *names])

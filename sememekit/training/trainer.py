@@ -29,7 +29,7 @@ from sememekit.training.state import TrainingState, ending_text
 
 @dataclass
 class _Window:
-    """Losses since the last report, left on the device so that a step does not synchronise."""
+    """Losses since the last report, kept on the device so that steps do not synchronise."""
 
     nats: list[Tensor] = field(default_factory=list)
     norms: list[Tensor] = field(default_factory=list)
@@ -48,12 +48,12 @@ class Trainer:
             folder.append_metrics(vars(report))
 
     The loss is the mean over the predictions of a batch plus the task's penalty; the rate is cut by ``factor`` after an epoch
-    whose validation did not beat the best one (after ``grace`` epochs), and after the epochs of ``milestones``. Once weights
-    are averaged, the means are validated and stored as the weights of a snapshot; training goes on from the weights of the last
-    step. A trainer never prints: it yields reports. ``num_batches`` is how many the current epoch has, 0 before the first.
+    without improvement (after ``grace`` epochs), and after the epochs of ``milestones``. Averaged weights are validated and
+    stored in snapshots; training continues from the weights of the last step. A trainer never prints: it yields reports.
+    ``num_batches`` is the number of batches in the current epoch, 0 before the first.
 
-    With several ``ranks`` each process has a trainer, and all make the same calls: gradients are of whole batches, every
-    decision is the same, and the first rank validates and writes.
+    With several ``ranks`` each process has a trainer, and all make the same calls: gradients are over whole batches, decisions
+    are the same, and the first rank validates and writes.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class Trainer:
         """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
 
         Yields:
-            a ``StepReport`` every ``report_every`` steps, a ``ChangeReport`` where the task changed itself, an ``EpochReport``
+            a ``StepReport`` every ``report_every`` steps, a ``ChangeReport`` when the task changed itself, an ``EpochReport``
             after each epoch, a ``StopReport`` when stopped.
 
         Raises TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
-        distribution; validation does not get better than the unigram baseline; or the rate was cut to nothing before."""
+        distribution; validation does not beat the unigram baseline; or the rate vanished before it did."""
         progress = self.progress
         together.check_same_weights(self.task, self.ranks, "before the first step")
         baseline = self.task.unigram_baseline(self.data, "valid")[self.task.metric.name]
@@ -179,11 +179,11 @@ class Trainer:
         )
 
     def _diverged(self, what: str) -> TrainingError:
-        """The error of a diverged run: what was seen, how to start again, what is left."""
+        """Return the error of a diverged run: the symptom, how to start again, and what remains."""
         return TrainingError(f"{what}; {how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())}")
 
     def _check_weights(self) -> None:
-        """Fail where a weight is not finite, which otherwise only the loss of the next step would show."""
+        """Fail if a weight is not finite, which otherwise only the next loss would show."""
         name = first_bad_weight(self.task)
         if name is not None:
             raise self._diverged(
@@ -192,7 +192,7 @@ class Trainer:
             )
 
     def _check_validation(self, valid: Mapping[str, float]) -> None:
-        """Fail if a metric is not finite, or worse than under the uniform distribution."""
+        """Fail if a metric is not finite, or worse than the uniform distribution's."""
         after = f"after epoch {self.progress.epoch}"
         for name, value in valid.items():
             if not math.isfinite(value):
@@ -211,7 +211,7 @@ class Trainer:
             raise self._diverged(f"training diverged: {seen}")
 
     def _close(self, window: _Window, batch: Any, num_batches: int) -> StepReport:
-        """Read the window's losses back, of which ``batch`` was the last, and report them; fail where one is not finite."""
+        """Read the window's losses, up to ``batch``, and report them; fail if one is not finite."""
         progress = self.progress
         nats_of_steps = torch.stack(window.nats).double()
         self.ranks.add_up_([nats_of_steps])
@@ -232,9 +232,9 @@ class Trainer:
         return StepReport(*where, nats / window.count, progress.rate, speed, estimated)
 
     def _end_epoch(self, schedule: Schedule) -> Iterator[EpochReport]:
-        """Validate, move the schedule on, write a checkpoint.
+        """Validate, advance the schedule, write a checkpoint.
 
-        The report comes before the checkpoint, so that none is missing: a run killed in between repeats the epoch.
+        The report is written before the checkpoint, so that none is missing; a run killed in between repeats the epoch.
         """
         progress, averaged, estimated = self.progress, self.average.count > 0, loss_is_estimated(self._output_layers)
         valid = self._validate()
@@ -277,7 +277,7 @@ class Trainer:
             raise TrainingError(verdict.stuck)
 
     def keep_initial_weights(self) -> None:
-        """Validate the initial weights and keep them as the best so far, for runs that begin with another's."""
+        """Validate the initial weights and keep them as the best so far, for runs with ``--from``."""
         valid = self._validate()
         for name, value in valid.items():
             if not math.isfinite(value):
@@ -297,7 +297,8 @@ class Trainer:
         return self.ranks.leaders(valid)
 
     def _save(self, *, best: bool) -> str:
-        """Write a snapshot with the averaged weights, if any. Raises TrainingError, writes nothing: a weight is not finite."""
+        """Write a snapshot with the averaged weights, if any. Raises TrainingError, with nothing written: a weight is not
+        finite."""
         self._check_weights()
         together.check_same_weights(self.task, self.ranks, f"after step {self.progress.step}")
         with self.average.averaged_weights():
@@ -308,7 +309,7 @@ class Trainer:
             return self.ranks.leaders(name)
 
     def state(self) -> dict[str, Any]:
-        """Return all state but weights, of all ranks: carried columns side by side, random states of each."""
+        """Return all state except weights, of all ranks: carried columns joined, random states of each."""
         return {
             "progress": self.progress.stored(),
             "optimizer": self.optimizer.state_dict(),
@@ -318,7 +319,7 @@ class Trainer:
         }
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot: weights, optimiser, random numbers, place in the data, hidden state, schedule, best."""
+        """Restore a snapshot: weights, optimiser, random numbers, place in the data, hidden state, schedule, best."""
         self.task.load_state_dict(snapshot.weights)
         state = snapshot.trainer
         self.progress = TrainingState.from_stored(state["progress"])
@@ -330,17 +331,17 @@ class Trainer:
 
 
 def first_seed(run: RunSettings) -> int:
-    """Return torch's first seed: the run's, or the seed of the epochs that its weights were trained for."""
+    """Return torch's first seed: the run's, or after ``--from`` a seed by the earlier epochs."""
     return epoch_seed(run.seed, run.earlier_epochs) if run.earlier_epochs else run.seed
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
-    """The seed of the order of an epoch: see ``Task.batches``."""
+    """Return the seed of the order of an epoch; see ``Task.batches``."""
     return seed * 1_000_003 + epoch
 
 
 def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:
-    """Matrix products in bfloat16 where the run asks for it."""
+    """Return the context for matrix products in bfloat16, if the run uses it."""
     if dtype == "bfloat16":
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()

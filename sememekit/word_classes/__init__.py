@@ -1,1 +1,1 @@
-"""Words in classes and in binary trees, from counts, from sememes or from a file. Nothing here imports torch."""
+"""Word classes and binary trees of words, from counts, sememes or a file. Nothing here imports torch."""

@@ -1,6 +1,6 @@
-"""Word clusters on disk, as a file that people can read and models can share.
+"""A readable file of word clusters, which models can share.
 
-JSON, which ``write_clusters`` writes, a cluster a line:
+JSON with a cluster on each line, from ``write_clusters``:
 
 ::
 
@@ -11,7 +11,7 @@ JSON, which ``write_clusters`` writes, a cluster a line:
     ["吃"]
     ]}
 
-and text, for clusters from elsewhere: ``word TAB cluster`` lines.
+or text, for other clusters: ``word TAB cluster`` lines.
 """
 
 import json
@@ -38,8 +38,8 @@ Placement = tuple[str, int, str]
 def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] | NDArray[np.integer]) -> None:
     """Write the cluster of every word, ``ids`` (V,), 0 and more, as JSON, atomically; the same clusters give the same bytes.
 
-    A number without words becomes an empty cluster. Raises DataError: not V numbers, or a negative one. Raises ConfigError and
-    OSError as ``write_output``.
+    Unused numbers become empty clusters. Raises DataError: not V numbers, or a negative number. Raises ConfigError and OSError
+    as ``write_output``.
     """
     path, numbers = Path(path), np.asarray(ids, dtype=np.int64)
     if numbers.shape != (len(vocabulary),) or int(numbers.min()) < 0:
@@ -61,9 +61,9 @@ def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] 
 def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """The cluster of every word of a vocabulary, (V,) int64.
 
-    JSON clusters are numbered in the order of the file. In a text the names of clusters are kept where all of them are numbers
-    below V; otherwise clusters are numbered as they first occur. Words outside the vocabulary are ignored. Raises DataError: a
-    file that cannot be read or is of another kind, a word in two clusters, a word of the vocabulary in none.
+    JSON clusters are numbered in the order of the file. Clusters of a text keep their names if all are numbers below V;
+    otherwise they are numbered by first occurrence. Words outside the vocabulary are ignored. Raises DataError: a file that
+    cannot be read or is of another kind, a word in two clusters, a word of the vocabulary in none.
     """
     path = Path(path)
     text = read_text(path, lambda why: DataError(f"word clusters {why}"))

@@ -1,4 +1,4 @@
-"""Classes, orders and binary trees of words, from counts or from sememes; deterministic, without torch.
+"""Classes, orders and binary trees of words from counts or sememes; deterministic.
 
 Shapes: V words, K sememes, C classes, nnz (word, sememe) pairs.
 """
@@ -21,10 +21,10 @@ _SMALLEST: Final = 8
 
 
 def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integers:
-    """Classes of equal frequency mass, (V,): the class of word w, by falling count, follows from the mass before it.
+    """Return classes of equal total frequency, (V,): words by falling count, with the class from the cumulative frequency.
 
-    A word with more than 1 / C of the mass has a class of its own, and later numbers are closed up: there may be fewer than
-    ``num_classes``. Every word counts at least once.
+    A word with more than 1 / C of all tokens fills a class alone, so there may be fewer than ``num_classes``. Every word counts
+    at least once.
     """
     mass = np.maximum(counts, 1).astype(np.float64)
     order = np.argsort(-mass, kind="stable")
@@ -35,7 +35,7 @@ def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integ
 
 
 def classes_by_sememes(graph: SememeGraph, num_classes: int) -> Integers:
-    """C <= V classes of words that share sememes, (V,): parts of the vocabulary are divided, the largest first."""
+    """Return C <= V classes of words that share sememes, (V,), by dividing the vocabulary, largest part first."""
     line, bounds = _divide(graph, num_classes, smallest=1)
     classes = np.empty(graph.num_words, dtype=np.int64)
     classes[line] = np.repeat(np.arange(num_classes), np.diff(bounds))
@@ -43,16 +43,16 @@ def classes_by_sememes(graph: SememeGraph, num_classes: int) -> Integers:
 
 
 def sememe_order(graph: SememeGraph, smallest: int = _SMALLEST) -> Integers:
-    """All words in an order in which neighbours share sememes, (V,) word ids; parts of ``smallest`` words are not divided."""
+    """Return (V,) word ids in an order in which neighbours share sememes; parts of ``smallest`` words are not divided."""
     return _divide(graph, graph.num_words, smallest)[0]
 
 
 def _divide(graph: SememeGraph, num_parts: int, smallest: int) -> tuple[Integers, list[int]]:
     """Principal direction divisive partitioning (Boley 1998): words in order, and the bounds of the parts.
 
-    Each word is a vector over sememes. The words of a part are sorted by their projection on the direction of largest variance,
-    and cut at the widest gap of the middle half, or in the middle where they do not vary. Ties, such as words with equal
-    sememes, keep the order of their ids, that is by falling count.
+    Each word is a vector over sememes. The words of a part are sorted by projection on the direction of largest variance, and
+    divided at the widest gap of the middle half (without variance: in the middle). Ties, such as words with equal sememes, stay
+    sorted by id, that is by falling count.
     """
     vectors = _SememeVectors(graph)
     line = np.arange(graph.num_words, dtype=np.int64)
@@ -69,7 +69,7 @@ def _divide(graph: SememeGraph, num_parts: int, smallest: int) -> tuple[Integers
 
 
 def _widest_gap(rising: Floats) -> int:
-    """Return the cut of n >= 2 rising numbers: the widest gap of the middle half, among equals nearest to the middle."""
+    """Return the cut of n >= 2 rising numbers at the widest gap of the middle half; ties: nearest to the middle."""
     quarter = max(1, len(rising) // 4)
     cuts = np.arange(quarter, len(rising) - quarter + 1)
     gaps = rising[cuts] - rising[cuts - 1]
@@ -78,11 +78,10 @@ def _widest_gap(rising: Floats) -> int:
 
 
 class _SememeVectors:
-    """A vector of length one over sememes for each word, kept as its non-zero entries.
+    """A unit vector over sememes for each word, stored sparsely.
 
-    The weight of sememe k for word w is its share in the senses of w, the mean over senses s of 1 / |E(s)| where k is in E(s),
-    times log(S / |D(k)|), for rare sememes say more than common ones. A sememe of a single sense is left out, so that a word
-    may have the zero vector.
+    The weight of sememe k for word w is the mean over senses s of w of 1 / |E(s)| for k in E(s), times log(S / |D(k)|), since
+    rare sememes say more. Sememes of a single sense are left out, so a word may have the zero vector.
     """
 
     def __init__(self, graph: SememeGraph) -> None:
@@ -100,9 +99,9 @@ class _SememeVectors:
         self.offsets = np.concatenate([[0], np.cumsum(np.bincount(word_of_pair, minlength=graph.num_words))])
 
     def principal_projection(self, words: Integers) -> Floats:
-        """Projections of ``words`` (n,) on the leading direction of their covariance; zeros where they do not vary.
+        """Return projections of ``words`` (n,) on the leading direction of their covariance; zeros without variance.
 
-        Power iteration from the word that is farthest from the mean, with the sign that makes its projection positive.
+        Power iteration starts from the word farthest from the mean, whose projection is made positive.
         """
         sizes = self.offsets[words + 1] - self.offsets[words]
         row = np.repeat(np.arange(len(words)), sizes)
@@ -138,7 +137,7 @@ class WordTree:
     Positions are numbers 0 .. 2V - 2: inner node j is j, word w is V - 1 + w.
 
     Attributes:
-        parent: (2V - 1,) the inner node above each position; 0 for the root, which has none.
+        parent: (2V - 1,) the parent of each position; 0 for the root.
         side: (2V - 1,) 0 for a left child, 1 for a right one; 0 for the root.
         depth: (2V - 1,) steps from the root.
     """
@@ -152,7 +151,7 @@ class WordTree:
         return (len(self.parent) + 1) // 2
 
     def paths(self) -> tuple[Integers, Integers, Integers]:
-        """The path from each word up to the root: offsets (V + 1,), inner nodes and sides (offsets[V],), root last."""
+        """Return the path from each word to the root: offsets (V + 1,), inner nodes and sides (offsets[V],), root last."""
         lengths = self.depth[self.num_words - 1 :]
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         nodes, sides = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1], dtype=np.int64)
@@ -166,10 +165,9 @@ class WordTree:
 
 
 def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
-    """The tree of the shortest mean path under ``counts`` (V,), each taken as 1 at least (Huffman 1952).
+    """Return the tree with the shortest mean path under ``counts`` (V,), each at least 1 (Huffman 1952).
 
-    Among equal weights the words come before the nodes made of them, and words by falling id, which keeps the longest path as
-    short as possible.
+    Among equal weights words come before inner nodes, and words by falling id, to keep the longest path short.
     """
     # (weight, whether it is a node that was made, order among its like, number as in ``_numbered``)
     heap = [(weight, False, -word, -1 - word) for word, weight in enumerate(np.maximum(counts, 1).tolist())]
@@ -183,7 +181,7 @@ def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
 
 
 def balanced_tree(line: NDArray[np.integer], counts: NDArray[np.integer]) -> WordTree:
-    """A tree whose leaves keep the order of ``line`` (V,), cut where the mass of ``counts`` (V,) is nearest to half."""
+    """Return a tree whose leaves keep the order of ``line`` (V,), divided where ``counts`` (V,) are nearest to half."""
     mass = np.concatenate([[0], np.cumsum(np.maximum(counts, 1)[line])])
     made: list[tuple[int, int]] = []
     waiting = [(0, len(line), -1, 0)]

@@ -152,7 +152,7 @@ def test_the_page_needs_nothing_else(both: Analysis, tmp_path: Path) -> None:
 def test_what_cannot_be_analysed_is_said(softmax: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"not even two contexts of \d+ words fit.*--memory"):
         analyze(softmax, memory=1e-9)
-    with pytest.raises(DataError, match=r"here is 1; two or more are needed"):
+    with pytest.raises(DataError, match=r"compares two predictions or more with each other, given 1"):
         analyze(softmax, contexts=1)
     other = Place(tmp_path / "other", max_vocabulary=5)
     train(other.table(schedule__epochs=1), tmp_path / "run")

@@ -179,7 +179,7 @@ def test_what_is_typed(seeds: dict[str, Path], tmp_path: Path) -> None:
 
 def test_what_is_refused(seeds: dict[str, Path], examples: ExamplePlace, softmax: Path, tmp_path: Path) -> None:
     brief, long = str(seeds["brief"]), str(seeds["long"])
-    with pytest.raises(ConfigError, match=r"seed-1 labels texts and .*softmax does not.*compare models of one task"):
+    with pytest.raises(ConfigError, match=r"seed-1 is a classifier and .*softmax is not.*compare models of one task"):
         compare([str(softmax), brief], device="cpu")
     with pytest.raises(ConfigError, match=r"labels examples, one by one; leave out --batch-size"):
         compare([brief, long], batch_size=1, device="cpu")

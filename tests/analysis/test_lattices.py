@@ -231,7 +231,9 @@ def test_a_text_that_nobody_cut_is_no_gold_text(tmp_path: Path) -> None:
     """A list of words, one a line, has no blank either."""
     uncut, listed = tmp_path / "uncut.txt", tmp_path / "list.txt"
     uncut.write_text("今天中国和美国的贸易很好。\n今天上海的天气不好。\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"uncut\.txt: no line has a blank, so nobody cut it into words; give a text with"):
+    with pytest.raises(
+        DataError, match=r"uncut\.txt: no line has a blank, so the text is not cut into words; give a text with"
+    ):
         read_words(uncut)
     listed.write_text("今天\n中华人民共和国\n", encoding="utf-8")
     assert read_words(listed) == [["今天"], ["中华人民共和国"]]

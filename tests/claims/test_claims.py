@@ -174,9 +174,9 @@ small = ["three", "four"]
 
 
 def test_a_base_is_an_entry_and_no_circle(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"\[arm\.two\]: base = 'on' is not there \(did you mean 'one'\?\)"):
+    with pytest.raises(ConfigError, match=r"\[arm\.two\]: no base 'on' \(did you mean 'one'\?\)"):
         write(tmp_path, FILE.replace("graph = true", 'graph = true\nbase = "on"'))
-    with pytest.raises(ConfigError, match=r"bases go in a circle: two -> two"):
+    with pytest.raises(ConfigError, match=r"bases form a circle: two -> two"):
         write(tmp_path, FILE.replace("graph = true", 'graph = true\nbase = "two"'))
 
 

@@ -196,7 +196,9 @@ def test_files_that_the_report_was_not_made_of_are_refused(files: dict[str, Path
         assert damaged != whole
         path.write_bytes(damaged)
         for act in (lambda: compare(files["out"], files["out"]), lambda: attack(VICTIM, out=files["out"], resume=True)):
-            with pytest.raises(CheckpointError, match=f"{file} is not (as it was written|what report\\.json beside it)"):
+            with pytest.raises(
+                CheckpointError, match=f"{file} (is not as it was written|does not match report\\.json beside it)"
+            ):
                 act()
         assert path.read_bytes() == damaged, "nothing is written over it"
 
@@ -227,7 +229,7 @@ def test_damaged_folders_are_refused_in_words(files: dict[str, Path]) -> None:
             attack(VICTIM, out=files["out"], resume=True)
     less = {**good["plan"], "attack": {**good["plan"]["attack"], "query_budget": 5}}
     (files["out"] / "attack.json").write_bytes(sealed({**good, "plan": less}))
-    with pytest.raises(CheckpointError, match=r"attack\.json is not what report\.json beside it was made of"):
+    with pytest.raises(CheckpointError, match=r"attack\.json does not match report\.json beside it"):
         compare(files["out"], files["out"])
     (files["out"] / "attack.json").write_bytes(whole["attack.json"])
     for content in ("{}", "3", "{", "[" * 100_000):

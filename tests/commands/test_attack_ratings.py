@@ -124,7 +124,7 @@ def test_what_is_no_rating_is_refused_by_line(files: dict[str, Path], tmp_path: 
         (",yes,no,", ",yes,bad,", r"r\.csv:2: label 1 is one of no, yes, given 'bad'"),
         (",yes,no,yes,", ",yes,no,,", r"r\.csv:2: label 2 is one of no, yes, given ''"),
         ("same meaning", "meaning", "no column 'same meaning'; fill in ratings.csv or ratings.html"),
-        ("\n", "\nx", r"r\.csv:2: item 'x\w+' is none of this attack"),
+        ("\n", "\nx", r"r\.csv:2: item 'x\w+' is not on the sheet of this attack"),
     ):
         (tmp_path / "r.csv").write_text(whole.replace(old, new, 1), encoding="utf-8")
         with pytest.raises(DataError, match=message):

@@ -43,7 +43,9 @@ def test_a_run_that_is_no_classifier_is_told_before_a_lexicon_is_asked_for(files
 
 
 def test_a_function_of_other_labels_is_told_how_to_name_those_of_the_data(files: dict[str, Path]) -> None:
-    with pytest.raises(DataError, match=r"its labels are no, perhaps, yes, and none is .*: negative, positive; .*--labels A,B"):
+    with pytest.raises(
+        DataError, match=r"its labels are no, perhaps, yes, and the victim has none of them: negative, positive; .*--labels A,B"
+    ):
         attack(VICTIM, files["data"], files["out"], table=table_of(files), labels=("negative", "positive"))
     assert not files["out"].exists(), "it can be typed again as it is"
 

@@ -223,7 +223,7 @@ def test_what_a_lattice_cannot_do_is_said(place: Place, tmp_path: Path) -> None:
 def test_an_output_layer_that_only_estimates_is_refused(place: Place, tmp_path: Path) -> None:
     """It would be the exact layer at its full price, its settings read by nobody; no run is left behind."""
     for decoder in ({"name": "sampled", "samples": 4}, {"name": "mos", "num_components": 2, "samples": 4}):
-        pattern = f"the words which decoder '{decoder['name']}' draws save no time there; .* --set decoder.samples=0"
+        pattern = f"drawing words, as decoder '{decoder['name']}' does, saves no time; .* --set decoder.samples=0"
         with pytest.raises(ConfigError, match=pattern):
             train({**table(place), "decoder": decoder}, tmp_path / "run")
         assert not (tmp_path / "run").exists()

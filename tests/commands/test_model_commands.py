@@ -73,7 +73,7 @@ def test_records_are_no_lines_of_text(models: Path, tmp_path: Path) -> None:
     for command in (["score", str(models / "sdlm"), str(path)], ["segment", str(path)]):
         result = runner.invoke(app, command)
         assert (result.exit_code, result.stdout) == (1, "")
-        assert f"{path}: holds records, and lines of text are read here; take the text out of them first" in result.stderr
+        assert f"{path}: holds JSON records, and this command reads lines of text; extract the text first" in result.stderr
 
 
 def test_words_of_a_prompt_that_are_unknown_are_told(models: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_pushed_run_is_the_same_run_elsewhere(run: Path, place: Place, tmp_pat
     assert kinds == {"EpochReport"}
     table = {"data": {"path": str(place.data.folder)}, "schedule": {"epochs": 3}}
     with pytest.raises(
-        CheckpointError, match=r"has weights alone, as shared runs have.*begin a new run with them: sememekit train --from"
+        CheckpointError, match=r"has only weights, as shared runs have.*begin a new run with them: sememekit train --from"
     ):
         train(table, tmp_path / "pulled", resume=True)
 
@@ -95,7 +95,7 @@ def test_what_was_changed_on_the_way_is_refused(run: Path, tmp_path: Path) -> No
         assert not (tmp_path / "pulled").exists()
         shutil.rmtree(folder)
 
-    fails("nothing that 'sememekit push' wrote", lambda folder: (folder / "run.json").unlink())
+    fails("was not written by 'sememekit push'", lambda folder: (folder / "run.json").unlink())
     fails("does not match its checksum", lambda folder: (folder / "plan.json").write_text("{}"))
     fails("cannot be read", lambda folder: (folder / "graph.json").unlink())
 

@@ -163,7 +163,7 @@ def test_an_interrupted_sweep_goes_on_and_proposes_the_same(place: Place, tmp_pa
         swept(place, tmp_path / "parts", pruning=False)
     for content, message in (
         ("[1]", "holds no JSON object; choose another --out"),
-        ('{"table": {}}', "says no over, seed"),
+        ('{"table": {}}', "lacks over, seed"),
         (json.dumps({**stored, "table": 3}), "has no table of settings"),
     ):
         (tmp_path / "parts" / "sweep.json").write_text(content)

@@ -97,7 +97,7 @@ def test_a_split_of_one_token_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a b c\n" * 20, encoding="utf-8")
     (tmp_path / "valid.txt").write_text("a\n", encoding="utf-8")
     told = refusal("preprocess", "plain", str(tmp_path), "--no-end-of-sentence", "--out", str(tmp_path / "out"))
-    assert "the split 'valid' has one token, which nothing predicts; give more text for it: --valid FILE" in told
+    assert "the split 'valid' has a single token, so there is nothing to predict; give more text for it: --valid FILE" in told
 
 
 def test_a_file_of_words_is_no_vocabulary_and_the_message_says_what_it_is_for(tmp_path: Path) -> None:

@@ -26,16 +26,14 @@ def lcsts(folder: Path, test: str) -> Path:
 
 def test_a_lone_part_of_lcsts_is_not_divided(tmp_path: Path) -> None:
     folder = lcsts(tmp_path / "in", part(*[("4", f"题目{number}", f"文章{number}。") for number in range(60)]))
-    with pytest.raises(DataError, match=r"PART_III\.txt: one file of a set that is given out in 3 .*--vocabulary RUN"):
+    with pytest.raises(DataError, match=r"PART_III\.txt: one of the 3 files of this set .*--vocabulary RUN"):
         preprocess("lcsts", folder / "PART_III.txt", tmp_path / "out", PreprocessSettings(segmenter="characters"))
 
 
 def test_a_text_that_is_no_part_of_lcsts_is_told_the_data_set_that_reads_it(tmp_path: Path) -> None:
     novel = tmp_path / "novel.txt"
     novel.write_text("他说增长。\n", encoding="utf-8")
-    told = (
-        r"PART_I\.txt, .* begins with '<doc'.*sememekit preprocess plain .*novel\.txt --out DIR; pairs of your own .*gigaword"
-    )
+    told = r"PART_I\.txt, .* begin with '<doc'.*sememekit preprocess plain .*novel\.txt --out DIR; pairs of your own .*gigaword"
     with pytest.raises(DataError, match=told):
         preprocess("lcsts", novel, tmp_path / "out", PreprocessSettings(segmenter="characters"))
 

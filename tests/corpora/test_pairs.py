@@ -132,8 +132,8 @@ def test_bad_records_are_named(tmp_path: Path, row: object, pattern: str) -> Non
 @pytest.mark.parametrize(
     ("titles", "pattern"),
     [
-        (TITLES * 4, r"train\.title\.txt: ends after 8 lines, and the files beside it go on"),
-        (TITLES * 6, r"train\.article\.txt: ends after 10 lines, and the files beside it go on"),
+        (TITLES * 4, r"train\.title\.txt: ends after 8 lines, and the files beside it are longer"),
+        (TITLES * 6, r"train\.article\.txt: ends after 10 lines, and the files beside it are longer"),
         (["x"] * 4 + [" "] + ["x"] * 5, r"train\.title\.txt:5: the target is empty"),
     ],
 )

@@ -137,7 +137,7 @@ def test_several_lexicons_give_all_their_words(tmp_path: Path) -> None:
     report = preprocess("plain", tmp_path / "text.txt", tmp_path / "out", PreprocessSettings(segmenter="fmm", lexicon=specs))
     assert words_of(tmp_path / "out", "valid")[:4] == ["人民", "天地", "人", "<eos>"]
     assert report.signature.lexicon_words == len(words_of_lexicons(specs))
-    with pytest.raises(ConfigError, match=r"none goes with no other"):
+    with pytest.raises(ConfigError, match=r"none cannot be combined with other lexicons"):
         preprocess(
             "plain", tmp_path / "text.txt", tmp_path / "out2", PreprocessSettings(segmenter="fmm", lexicon=["none", specs[0]])
         )

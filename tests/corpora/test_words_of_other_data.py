@@ -101,7 +101,7 @@ def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"--segmenter none: .* was cut by: English as in Gigaword.*leave it out"):
         preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga", segmenter="none"))
     (tmp_path / "other").mkdir()
-    with pytest.raises(DataError, match=r"other: no file with the name of a split"):
+    with pytest.raises(DataError, match=r"other: no file name contains the name of a split"):
         preprocess("duc", tmp_path / "other", tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga"))
     with pytest.raises(ConfigError, match=r"leave --min-count, --max-vocabulary and --chunks out"):
         preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga", min_count=2))

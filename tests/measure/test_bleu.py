@@ -77,7 +77,7 @@ def test_only_the_first_count_and_both_sides_are_cut_alike() -> None:
 def test_what_cannot_be_scored() -> None:
     with pytest.raises(DataError, match="no answers"):
         dialogue_bleu([], [])
-    with pytest.raises(DataError, match="1 lists of answers and references of 2"):
+    with pytest.raises(DataError, match="1 lists of answers, but references for 2"):
         dialogue_bleu([["a"]], [["a"], ["b"]])
     with pytest.raises(DataError, match="example 1: no answer"):
         dialogue_bleu([[]], [["a"]])

@@ -145,7 +145,7 @@ def test_the_signature_names_what_is_scored_against(score: Any) -> None:
 def test_what_cannot_be_scored() -> None:
     with pytest.raises(DataError, match="no texts"):
         rouge([], [])
-    with pytest.raises(DataError, match="1 texts to score and references of 2"):
+    with pytest.raises(DataError, match="1 texts to score, but references for 2"):
         rouge(["a"], [["a"], ["b"]])
     with pytest.raises(DataError, match="text 2: no reference"):
         rouge(["a", "b"], [["a"], []])

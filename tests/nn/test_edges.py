@@ -46,7 +46,7 @@ def test_no_rows_and_no_steps(case: Case) -> None:
         encoder(*given(0, 3))
     x, *rest = given(4, 2)
     with pytest.raises(
-        TypeError, match=r"a packed sequence is not taken; give the padded batch \(T, B, E\), and lengths= \(B,\)"
+        TypeError, match=r"packed sequences are not supported; give the padded batch \(T, B, E\), and lengths= \(B,\)"
     ):
         encoder(pack_padded_sequence(x, torch.tensor([4, 3])), *rest)
 

@@ -49,8 +49,8 @@ def test_words_by_falling_count_are_weighted_by_their_own_ids() -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: FullSoftmax(WIDTH, COUNTS, reduction="max"), "reduction is 'mean', 'sum' or 'none', given 0.0 and 'max'"),
-        (lambda: FullSoftmax(WIDTH, COUNTS, label_smoothing=1.5), "label_smoothing is 0 to 1"),
+        (lambda: FullSoftmax(WIDTH, COUNTS, reduction="max"), "reduction 'mean', 'sum' or 'none', given 0.0 and 'max'"),
+        (lambda: FullSoftmax(WIDTH, COUNTS, label_smoothing=1.5), "label_smoothing must be 0 to 1"),
         (lambda: FullSoftmax(WIDTH, COUNTS, weight=torch.ones(3)), r"weight must be \(7,\), one for each word, given \(3,\)"),
         (lambda: SampledSoftmax(WIDTH, COUNTS, label_smoothing=0.1), "needs the probabilities of all words"),
         (lambda: SelfOrganizedSoftmax(WIDTH, COUNTS, label_smoothing=0.1), "needs the probabilities of all words"),

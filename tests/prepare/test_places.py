@@ -91,7 +91,7 @@ def test_files_of_a_folder_that_are_named_as_splits_are_splits(kind: str, url: b
         (["train-test.txt"], r"not clear which file is the split 'train' \(train-test\.txt\)"),
         (
             ["speed-train.txt", "b.txt", "a.txt"],
-            r"speed-train\.txt is the split 'train', and 2 have the name of none, such as a\.",
+            r"speed-train\.txt is the split 'train', and 2 are of no split, such as a\.",
         ),
     ],
 )

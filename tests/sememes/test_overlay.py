@@ -105,7 +105,7 @@ def test_names_with_two_sides_and_with_blanks() -> None:
     assert (change.sense, change.add) == ("甲#1", ("fly away|飞", "part|部件"))
     assert (other.sense, other.add) == ("丙#2#1", ("fruit|水果",)), "a word that looks like a numbered sense is itself"
     assert done.entry(0).senses[0].sememes == tuple(sorted(("fruit|水果", "fly away|飞", "part|部件")))
-    with pytest.raises(GraphError, match=r"'飞' is a side of several sememes: fly away\|飞, fly\|飞"):
+    with pytest.raises(GraphError, match=r"'飞' is a part of several sememe names: fly away\|飞, fly\|飞"):
         apply_changes(graph, [parse_change("甲", "+飞", "here")])
 
 

@@ -301,7 +301,9 @@ def test_a_list_of_words_is_no_list_of_words_and_sememes(tmp_path: Path) -> None
         with pytest.raises(DataError, match=told):
             open_lexicon(f"list:{path}")
         assert words_of_lexicons(f"words:{path}") == {line.split()[0] for line in text.splitlines()}
-        with pytest.raises(ConfigError, match=r"words have no sememes; use it for a segmenter: --segmenter fmm --lexicon"):
+        with pytest.raises(
+            ConfigError, match=r"a list of words has no sememes; use it for a segmenter: --segmenter fmm --lexicon"
+        ):
             open_lexicon(f"words:{path}")
         with pytest.raises(ConfigError, match=rf"say its format, as in words:{path}"):
             lexicon_reader(str(path))
@@ -325,7 +327,7 @@ def test_the_sense_file_of_se_wrl_is_read_and_recognised(tmp_path: Path) -> None
         with pytest.raises(DataError, match=rf"seems to be a sense file of SE-WRL .*; use se-wrl:{path}"):
             open_lexicon(f"{name}:{path}")
     write(path, SENSES + "电影 2 1 看 3 人\n")
-    with pytest.raises(DataError, match=r"senses.txt:4: '电影 2 1 看 3 人' is not word, number of senses"):
+    with pytest.raises(DataError, match=r"senses.txt:4: expected a word, its number of senses.*found '电影 2 1 看 3 人'"):
         open_lexicon(f"se-wrl:{path}")
 
 
@@ -348,7 +350,7 @@ def test_a_definition_goes_on_in_the_next_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("https://example.org/hownet.txt", "an address is not read; download it"),
+        ("https://example.org/hownet.txt", "URLs are not read; download it"),
         ("C:\\lexicons\\hownet.txt", "say its format, as in table:C:"),
     ],
 )

@@ -26,7 +26,7 @@ TOPS: Final = (1, 5, 10)
 
 
 class LeftOut(Record):
-    """Positions that are not scored: the gold word is a special token or a mark with sememes by rule, or has no annotation."""
+    """Positions that are not scored, as their gold word is a special token, a mark with sememes by rule, or unannotated."""
 
     by_rule: int
     not_annotated: int
@@ -36,15 +36,15 @@ class ExplanationScores(OfRun):
     """Report of ``eval --explanations``; see docs/explaining.md.
 
     Attributes:
-        mean: what the mean masses were taken over.
-        positions: scored; their gold word has sememes from a lexicon.
-        sampled: of how many sentences the positions are, where not all were read; None where all were.
-        sentences: that the bootstrap draws, those with a scored position.
+        mean: the text or counts that give the mean probabilities.
+        positions: number of scored positions, whose gold word has sememes from a lexicon.
+        sampled: number of sentences in the sample; None if all were read.
+        sentences: number of sentences that the bootstrap draws from (those with a scored position).
         unit: what a sentence is in this text.
         num_sememes: K, the sememes that are ranked.
-        rankings: of all positions, each ranking with each k.
-        words: by the count of the gold word in the training text.
-        sememes: by tokens of the vocabulary's count that have the gold sememe.
+        rankings: scores over all positions, for each ranking and each k.
+        words: scores by the training count of the gold word.
+        sememes: recall by the training count of the gold sememe.
     """
 
     decoder: str
@@ -77,19 +77,19 @@ def evaluate_explanations(
 
     At each position the model has read the words before (as ``evaluate-ppl`` reads them) and ranks the K sememes of its graph
     that a word from a lexicon has: sememes of special tokens alone can never be gold.
-    Gold are the sememes of the next word, all its senses taken together: which sense was meant is not annotated. Positions
-    whose word is a special token or a mark with sememes by rule, or has no annotation, are counted and left out. For each k:
+    All senses of the next word give gold sememes, since its sense is not annotated. ``LeftOut`` counts the positions that are
+    not scored. For each k:
 
     - ``any``: share of positions with a gold sememe among the k;
     - ``recall``: mean of (gold sememes among the k) / min(k, number of gold sememes);
     - ``information``: a sememe weighs -log(its tokens / all tokens), counted as the vocabulary is; weight of the gold sememes
-      among the k over the weight of all gold sememes, summed over positions. A list of what is always frequent gets little;
+      among the k, divided by the weight of all gold sememes, summed over positions. A list of frequent sememes gets little;
     - ``overlap``: share of the k that two contexts half the text apart have in common: 1 for a list that never changes.
 
     Rankings come from ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random (expected
     values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
 
-    ``tops`` are the k; ``seed`` draws the sentences of ``contexts`` positions, and the bootstrap. Other arguments as
+    ``tops`` are the k; ``seed`` draws the sentences with ``contexts`` positions, and the bootstrap. Other arguments as
     ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
 
     Raises:
@@ -168,7 +168,7 @@ def first_sememes(
     top: int,
     possible_K: Tensor,
 ) -> dict[str, NDArray[np.int32]]:
-    """Rank the possible sememes of N contexts; by each ranking the first ``top`` (N, top), best first."""
+    """Return for each ranking the first ``top`` possible sememes of N contexts (N, top), best first."""
     assert isinstance(task.decoder, Sensed)
     given = task.decoder.sense_probabilities(hidden_NH)
     found = rankings(masses(given.log_senses_NS), mean_K, given.gates_NK, at_rest.gates_NK[0])
@@ -185,7 +185,7 @@ def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[
 
 
 def drawn_sentences(units: NDArray[np.int64], contexts: int, seed: int) -> NDArray[np.bool_]:
-    """(P,) which positions belong to sentences drawn at random, with ``contexts`` positions at most together."""
+    """Draw sentences with at most ``contexts`` positions; return (P,) which positions belong to them."""
     order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
     total = np.cumsum(np.bincount(units, minlength=len(order))[order])
     kept = np.zeros(len(order), dtype=np.bool_)

@@ -18,8 +18,9 @@ Ids = npt.NDArray[np.integer]
 
 
 class SememeInfluence(NamedTuple):
-    """A sememe of one word of one text: log p(label) minus log p(label) without it, and the same to first order, the derivative
-    of log p(label) along its vector, times the vector."""
+    """Influence of one sememe of one word: the fall of log p(label) without it, and its first-order estimate (gradient of log
+    p(label) by its vector, times the vector).
+    """
 
     sememe: int
     effect: float
@@ -31,10 +32,10 @@ class PlaceInfluence:
     """A word of one text.
 
     Attributes:
-        effect: log p(label) minus log p(label) where the model reads the unknown word in its place.
+        effect: fall of log p(label) if the model reads the unknown word in its place.
         gradient: the derivative of log p(label) along the word's vector, times the vector.
-        without_sememes: log p(label) minus log p(label) where the word has none of its sememes; None where it has none.
-        sememes: each of them taken away alone.
+        without_sememes: fall of log p(label) if the word loses all its sememes; None if it has none.
+        sememes: the influence of each sememe, removed alone.
     """
 
     effect: float
@@ -50,7 +51,7 @@ class Influence:
     Attributes:
         log_probs: (C,) of the labels.
         label: the id of the label that is explained.
-        texts: for each text a place for each of its words; None for words that the model does not read.
+        texts: for each text the influence of each word; None for words that the model does not read.
     """
 
     log_probs: npt.NDArray[np.float64]
@@ -66,8 +67,8 @@ class _Variant:
     """A text that differs in one place.
 
     Attributes:
-        words, seen: the ids of its words, and the ids that the encoder looks sememes up by.
-        sememe: the one that is taken away, ``_ALL`` of them, or None where the word is.
+        words, seen: ids of its words, and ids by which the encoder looks up their sememes.
+        sememe: the sememe that is removed, ``_ALL`` for all, or None if the word itself is removed.
     """
 
     text: int
@@ -78,21 +79,21 @@ class _Variant:
 
 
 def no_sememes(task: TextClassifier, encoder: str) -> str | None:
-    """Return the reason why the encoder of a model takes no sememes in, or None where it does."""
+    """Return why the encoder of a model reads no sememes, or None if it does."""
     reads = any(isinstance(part, SememeSum) for part in task.encoder.modules())
     return None if reads else f"encoder {encoder!r} of this run reads words and no sememes (encoder.injection)"
 
 
 def sememes_of(task: TextClassifier, word: int) -> list[int]:
-    """Ids of the sememes that the encoder has for a word; none where it takes none in."""
+    """Return the ids of the sememes that the encoder reads for a word; empty if it reads none."""
     return next((part.sememes_of(word) for part in task.encoder.modules() if isinstance(part, SememeSum)), [])
 
 
 def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = None) -> Influence:
-    """Take every word and every sememe of every word away, one at a time, and see what becomes of a label.
+    """Measure how a label's probability changes without each word, and without each sememe of each word.
 
-    A word that is taken away is read as the model reads words that it does not know: as ``<unk>``, or not at all where such
-    words are left out. A sememe is taken away from one word in one place: pi lacks its vector there, all else stays.
+    A removed word is read as an unknown word: as ``<unk>``, or not at all if the model skips unknown words. A sememe is removed
+    from one word in one place: pi lacks its vector there, and nothing else changes.
 
     Args:
         task: a model; it is put into evaluation mode inside.
@@ -104,7 +105,9 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
     """
     unknown = task.vocabulary.unknown_id
     if unknown is None:
-        raise ConfigError("no <unk> is there to replace a word that is taken away; prepare the data again with --min-count 2")
+        raise ConfigError(
+            "the vocabulary has no <unk> to put in the place of a word; prepare the data again with --min-count 2"
+        )
     reading = [_reading(task, text) for text in texts]
     variants, sets = _variants(task, texts, reading, unknown)
     with evaluating(task), torch.no_grad(), further_words(task.encoder, sets):
@@ -145,8 +148,9 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
 def _variants(
     task: TextClassifier, texts: Sequence[Ids], reading: Sequence[Ids], unknown: int
 ) -> tuple[list[_Variant], list[list[int]]]:
-    """Every text without each word, each sememe and all sememes of each word; the words of the last two look sememes up by ids
-    beyond the vocabulary, whose sets come with them."""
+    """Return every text without each word, each sememe, and all sememes of each word, with the reduced sememe sets. Ids beyond
+    the vocabulary look up these sets.
+    """
     sets: list[list[int]] = []
     variants: list[_Variant] = []
     for number, text in enumerate(texts):
@@ -169,7 +173,7 @@ def _reading(task: TextClassifier, text: Ids) -> Ids:
 
 
 def _vectors(task: TextClassifier, variants: Sequence[_Variant]) -> Tensor:
-    """(n, H) the vectors of texts whose words may have other sememes than the vocabulary says."""
+    """Return the vectors (n, H) of texts whose words may have reduced sememe sets."""
     tokens, lengths = task.padded([variant.words for variant in variants])
     seen, _ = task.padded([variant.seen for variant in variants])
     return task.text_vectors(seen, lengths, task.embedding(tokens))
@@ -183,7 +187,7 @@ def _log_probs(task: TextClassifier, vectors: Sequence[Tensor]) -> Tensor:
 def _gradients(
     task: TextClassifier, reading: Sequence[Ids], label: int
 ) -> tuple[list[list[float]], dict[tuple[int, int, int], float]]:
-    """Gradient times input of log p(label): for each word that is read, and for each (text, its number, sememe)."""
+    """Return gradient times input of log p(label), for each word that is read and each (text, word number, sememe)."""
     sets: list[list[int]] = []
     numbers: list[Ids] = []
     for words in reading:

@@ -18,8 +18,8 @@ class SememeOfWord(Record):
     """A sememe of one word.
 
     Attributes:
-        effect: nats that log p(label) falls by where this word lacks it; above 0 it speaks for the label.
-        gradient: the same to first order: gradient times vector.
+        effect: fall of log p(label) in nats if this word loses it; above 0 it supports the label.
+        gradient: its first-order estimate, gradient times vector.
     """
 
     name: str
@@ -31,12 +31,12 @@ class ReadWord(Record):
     """A word of a text.
 
     Attributes:
-        read_as: the word that the model reads in its place; None where it leaves it out.
+        read_as: the word that the model reads in its place; None if it skips the word.
         source: the lexicon that its sememes come from; None for runs without a graph.
-        effect: nats that log p(label) falls by where the model reads an unknown word instead; None where it reads none.
-        gradient: gradient times vector of the word; likewise.
-        without_sememes: nats that log p(label) falls by where the word has no sememes; None where it has none or none are read.
-        sememes: by falling size of the effect.
+        effect: fall of log p(label) in nats if the model reads an unknown word instead; None if it skips the word.
+        gradient: gradient times vector of the word; None if it skips the word.
+        without_sememes: fall of log p(label) in nats if the word loses all sememes; None if it has none or none are read.
+        sememes: largest absolute effect first.
     """
 
     word: str
@@ -72,7 +72,7 @@ class LabelExplanation(OfRun):
 
     Attributes:
         labels: label -> probability, by falling probability.
-        label: the one that effects are of: the most probable, unless another was asked for.
+        label: the explained label (default: the most probable).
         sememes: the ones with the largest effects; empty for models that read none.
         no_sememes: why there are none, or None.
     """
@@ -88,11 +88,11 @@ class LabelExplanation(OfRun):
 def explain_label(
     run: Path | Run, texts: Sequence[str], *, label: str | None = None, top_sememes: int = 12
 ) -> LabelExplanation:
-    """Say what label a model gives an example, and how much each word and each sememe of it moved that.
+    """Predict the label of an example, and measure the effect of each word and each sememe.
 
-    A word is taken away by reading the unknown word in its place (or nothing, where the model leaves such words out); a sememe
-    by leaving its vector out of the sum of that word in that place. The effect is the fall of the label's log-probability.
-    Effects do not add up: what two words say together goes with either.
+    A word is removed by reading the unknown word in its place (or nothing, if the model skips unknown words), a sememe by
+    leaving its vector out of the sum for that word. The effect is the fall of the label's log-probability. Effects do not add
+    up, since words interact.
 
     ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as ``sememekit explain
     --help``. Raises CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a

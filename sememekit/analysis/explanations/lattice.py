@@ -40,11 +40,11 @@ class LatticeEdge(Record):
     """An edge of a lattice.
 
     Attributes:
-        begin, end: its first token and the one behind its last, from 0.
-        copy_number: which embedding of the chunk, from 1.
-        probability: posterior of the edge: the share of the sentence's probability whose paths go over it.
-        listed: whether the chunk is in the chunk vocabulary; others have the probability of the model of token sequences.
-        best: whether the most probable path goes over it.
+        begin, end: its first token, and the token after its last, from 0.
+        copy_number: number of the chunk's embedding, from 1.
+        probability: posterior of the edge: share of the sentence's probability on paths through it.
+        listed: whether the chunk is in the chunk vocabulary; other chunks get their probability from the token model.
+        best: whether it is on the most probable path.
     """
 
     begin: int
@@ -62,7 +62,7 @@ class LatticeSentence(Record):
     Attributes:
         edges: all with a posterior of 0.005 or more and all on the most probable path, by beginning, end and copy. An edge
             that takes the end mark along is shown without it.
-        viterbi, posterior: its words, by the most probable path and by the most probable answer at each place.
+        viterbi, posterior: its words by the most probable path, and by the most probable decision at each boundary.
         nats: negative logarithm of its probability, end mark included.
     """
 
@@ -77,7 +77,7 @@ class LatticeExplanation(OfRun):
     """The words that a lattice model sees in a text.
 
     Attributes:
-        marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
+        marginal: which segmentations the model sums, and by which rule it merges states.
         longest: L, tokens of a chunk at most.
         copies: embeddings of a chunk at most.
         sentences: one, or several for a text of more tokens than are read at once.
@@ -90,10 +90,10 @@ class LatticeExplanation(OfRun):
 
 
 class EmbeddingContext(Record):
-    """An occurrence of a word where one of its embeddings wins.
+    """An occurrence of a word with the embedding that wins there.
 
     Attributes:
-        before, after: what stands beside it, as the model reads it.
+        before, after: the tokens around it, as the model reads them.
         probability: posterior of this embedding among the embeddings of the word.
     """
 
@@ -107,7 +107,7 @@ class EmbeddingUse(Record):
 
     Attributes:
         number: from 1.
-        sense: part of speech and gloss, or sememes, of the sense that it began as; None for embeddings without.
+        sense: the sense that initialised it (part of speech and gloss, or sememes); None if there was none.
         wins: occurrences where it has the largest posterior.
         mean: its mean posterior over all occurrences.
         contexts: some of those occurrences, evenly spaced over the text.
@@ -124,7 +124,7 @@ class WordEmbeddings(Record):
     """The uses of the embeddings of a word (Table 4, Buckman and Neubig 2018).
 
     Attributes:
-        occurrences: in the text; of a word inside a longer chunk the share that stands alone decides.
+        occurrences: number in the text; inside a longer chunk only the posterior share of the word alone counts.
     """
 
     word: str
@@ -145,8 +145,9 @@ class EmbeddingsReport(OfRun):
 
 
 def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
-    """The lattice of a raw text, cut into tokens as the data of the run were, under a trained model. Raises ConfigError: the
-    run is no lattice model. Raises DataError: an empty text."""
+    """Return the lattice of a raw text under a trained model; the text is tokenized as the data of the run. Raises ConfigError:
+    the run is no lattice model. Raises DataError: an empty text.
+    """
     reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
     refuse_unknown(reader.run, (token.read for token in reader.tokens(text)), "explain")
@@ -212,9 +213,10 @@ def explain_embeddings(
 ) -> EmbeddingsReport:
     """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
 
-    ``words`` are of the vocabulary; of each embedding ``contexts`` are shown. Other arguments as ``sememekit explain --help``.
-    Raises ConfigError: the run is no lattice model, or one with a single embedding for each word. Raises DataError: no words,
-    one outside the vocabulary, or data that do not fit."""
+    ``words`` must be in the vocabulary; each embedding is shown with ``contexts`` contexts. Other arguments as ``sememekit
+    explain --help``. Raises ConfigError: the run is no lattice model, or one with a single embedding for each word. Raises
+    DataError: no words, one outside the vocabulary, or data that do not fit.
+    """
     reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
     graph = reader.run.graph if task.settings.senses else None

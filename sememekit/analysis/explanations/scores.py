@@ -29,7 +29,7 @@ class RankingScore(Record):
         any: share of positions where a sememe of the gold word is among the k.
         recall: mean over positions of (gold sememes among the k) / min(k, number of gold sememes).
         information: nats of the gold sememes among the k over nats of all gold sememes, with -log(count / text) nats a sememe.
-        overlap: share of the k that two contexts half the text apart have in common; None where only positions of a kind count.
+        overlap: share of the k that two contexts half the text apart have in common; None for one band of positions.
         above_frequency: ``information`` minus its value for the ranking by training frequency, paired.
     """
 
@@ -59,7 +59,7 @@ class SememeRecall(Record):
 
 
 class SememeBand(Record):
-    """One band of sememes by their training count: pairs of a position and a gold sememe, and how many are found."""
+    """A band of sememes by training count: its pairs of a position and a gold sememe, and how many are found."""
 
     name: str
     pairs: int
@@ -69,16 +69,16 @@ class SememeBand(Record):
 @final
 @dataclass(frozen=True)
 class Gold:
-    """The gold sememes: of the words that occur next.
+    """The gold sememes: the sememes of the next words.
 
     Attributes:
         keys: sorted word * K + sememe of every pair, all senses of a word together.
         num_sememes: K.
-        possible_K: whether a word that can be gold has the sememe; no other sememe is ranked or drawn.
+        possible_K: whether some gold word can have the sememe; other sememes are neither ranked nor drawn.
         size_V: sememes of each word.
         count_K: tokens that have each sememe, by the counts of the vocabulary.
         nats_K: -log of that count as a share of the tokens, 0 at least.
-        nats_V: of the sememes of each word together.
+        nats_V: their sum over the sememes of each word.
     """
 
     keys: Integers
@@ -92,7 +92,8 @@ class Gold:
     @classmethod
     def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
         """Return the gold of a graph and the counts (V,) of its words. Words with sememes by rule, such as ``<unk>``, are never
-        gold: they add nothing to the counts, and a sememe that no other word has is not ranked."""
+        gold and add nothing to the counts. Sememes that only they have are not ranked.
+        """
         words, sememes = word_sememes(graph)
         from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
         count_K = sememe_counts(graph, np.where(from_lexicon, counts, 0))
@@ -108,7 +109,7 @@ class Gold:
         )
 
     def hits(self, words: Integers, tops: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """(P, k) which of the sememes ``tops`` (P, k) the words (P,) have."""
+        """Return (P, k): whether the words (P,) have the sememes ``tops`` (P, k)."""
         wanted = words[:, None] * self.num_sememes + tops
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return np.asarray(self.keys[place] == wanted)
@@ -154,7 +155,7 @@ def gold_by_band(gold: Gold, words: Integers) -> Reals:
 
 
 class Scores(NamedTuple):
-    """All figures: of all positions, by band of the gold word, by band of the gold sememe."""
+    """All scores: over all positions, by band of the gold word, and by band of the gold sememe."""
 
     rankings: tuple[RankingScore, ...]
     words: tuple[BandScores, ...]
@@ -170,7 +171,7 @@ def score_rankings(
     tops: Sequence[int],
     seed: int = 0,
 ) -> Scores:
-    """Score rankings against the words that came, and against sememes drawn at random.
+    """Score rankings against the gold words, beside sememes drawn at random.
 
     Args:
         words: (P,) the gold word of each position.
@@ -240,7 +241,7 @@ def score_rankings(
 
 
 def _overlap(tops: NDArray[np.integer]) -> float | None:
-    """Mean share of the sememes ``tops`` (P, k) that a position and the one P / 2 further on have in common."""
+    """Return the mean share of the sememes ``tops`` (P, k) that positions P / 2 apart have in common."""
     half = len(tops) // 2
     if not half:
         return None

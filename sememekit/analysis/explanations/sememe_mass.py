@@ -1,4 +1,4 @@
-"""The probability of a sememe in a context (of the senses that hold it), and its distance from the mean."""
+"""The probability of a sememe in a context, summed over the senses that have it, and its gain over the mean."""
 
 from collections.abc import Iterator
 from typing import Final, final
@@ -24,7 +24,7 @@ from sememekit.tasks.writing import Predictor, TextWriter
 COUNTS: Final = "counts"
 """The mean of a sememe is taken over the counts of the words, and no text is read."""
 MIN_COUNT: Final = 10
-"""Running words of the training text below which a sememe is shown as uncertain."""
+"""Sememes with fewer training tokens are shown as uncertain."""
 
 _ROWS_AT_ONCE: Final = 64
 CONTEXTS_AT_ONCE: Final = 64

@@ -310,7 +310,7 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
     if (end := vocabulary.end_id) is not None and loaded.signature.end_of_sentence:  # that of a sentence before is read, too
         words = without_ends(context).split() + [vocabulary.token(end)] * context.rstrip().endswith(CLOSING)
     if "\0" in context:
-        raise DataError("explain: the context holds a NUL, as no file may; take it out")
+        raise DataError("explain: the context holds a NUL character; take it out")
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
     if segmenter := segmenter_of_raw(loaded, [words], "explain"):

@@ -1,4 +1,4 @@
-"""Constraints on the changes of an attack: each takes a space and gives a narrower one; some also look at whole texts."""
+"""Constraints on the changes of an attack: each narrows the space of texts; some also check whole texts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -35,15 +35,15 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "loose": _LOOSE,
     "none": (),
 }
-"""``attack.constraints`` -> the constraints that it adds. ``loose`` forbids what published attacks forbid, ``none`` nothing, as
-the releases have it; ``standard`` what most often changes what a text says."""
+"""``attack.constraints`` -> the constraints that it adds. ``loose`` has the constraints of published attacks, ``none`` adds
+none, as the released codes; ``standard`` forbids what most often changes the meaning of a text."""
 
 Check = Callable[[Rows], NDArray[np.bool_]]
 """(N, P) rows of a space -> (N,) whether their texts may be tried."""
 
 
 class Constraint(AttackPart, ABC):
-    """Takes something away from what an attack may do to one example.
+    """A constraint on what an attack may do to one example.
 
     >>> space = Space.open(Document.read(("not good",)), {"not": ("ever",), "good": ("fine",)})
     >>> Protected(Protected.Settings(), resources).narrow(space).substitutes
@@ -52,20 +52,20 @@ class Constraint(AttackPart, ABC):
 
     @property
     def told(self) -> str:
-        """Its note in the report besides its name: a threshold, its coverage; or an empty string."""
+        """Return a note for the report, such as a threshold or its coverage; or an empty string."""
         return ""
 
     @abstractmethod
     def narrow(self, space: Space) -> Space:
-        """The space without what is forbidden; with a ``refusal`` where the whole example is out of bounds."""
+        """Return the space without forbidden changes, with a ``refusal`` if the whole example is excluded."""
 
     def check(self, space: Space) -> Check | None:
-        """Return the check of whole texts, for rows of the space that all constraints left; None if ``narrow`` is enough."""
+        """Return a check of whole texts, for rows of the space after all constraints; None if ``narrow`` is enough."""
         return None
 
 
 class TextConstraint(Constraint):
-    """Decides by the whole text: a change that does not pass alone is out, and texts with several changes have to pass, too."""
+    """A constraint on the whole text: each change must pass alone, and so must texts with several changes."""
 
     @abstractmethod
     def check(self, space: Space) -> Check: ...

@@ -1,4 +1,4 @@
-"""Constraints by a language model: only the substitutes most probable in place, or texts that stay as probable as they were."""
+"""Constraints by a language model: only the substitutes most probable in context, or texts that stay about as probable."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from sememekit.attack.constraints import Check, Constraint, TextConstraint
 from sememekit.attack.space import Rows, Space
 
 _ROUNDING: Final = 1e-6
-"""Nats of a prediction that differ by less are equal: the last bits depend on what else is in the batch."""
+"""Nats that differ by less count as equal, as the last bits depend on the rest of the batch."""
 
 
 @final
 class LanguageModelConstraint(Constraint):
-    """For each word, the few substitutes that make the sentence most probable under a language model are kept.
+    """Keep for each word the substitutes that make the sentence most probable under a language model.
 
-    Alzantot et al. 2018 rank by a language model of a billion words; their code shows it one word before the place and carries
-    a state that is never reset, so that its scores depend on the history of calls. Here one of our own models reads the whole
-    field, with the one substitute in it and all else as given: the ranks are known before the search begins. Equal ranks keep
-    the order of the candidates.
+    Alzantot et al. 2018 rank by a language model of a billion words; their code gives it one word of left context and a state
+    that is never reset, so that scores depend on earlier calls. Here one of our models reads the whole field with the one
+    substitute, so that ranks are known before the search. Equal ranks keep the order of the candidates.
     """
 
     class Settings(Constraint.Settings):
         keep: int = Field(default=4, ge=1)
-        """Substitutes that stay for each word."""
+        """Substitutes to keep for each word."""
 
     settings: LanguageModelConstraint.Settings
 
@@ -92,7 +91,7 @@ class Perplexity(TextConstraint):
         return allowed
 
     def _means(self, sentences: list[list[str]]) -> list[float]:
-        """Mean nats of the predictions of each sentence; 0 for one without any."""
+        """Return the mean nats of each sentence; 0 without predictions."""
         found = _nats(self, sentences)
         return [sum(nats) / len(nats) if nats else 0.0 for nats in found]
 
@@ -104,6 +103,6 @@ def _nats(part: Constraint, sentences: list[list[str]]) -> list[list[float]]:
 
 
 def _sentence(space: Space, number: int, changes: Mapping[int, str]) -> list[str]:
-    """The words of the field in which word ``number`` stands, some of them changed."""
+    """Return the changed words of the field that contains word ``number``."""
     words, field = space.document.words, space.document.words[number].field
     return [changes.get(index, word.text) for index, word in enumerate(words) if word.field == field]

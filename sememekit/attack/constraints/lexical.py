@@ -1,4 +1,4 @@
-"""Constraints by what lexicons know of words: parts of speech, first senses, names."""
+"""Constraints by lexicons: parts of speech, first senses, names."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sememekit.sememes.substitutes import Inflections
 
 
 class LexicalConstraint(Constraint):
-    """Compares what a lexicon knows of a word and of its substitute, in the first lexicon that knows something of both.
+    """Compare the entries of a word and its substitute, in the first lexicon with information on both.
 
-    Where none does, the substitute stays. A word is looked up as written, in lower case, then by its lemmas.
+    Without such a lexicon the substitute is kept. Words are looked up as written, in lower case, then by lemma.
     """
 
     class Settings(Constraint.Settings):
@@ -40,7 +40,7 @@ class LexicalConstraint(Constraint):
 
     @abstractmethod
     def facts(self, senses: Sequence[Sense]) -> frozenset[Any]:
-        """Return the parts that must be shared; empty if nothing is known."""
+        """Return the properties of which one must be shared; empty if unknown."""
 
     def narrow(self, space: Space) -> Space:
         return space.filtered(self._may_stand) if self._lexicons else space
@@ -50,7 +50,7 @@ class LexicalConstraint(Constraint):
         return next((not ours.isdisjoint(theirs) for ours, theirs in both if ours and theirs), True)
 
     def known(self, word: str) -> tuple[frozenset[Any], ...]:
-        """The facts of a word in each lexicon."""
+        """Return the properties of a word in each lexicon."""
         if word not in self._known:
             lemmas = self._inflections.lemmas(word.lower()) if self._inflections is not None else ()
             forms = (word, word.lower(), *lemmas)
@@ -62,10 +62,10 @@ class LexicalConstraint(Constraint):
 
 @final
 class PartOfSpeech(LexicalConstraint):
-    """Substitutes that share no part of speech with the word are out.
+    """Forbid substitutes that share no part of speech with the word.
 
-    Which part of speech a word has in the sentence is not asked. A word with a sense of which it is not known has none.
-    Candidates of equal sememes and of WordNet keep it anyway and need no lexicon here.
+    The part of speech in the sentence is not checked. A word with a sense of unknown part of speech counts as unknown. Sememe
+    and WordNet candidates keep the part of speech anyway and need no lexicon here.
     """
 
     @property
@@ -80,15 +80,15 @@ class PartOfSpeech(LexicalConstraint):
 
 @final
 class FirstSenses(LexicalConstraint):
-    """Substitutes share one of the first senses: of those that the lexicon gives each of both words for a part of speech.
+    """Require that word and substitute share one of their first senses of a part of speech.
 
-    Lexicons such as WordNet give the most frequent sense first. Without the rank, cat becomes electromyography by its sense of
-    computed tomography.
+    Lexicons such as WordNet give the most frequent sense first. Without this constraint cat becomes electromyography, through
+    the sense of computed tomography.
     """
 
     class Settings(LexicalConstraint.Settings):
         most: int = Field(default=1, ge=1)
-        """Senses of a part of speech that count."""
+        """Number of first senses for each part of speech."""
 
     settings: FirstSenses.Settings
 
@@ -107,7 +107,7 @@ class FirstSenses(LexicalConstraint):
 
 @final
 class Names(LexicalConstraint):
-    """Names are neither replaced nor put in.
+    """Forbid names, both as replaced words and as substitutes.
 
     A name is a word whose first sense of some part of speech is a proper name (sememe ProperName|专), a word of an entry of two
     to four words that has such a sense (new york), and a word with a capital inside a sentence.
@@ -126,7 +126,7 @@ class Names(LexicalConstraint):
         )
 
     def _names(self, document: Document) -> Iterator[range]:
-        """Numbers of the words of each name."""
+        """Return the word numbers of each name."""
         words = document.words
         for number, word in enumerate(words):
             before = words[number - 1] if number and words[number - 1].field == word.field else None

@@ -1,4 +1,4 @@
-"""Limits: which places of a text may change, how many, and which texts are attacked at all."""
+"""Limits on places and number of changes, and on the texts that are attacked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sememekit.text.scripts import EAST_ASIAN
 
 @final
 class Positions(Constraint):
-    """Words of some fields alone may change, and they alone count for length and share of changes."""
+    """Allow changes in some fields only, which alone count for length and share of changes."""
 
     class Settings(Constraint.Settings):
         fields: tuple[str, ...]
@@ -38,7 +38,7 @@ class Positions(Constraint):
 
 @final
 class MinimumLength(Constraint):
-    """Short examples are skipped, and long ones where ``at_most`` is set."""
+    """Skip short examples, and long ones if ``at_most`` is set."""
 
     class Settings(Constraint.Settings):
         words: int = Field(default=10, ge=1)
@@ -58,11 +58,11 @@ class MinimumLength(Constraint):
 
 @final
 class CommonWords(Constraint):
-    """Substitutes are among the most frequent words of the victim's training; not checked where the victim names no words."""
+    """Require substitutes among the most frequent words of the victim's training; not checked if its words are unknown."""
 
     class Settings(Constraint.Settings):
         most: int = Field(default=10_000, ge=1)
-        """So many of the most frequent words."""
+        """Number of most frequent words."""
 
     settings: CommonWords.Settings
 
@@ -77,11 +77,11 @@ class CommonWords(Constraint):
 
 @final
 class Length(Constraint):
-    """A substitute of a Chinese word has about as many characters."""
+    """Require that a substitute of a Chinese word has about its number of characters."""
 
     class Settings(Constraint.Settings):
         difference: int = Field(default=1, ge=0)
-        """Characters that it may have more or fewer."""
+        """Largest difference in characters."""
 
     settings: Length.Settings
 
@@ -92,11 +92,11 @@ class Length(Constraint):
 
 @final
 class FrequentWords(Constraint):
-    """The most frequent words are never touched (26 of them in the public code of Alzantot et al. 2018)."""
+    """Never replace the most frequent words (26 in the public code of Alzantot et al. 2018)."""
 
     class Settings(Constraint.Settings):
         count: int = Field(default=26, ge=0)
-        """Number of the most frequent words that are never touched."""
+        """Number of most frequent words that are never replaced."""
 
     settings: FrequentWords.Settings
 
@@ -110,16 +110,16 @@ class FrequentWords(Constraint):
 
 @final
 class Share(Constraint):
-    """At most a share of the words may differ, rounded down.
+    """Limit the share of changed words (rounded down).
 
-    The public codes search without a limit and throw a success away that changed more; here no such text is ever tried.
+    The public codes search without limit and discard successes with more changes; here such texts are never tried.
     """
 
     class Settings(Constraint.Settings):
         most: float = Field(default=0.25, gt=0.0, le=1.0)
         """Share of the words in the fields that may change, marks included."""
         at_least: int = Field(default=0, ge=0)
-        """So many words may always change, however short the text."""
+        """Number of words that may always change, however short the text."""
 
     settings: Share.Settings
 

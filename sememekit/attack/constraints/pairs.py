@@ -1,4 +1,4 @@
-"""Pairs of words: opposites do not replace each other; with a list of paraphrases, only listed pairs do."""
+"""Constraints on pairs of words: opposites never replace each other; with a list of paraphrases, only its pairs do."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PREFIX = "en_"
 
 
 def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
-    """Two words a line with white space between, as the public constraint lists of counter-fitting (Mrksic et al. 2016).
+    """Read two words a line with white space between, as in the public lists of counter-fitting (Mrksic et al. 2016).
 
-    A prefix ``en_`` of both words is taken off; blank lines and lines that begin with ``#`` are passed over. Gives the pairs
-    and the SHA-256 of the file; a DataError says ``what`` the list is of, and names the line.
+    A prefix ``en_`` of both words is removed; blank lines and lines with ``#`` are skipped. Returns the pairs and the SHA-256
+    of the file. Raises DataError: naming ``what`` the list is, and the line.
     """
     data = read_bytes(path, refuse := lambda why: DataError(f"{what} {why}"))
     text = decode(data, path, refuse)
@@ -61,10 +61,10 @@ def built_in_opposites() -> Pairs:
 
 @final
 class Opposites(Constraint):
-    """Substitutes that are opposites of the word are out: they change what the text says, and with it its label.
+    """Forbid opposites of the word, which change the meaning of a text, and so its label.
 
-    Neighbours in a space of word vectors are full of them (man and woman, up and down). Pairs come from lists that are given,
-    from WordNet's antonyms, and from a short list of our own.
+    They are frequent among neighbours in word vectors (man and woman, up and down). Pairs come from given lists, from WordNet's
+    antonyms, and from a short list of our own.
     """
 
     class Settings(Constraint.Settings):
@@ -73,7 +73,7 @@ class Opposites(Constraint):
         wordnet: str = ""
         """Folder of WordNet's data files, whose antonyms count, too; empty for none."""
         built_in: bool = True
-        """Also take the short list that comes with sememekit."""
+        """Also use the short list that ships with sememekit."""
 
     settings: Opposites.Settings
 
@@ -99,7 +99,7 @@ class Opposites(Constraint):
 
 @final
 class Paraphrases(Constraint):
-    """Substitutes that do not stand in a list of paraphrases with the word are out, wherever they come from."""
+    """Forbid all substitutes that are not listed as paraphrases of the word."""
 
     class Settings(Constraint.Settings):
         files: tuple[str, ...] = ()

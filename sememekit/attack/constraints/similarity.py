@@ -1,4 +1,4 @@
-"""Similarity: the changed text stays near the text as it was, in a space of word vectors that a user has."""
+"""Similarity: the changed text stays near the original in a space of word vectors."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Similarity(TextConstraint):
     """Keep texts with cos(s, s') >= ``least``, with s the sum of the word vectors of a field before and s' after the changes,
     and substitutes with cos(v, v') >= ``each``, with v the vector of the word and v' of its substitute.
 
-    The mean of word vectors is the plainest sentence encoder; every field has to pass. It tells synonyms from other words
-    badly, since one word moves the sum little: ``each`` does that, and ``least`` bounds the whole (docs/attacks.md). A
-    substitute without a vector is out, since nothing is known of it, and so is one of a word without a vector where ``each`` is
-    above -1; other words without one add nothing. A word is looked up as written, then in lower case.
+    The mean of word vectors is the plainest sentence encoder; every field has to pass. It hardly separates synonyms from other
+    words, since one word moves the sum little: ``each`` does that, and ``least`` bounds the text (docs/attacks.md). Forbidden
+    are substitutes without a vector and, with ``each`` above -1, substitutes of a word without a vector; other words without a
+    vector add nothing. A word is looked up as written, then in lower case.
     """
 
     class Settings(TextConstraint.Settings):
         path: str = ""
         """Word vectors as text, ``.xz`` too (default: of embedding candidates). The command line's --vectors."""
         least: float = Field(default=0.98, gt=0.0, le=1.0)
-        """Cosine of the text before and after at least."""
+        """Least cosine of the text before and after."""
         each: float = Field(default=0.3, ge=-1.0, le=1.0)
-        """Cosine of each word and its substitute at least; -1 for no such bound."""
+        """Least cosine of each word and its substitute; -1 for no bound."""
 
     settings: Similarity.Settings
 
@@ -84,7 +84,8 @@ class Similarity(TextConstraint):
         return allowed
 
     def _steps(self, word: str, substitutes: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return what each choice at a place adds to the sum (no change first), and whether its vector is near enough."""
+        """Return the difference that each choice at a place makes to the sum (no change first), and whether its vector is near
+        enough."""
         rows = [self._row(other) for other in substitutes]
         step_CE = np.zeros((1 + len(rows), self._vectors.size))
         before = self._row(word)

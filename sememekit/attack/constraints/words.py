@@ -1,4 +1,4 @@
-"""Words that are neither replaced nor put in: function words; punctuation, numbers and negations."""
+"""Words that are neither replaced nor substitutes: function words; punctuation, numbers and negations."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _CHINESE_DIGITS: Final = frozenset("零〇一二两三四五六七八九十百�
 
 @final
 class StopWords(Constraint):
-    """Words of a list are never touched, and never put in: closed-class words of English and Chinese, or a file's words."""
+    """Forbid the words of a list, as replaced words and substitutes: English and Chinese function words, or a file's words."""
 
     class Settings(Constraint.Settings):
         file: str = ""
-        """A word a line; empty for the lists of English and Chinese."""
+        """File with a word a line; empty for the English and Chinese lists."""
 
     settings: StopWords.Settings
 
@@ -48,7 +48,7 @@ class StopWords(Constraint):
 
 @final
 class Protected(Constraint):
-    """Marks of punctuation, numbers and negations are never touched, and never put in."""
+    """Forbid punctuation, numbers and negations, as replaced words and substitutes."""
 
     class Settings(Constraint.Settings):
         marks: bool = True
@@ -73,18 +73,18 @@ class Protected(Constraint):
 
 
 def _is_chinese_date(word: str) -> bool:
-    """Whether a word is a numeral with the month, the day or the week: 三月, 二十日, 周二."""
+    """Return whether a word is a numeral with the month, the day or the week: 三月, 二十日, 周二."""
     bare = word.removeprefix("星期").removeprefix("礼拜").removeprefix("周").removesuffix("月").removesuffix("日")
     return 0 < len(bare) < len(word) and set(bare) <= _CHINESE_DIGITS
 
 
 def is_negation(word: str) -> bool:
-    """Whether a word in lower case is a negation, or a Chinese word with one in it: with 不 anywhere, as in 毫不 and 办不到."""
+    """Return whether a lower-case word is a negation, or a Chinese word with one inside, such as 不 in 毫不 and 办不到."""
     return word in NEGATIONS or "不" in word or (0 < len(word) <= 3 and not _NEGATING.isdisjoint((word[0], word[-1])))
 
 
 def is_number(word: str) -> bool:
-    """Whether a word in lower case has a digit or is a numeral; parts joined by hyphens (twenty-one) all have to be."""
+    """Return whether a lower-case word has a digit or is a numeral, or all its parts between hyphens are (twenty-one)."""
     if any(map(str.isdigit, word)) or (word and set(word) <= _CHINESE_DIGITS):
         return True
     return all(part in NUMBERS for part in word.split("-"))

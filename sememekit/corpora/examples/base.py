@@ -17,7 +17,7 @@ START = "<s>"
 
 
 class ExampleSet:
-    """A kind of examples. A subclass sets the attributes; a method is needed only for files of a form of their own.
+    """A data set of examples. A subclass sets the attributes; it needs methods only for special file formats.
 
         class Reviews(ExampleSet):
             texts, headers = ("text",), (("text", "review"),)
@@ -25,25 +25,25 @@ class ExampleSet:
 
     Attributes:
         texts: the name of each text of an example, in the order in which a task takes them.
-        headers: for each text, the names that a column (or a key of JSON lines) may have, best first.
-        label_headers: the same for the label; empty for examples without labels.
+        headers: for each text the possible names of its column (or key of JSON lines), best first.
+        label_headers: possible names of the label; empty for examples without labels.
         columns: the order of columns in tables without a header, by the names of ``texts`` and "label".
-        labels: the labels allowed, in the order of their ids; None for the labels of the training split, sorted.
+        labels: the allowed labels by id; None for the sorted labels of train.
         spelled: other spellings of labels.
-        left_out: labels of examples that are counted and left out.
-        beside: for three files side by side, the beginning of the name of each, by the order of ``columns``; empty for none.
-        split_names: for each split, parts that the name of its file may have, in lower case, between ``.``, ``_`` and ``-``.
+        left_out: labels whose examples are counted and left out.
+        beside: for parallel files, the beginning of the name of each, in the order of ``columns``; otherwise empty.
+        split_names: for each split the possible parts of its file name, in lower case, between ``.``, ``_`` and ``-``.
         break_mark: whether ``<br />`` stands for white space.
         segmenters, normalisation, default_lexicon, cuts_latin: as in ``Corpus``.
-        marks: words that a reader puts between the parts of a text; no segmenter cuts them.
-        keeps_text: whether the words of the first text and the references are kept beside the ids.
-        predicted: the text that models predict word by word, followed by ``</s>``; None where they predict labels.
+        marks: words inserted between the parts of a text, which no segmenter cuts.
+        keeps_text: whether source words and references are stored beside the ids.
+        predicted: the text that models predict word by word, followed by ``</s>``; None for labels.
         vocabulary_of_train: whether the vocabulary is counted on train alone; otherwise on all splits.
         held_out_stays_out: whether training examples that occur in valid or test are counted and left out.
         test_only: whether the set is a test set, which needs the vocabulary of other data.
-        parts: names of the files of a set with a given division, so that one of them is not divided; empty for none.
-        part_begins: the bytes that each of these files begins with.
-        proportions, in_order: how one file is divided into train, valid and test, and whether in the order of the file.
+        parts: file names of a set with a given division, none of which is divided; otherwise empty.
+        part_begins: first bytes of these files.
+        proportions, in_order: proportions for dividing one file, and whether in file order.
     """
 
     texts: ClassVar[tuple[str, ...]]
@@ -72,16 +72,16 @@ class ExampleSet:
     in_order: ClassVar[bool] = False
 
     def default_source(self) -> Path | None:
-        """The file to read when none is named; None where one must be."""
+        """Return the default file; None if a file is required."""
         return None
 
     def text(self, value: str) -> str:
-        """A text of the source in one line, with one blank for white space and without marks of its ends."""
+        """Return a text in one line, with single blanks and without end marks."""
         value = value.removeprefix("\ufeff")
         return " ".join(without_ends(value.replace("<br />", " ") if self.break_mark else value).split())
 
     def beside_names(self, name: str) -> list[str]:
-        """Names of the files that are read together with the file ``name``, itself among them, in the order of ``columns``."""
+        """Return the names of the parallel files of ``name``, itself included, in the order of ``columns``."""
         if not self.beside or not name.startswith(self.beside[0]):
             return [name]
         rest = name[len(self.beside[0]) :]
@@ -92,13 +92,13 @@ class ExampleSet:
         return len(self.texts) == 1 and bool(self.label_headers) and path.is_dir() and any(map(Path.is_dir, path.iterdir()))
 
     def is_beside(self, name: str) -> bool:
-        """Whether a file is read together with another one, which is not the first."""
+        """Return whether a file is a parallel file but not the first."""
         return bool(self.beside) and name.startswith(self.beside[1:])
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
-        """The examples of one plain file, or of several side by side; ``split`` is None for a file that will be divided.
+        """Yield the examples of a plain file, or of parallel files; ``split`` is None for a file to be divided.
 
-        ``faults`` say what to do about invalid bytes, ``left_out`` counts why examples are left out. Raises DataError for a row
-        of another form, with file and line.
+        ``faults`` handles invalid bytes, ``left_out`` counts reasons for leaving out examples. Raises DataError, with file and
+        line, for a row of another form.
         """
         return iter(RowReader(files, self, faults))

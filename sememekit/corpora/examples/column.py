@@ -16,8 +16,8 @@ from sememekit.text.segmenters import Segmenter
 class ColumnCorpus(ExampleCorpus):
     """The texts of one column of a set of examples, each a sentence, in the splits of the examples.
 
-    Language models read pairs so: ``preprocess gigaword FOLDER --column target`` gives the titles, ends included. The
-    files are read, checked and divided as for the examples; the vocabulary comes from train alone.
+    It makes pairs readable for language models: ``preprocess gigaword FOLDER --column target`` gives the titles with end marks.
+    Files are read, checked and divided as examples; the vocabulary comes from train alone.
     """
 
     end_of_sentence: ClassVar[bool] = True
@@ -32,7 +32,7 @@ class ColumnCorpus(ExampleCorpus):
         self.specials, self.predicted, self.vocabulary_splits = Corpus.specials, None, ("train",)
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> None:
-        """Nothing beside the ids: the data are a running text."""
+        """Write nothing beside the ids, as the data are running text."""
 
     def sentence(self, text: str) -> str | None:
         return super().sentence(text.split("\t")[self._number])

@@ -1,4 +1,4 @@
-"""A set of examples as a corpus: its files become lines of texts with TAB between, which the pipeline prepares like any other.
+"""A set of examples as a corpus: its files become lines of texts with TAB between, for the usual pipeline.
 
 Beside the ids of a split the finished folder has:
 
@@ -39,7 +39,7 @@ from sememekit.text.vocabulary import UNKNOWN
 
 _MOST_LABELS: Final = 1000
 _SHOWN: Final = 40
-"""Labels that a message lists."""
+"""Most labels in a message."""
 _BLOCK: Final = 1 << 20
 
 
@@ -86,14 +86,14 @@ class ExampleCorpus(Corpus):
         self._marks = re.compile(f"({'|'.join(map(re.escape, kind.marks))})") if kind.marks else None
 
     def take_labels(self, labels: Sequence[str], of: str) -> None:
-        """Allow the labels of other data, in the order of their ids there, and no others, where neither the set nor a training
-        split says which there are; ``of`` is the folder of that data, for messages."""
+        """Allow exactly the labels of other data (folder ``of``, for messages), in the order of their ids, if neither the set
+        nor a training split defines labels."""
         if self._labels is None and self._files.keys().isdisjoint({None, "train"}):
             self._labels, self._labels_of = tuple(labels), f" (labels of {of})"
             self._label_ids, self._frozen = {label: index for index, label in enumerate(labels)}, True
 
     def sources(self) -> list[CorpusFile]:
-        """The files, train first, whose labels decide what is allowed elsewhere; or last, where held-out examples stay out."""
+        """The files, train first, as its labels are the allowed ones; or last, to leave held-out examples out."""
         order = (None, "valid", "test", "train") if self.kind.held_out_stays_out else (None, *SPLITS)
         return [CorpusFile(split, path) for split in order for path in self._files.get(split, [])]
 
@@ -179,7 +179,7 @@ class ExampleCorpus(Corpus):
             if split == "train" and unused and self.kind.spelled and all(map(str.isdecimal, self._as_read)):
                 raise DataError(
                     f"the labels of train are {', '.join(sorted(self._as_read))}, and no example has the label {unused[0]!r}: "
-                    "they hardly mean what this set takes them for; pairs with labels of your own are read by: sememekit "
+                    "their numbers mean something else than in this set; read pairs with labels of your own by: sememekit "
                     "preprocess text-pairs, single texts by: sememekit preprocess classification"
                 )
             summaries[split] = ExampleSplit(
@@ -240,7 +240,7 @@ class ExampleCorpus(Corpus):
         return f"allowed{where}: {', '.join(names)}{own if self.kind.labels else ''}"
 
     def _apart(self, rows: Iterable[tuple[Row, str]]) -> Iterator[tuple[str, Row]]:
-        """Each row with its split, without training examples that occur in valid or test, where the set wants that."""
+        """Yield each row with its split, if the set says so without training examples that occur in valid or test."""
         for row, split in rows:
             if self.kind.held_out_stays_out:
                 if split != "train":
@@ -251,20 +251,20 @@ class ExampleCorpus(Corpus):
             yield split, row
 
     def _hold_out(self, files: Sequence[Opened], faults: FaultCounter) -> None:
-        """Collect the rows of valid and test of one file that is divided, before train is read."""
+        """Collect the valid and test rows of a divided file, before train is read."""
         for row, split in zip(self._first_pass(files, faults), self._division(files, faults), strict=False):
             if split != "train":
                 self._held_out.add(_key(row))
 
     def _first_pass(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[Row]:
-        """The rows of one file in a pass of its own, in which nothing is counted."""
+        """Yield the rows of one file in a first pass, without counting."""
         counter = FaultCounter(faults.policy)
         left_out, self._left_out = self._left_out, Counter()
         yield from self._checked(self.kind.rows(files, None, counter, Counter()), files, counter)
         self._left_out = left_out
 
     def _division(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[str]:
-        """The split of each row of one file. In order, rows are counted in a first pass."""
+        """Yield the split of each row of one file; for file order a first pass counts rows."""
         if self.kind.in_order:
             count_rows = sum(1 for _ in self._first_pass(files, faults))
             ends = [round(count_rows * sum(self.proportions[:end]) / sum(self.proportions)) for end in (1, 2, 3)]
@@ -277,7 +277,7 @@ class ExampleCorpus(Corpus):
     def _write(
         self, rows: Iterable[tuple[str, Row]], splits: Sequence[str], target: Path
     ) -> tuple[Counter[str], dict[str, array[int]]]:
-        """Write the rows and references of each split into files; how many there are, and their labels."""
+        """Write the rows and references of each split into files; return numbers and labels."""
         counts, labels = Counter[str](), {split: array("H") for split in splits}
         with ExitStack() as stack:
 
@@ -307,7 +307,7 @@ def _beside(target: Path, split: str, what: str) -> Path:
 
 
 def _write_offsets(path: Path, shards: Sequence[ShardResult], digest: hashlib._Hash) -> int:
-    """The beginnings of texts, and the end of the last; returns the number of texts."""
+    """Write the offsets of texts; return their number."""
     position = texts = 0
     with path.open("wb") as out:
         first = np.zeros(1, dtype="<i8")
@@ -329,9 +329,9 @@ def write_texts(
 ) -> None:
     """Write ``SPLIT.texts.jsonl`` and ``SPLIT.lines.bin``; see :class:`~sememekit.data.examples.Originals`.
 
-    An example has N = ``num_texts`` texts, the first of which is the source. ``shards`` belong to the split, in order;
-    memory grows with the distinct words of one. ``references`` are a JSON list a line, in the order of the examples; ``digest``
-    is updated with the bytes of the texts. Raises DataError: unequal numbers of examples and references.
+    An example has N = ``num_texts`` texts, with the source first. ``shards`` are the shards of the split, in order; memory
+    grows with the distinct words of a shard. ``references`` has a JSON list a line for each example; ``digest`` is updated with
+    the texts. Raises DataError: unequal numbers of examples and references.
     """
     ends, position = array("q", [0]), 0
     lists = iter(references)

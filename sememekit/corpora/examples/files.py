@@ -15,12 +15,12 @@ _ENDINGS: Final = (".jsonl", ".json", ".ndjson", ".parquet", ".csv", ".tsv", ".t
 def files_of_splits(
     kind: ExampleSet, source: Path | None, given: Mapping[str, Sequence[Path]], *, has_vocabulary: bool = False
 ) -> dict[str | None, Sequence[Path]]:
-    """Split -> files; the key None holds one file that is to be divided.
+    """Return split -> files; the key None has a file to be divided.
 
-    ``source`` is a folder with a file for each split, or one file, which is divided. ``given``, split -> files, replaces what
-    the folder has; several are read one after the other. With ``has_vocabulary``, a vocabulary of other data, no split is
-    required, and one file alone is test. Raises ConfigError when nothing is given, or for a test set without the vocabulary of
-    other data. Raises DataError when a file is absent, or when it is not clear which file is meant.
+    ``source`` is a folder with a file for each split, or one file, which is divided. ``given``, split -> files, replaces files
+    of the folder; several are concatenated. With ``has_vocabulary`` (of other data) no split is required, and a single file is
+    test. Raises ConfigError: nothing is given, or a test set without the vocabulary of other data. Raises DataError: a file is
+    absent or ambiguous.
     """
     if kind.test_only and not has_vocabulary and not given.get("train"):
         raise ConfigError(
@@ -38,14 +38,14 @@ def files_of_splits(
         if not packing_of(source.name) and not _begins(source, kind.part_begins):
             plain = typed("sememekit", "preprocess", "plain", source, "--out", "DIR")
             raise DataError(
-                f"{source}: this set is the files {', '.join(kind.parts)} of one folder, each of which begins with "
-                f"{kind.part_begins.decode()!r}, and this file does not; a running text is read by: {plain}; pairs of your own "
-                "(JSON lines, or source TAB target) by: sememekit preprocess gigaword"
+                f"{source}: the files of this set ({', '.join(kind.parts)}) begin with {kind.part_begins.decode()!r}, and this "
+                f"file does not; read running text by: {plain}; pairs of your own (JSON lines, or source TAB target) by: "
+                "sememekit preprocess gigaword"
             )
         raise DataError(
-            f"{source}: one file of a set that is given out in {len(kind.parts)} ({', '.join(kind.parts)}), and its parts are "
-            "not divided anew; give the folder of all, or name them with --train, --valid and --test; to judge a model on this "
-            "file alone add --vocabulary RUN"
+            f"{source}: one of the {len(kind.parts)} files of this set ({', '.join(kind.parts)}), which are not divided anew; "
+            "give the folder of all files, or name them with --train, --valid and --test; to evaluate a model on this file "
+            "alone add --vocabulary RUN"
         )
     if source is not None and source.is_file() and not given:
         return {"test" if has_vocabulary else None: [source]}
@@ -59,7 +59,9 @@ def files_of_splits(
         elif source is not None and (found := _find(source, split, kind)) is not None:
             files[split] = [found]
     if has_vocabulary and not files:
-        raise DataError(f"{source}: no file with the name of a split (train, valid, test) in its own; name it with --test FILE")
+        raise DataError(
+            f"{source}: no file name contains the name of a split (train, valid, test); name the file with --test FILE"
+        )
     if {"train", "test"} == set(files) and not has_vocabulary and not kind.held_out_stays_out:
         warn("no file is named for valid: of 20 examples of train, one is valid; --valid FILE names others")
         files[None] = files.pop("train")
@@ -73,8 +75,8 @@ def files_of_splits(
 
 
 def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
-    """The files that are read together with ``path``, itself among them, as ``s1.dev`` goes with ``s2.dev`` and ``labels.dev``.
-    Raises DataError when one of them is absent."""
+    """Return the parallel files of ``path``, itself included, such as ``s2.dev`` and ``labels.dev`` for ``s1.dev``. Raises
+    DataError when one of them is absent."""
     if kind.reads_folder(path):
         return [path]
     return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]
@@ -86,7 +88,7 @@ def _begins(path: Path, start: bytes) -> bool:
 
 
 def _find(folder: Path, split: str, kind: ExampleSet) -> Path | None:
-    """The one file of a folder whose name has the name of the split as a part."""
+    """Find the file of a folder with the name of the split in its name."""
     found = []
     for path in sorted(folder.iterdir()):
         name = unpacked_name(path.name.lower())

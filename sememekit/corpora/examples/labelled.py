@@ -1,4 +1,4 @@
-"""One file of labelled texts, read whole, for ``attack`` and ``train --augment``; by the same rules as ``preprocess``."""
+"""Read a whole file of labelled texts, for ``attack`` and ``train --augment``, by the rules of ``preprocess``."""
 
 import hashlib
 from collections import Counter
@@ -28,9 +28,9 @@ class LabelledFile(NamedTuple):
 def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
     """Read labelled texts of a set; by default one text, or premise and hypothesis, as the first line shows.
 
-    ``path`` is a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT``, beside which ``s2.SPLIT``
-    and ``labels.SPLIT`` lie; ``.xz``, ``.gz`` and ``.bz2`` are decompressed. Raises DataError: absent, not UTF-8, empty, or a
-    line that is no example; names file and line.
+    ``path`` is a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT`` beside ``s2.SPLIT`` and
+    ``labels.SPLIT``; ``.xz``, ``.gz`` and ``.bz2`` are decompressed. Raises DataError: absent, not UTF-8, empty, or a line that
+    is no example; names file and line.
     """
     faults = FaultCounter("strict", can_choose=False)
     kind = kind or _likely_kind(path, faults)
@@ -55,8 +55,8 @@ def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 def set_of(dataset: str, texts: tuple[str, ...]) -> ExampleSet:
-    """The set of a ``dataset``, without running code that its folder names: a class of one's own is replaced by columns called
-    as its ``texts``."""
+    """Return the set of a ``dataset`` without running custom code: a custom class is replaced by columns named as its
+    ``texts``."""
     if dataset in EXAMPLE_SETS:
         return recorded_set(dataset, dataset)
     usual: ExampleSet = {1: ClassificationSet(), 2: InferenceSet()}.get(len(texts), ExampleSet())
@@ -67,7 +67,7 @@ def set_of(dataset: str, texts: tuple[str, ...]) -> ExampleSet:
 
 @contextmanager
 def opened(path: Path, kind: ExampleSet, faults: FaultCounter) -> Iterator[list[Opened]]:
-    """A file, and those beside it, decompressed inside the context. Raises DataError: one is absent, empty or damaged."""
+    """Open a file and its parallel files, decompressed inside the block. Raises DataError: one is absent, empty or damaged."""
     with TemporaryDirectory(prefix="sememekit-") as folder:
         paths = side_by_side(path, kind)
         plain = [unpack(CorpusFile(str(number), part), Path(folder), faults).path for number, part in enumerate(paths)]

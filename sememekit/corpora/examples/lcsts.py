@@ -1,4 +1,4 @@
-"""LCSTS (Hu et al. 2015): short texts of Sina Weibo and their headlines, in the XML-like form in which it is given out."""
+"""LCSTS (Hu et al. 2015): short texts of Sina Weibo and their headlines, in the released XML-like format."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ _FORM: Final = "<doc>, <human_label> of 1 to 5 in valid and test, <summary>, <sh
 
 @final
 class Lcsts(PairSet):
-    """PART_I is train, PART_II valid, PART_III test; of the latter two, pairs of score 3 to 5 (Gu et al. 2018, appendix B)."""
+    """PART_I is train, PART_II valid, PART_III test; valid and test have pairs of score 3 to 5 (Gu et al. 2018, appendix B)."""
 
     segmenters: ClassVar = ("jieba", "characters", "fmm", "sentencepiece", "none")
     normalisation = "full-width letters, digits, % . / to half width; white space to one blank"

@@ -1,4 +1,4 @@
-"""Rows of JSON lines, of tables with TAB or commas, and of files side by side."""
+"""Rows of JSON lines, of tables with TAB or commas, and of parallel files."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from sememekit.text.form import has_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
 _FEWEST_ROWS: Final = 20
-"""Rows behind the first, below which a label that the first row has alone is not reported."""
+"""Rows after the first that are needed to report a label that only the first row has."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -48,7 +48,7 @@ class Opened(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """The ending that tells the form, such as ``.csv`` of ``a.csv.xz``; a folder was written as ``.jsonl``."""
+        """The suffix of the format, such as ``.csv`` for ``a.csv.xz``; folders were converted to ``.jsonl``."""
         return ".jsonl" if Path(self.name).is_dir() else Path(unpacked_name(self.name)).suffix.lower()
 
 
@@ -90,7 +90,7 @@ def json_records(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, dict
 
 
 def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter) -> dict[str, Any] | None:
-    """The record without lone surrogates by the policy of ``faults``; None for one that is left out."""
+    """Return the record without lone surrogates by the policy of ``faults``; None if it is left out."""
     text = json.dumps(record, ensure_ascii=False)
     found = _SURROGATE.search(text)
     if found is None:
@@ -105,8 +105,8 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
 
 
 def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str, hint: str = "") -> tuple[str, Any]:
-    """The first of the keys that the record has, in any case, and its value. Raises DataError: it has none of them; the message
-    ends with ``hint``."""
+    """Return the first key of the record among ``keys``, in any case, and its value. Raises DataError, ending with ``hint``: it
+    has none."""
     folded = {key.strip().casefold(): value for key, value in record.items()}
     for key in keys:
         if key.casefold() in folded:
@@ -118,7 +118,7 @@ def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str, hint: s
 def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, list[str]]]:
     """(line, its text, fields) of each line that is not blank: ``.csv`` has commas between fields, every other table TAB.
 
-    Quotes around a whole field are taken off. A row of a ``.csv`` may span lines. Raises DataError: a ``.csv`` with an open
+    Quotes around a whole field are removed. A row of a ``.csv`` may span lines. Raises DataError: a ``.csv`` with an open
     quote, with file and line.
     """
     if file.ending != ".csv":
@@ -145,7 +145,7 @@ def _without_labels(name: str, choices: str) -> str:
 
 
 def _unquote(field: str) -> str:
-    """A field without the quotes of a spreadsheet: they enclose it whole, and quotes inside are doubled."""
+    """Remove the quotes of a spreadsheet, which enclose a whole field with inner quotes doubled."""
     if len(field) >= 2 and field[0] == field[-1] == '"':
         inside = field[1:-1]
         if '"' not in inside.replace('""', ""):
@@ -155,12 +155,11 @@ def _unquote(field: str) -> str:
 
 @final
 class RowReader:
-    """The examples of one file, or of as many as ``kind.columns`` side by side, in order.
+    """The examples of one file, or of parallel files for ``kind.columns``, in order.
 
-    The first line of a table is a header when it names the columns, in any case; otherwise they are ``kind.columns``.
-    ``labels`` is None where each row has its label; for texts without labels, it has the labels that a last column without a
-    header may hold, which is ignored. ``header`` is the first line where it is a header, once it was read; ``lines`` counts the
-    lines read so far.
+    The first line of a table is a header if it names the columns, in any case; otherwise they are ``kind.columns``. ``labels``
+    is None if each row has its label; for texts without labels it has the labels of an ignored last column. ``header`` is the
+    header line, if any, once read; ``lines`` counts the lines read so far.
     """
 
     def __init__(
@@ -228,7 +227,7 @@ class RowReader:
             )
 
     def _named(self, fields: Sequence[str], where: str) -> list[int] | None:
-        """Indices of the wanted columns by the names of a header; None when the line is none."""
+        """Return the indices of the wanted columns by header names; None if the line is not a header."""
         names = [field.strip().casefold() for field in fields]
         found = [next((names.index(key.casefold()) for key in keys if key.casefold() in names), None) for keys in self._headers]
         places = [index for index in found if index is not None]
@@ -263,7 +262,7 @@ class RowReader:
             for number, lines in enumerate(zip_longest(*streams), start=1):
                 for file, line in zip(files, lines, strict=True):
                     if line is None:
-                        raise DataError(f"{file.name}: ends after {number - 1} lines, and the files beside it go on")
+                        raise DataError(f"{file.name}: ends after {number - 1} lines, and the files beside it are longer")
                 bad = sum(reading.counts.pop(name, 0) for name in ("invalid_utf8", "nul")) if skips else 0
                 if bad:
                     faults.add("skipped_lines")

@@ -28,8 +28,8 @@ class TextPairs(ExampleSet):
 class InferenceSet(TextPairs):
     """Natural language inference: SNLI (Bowman et al. 2015) as released, tokenised in three files, or any table of its kind.
 
-    ``-`` and ``-1`` mark pairs on which the annotators did not agree; they are left out, as is the custom. Labels may be the
-    numbers that the hub has for them.
+    ``-`` and ``-1`` mark pairs without agreement of the annotators, which are left out as usual. Labels may be the numbers of
+    the hub.
     """
 
     labels: ClassVar = ("entailment", "neutral", "contradiction")
@@ -74,7 +74,7 @@ _NAMES = (("article", "title"), ("source", "target"), ("src", "tgt"))
 
 
 class PairSet(ExampleSet):
-    """A source and a target, whose references are kept as text.
+    """A source and a target, with references stored as text.
 
     The vocabulary comes from train alone. A training pair that occurs in valid or test is counted and left out.
     """
@@ -90,12 +90,12 @@ class PairSet(ExampleSet):
 
 
 class FilePairs(PairSet):
-    """Pairs in two files side by side, line by line (``train.article.txt`` with ``train.title.txt``; also ``source`` with
+    """Pairs in two parallel files, line by line (``train.article.txt`` with ``train.title.txt``; also ``source`` with
     ``target`` and ``src`` with ``tgt``), in JSON lines with a text and its summary or summaries, or in a table with TAB.
     """
 
     def beside_names(self, name: str) -> list[str]:
-        """The file, and the one whose name has "title" where this has "article"."""
+        """Return the file, and the parallel file with "title" for "article" in its name."""
         for source, target in _NAMES:
             if _has(source, name):
                 return [name, _swap(source, target, name)]

@@ -1,4 +1,4 @@
-"""Switchboard (Godfrey and Holliman 1997): answers, given the turns before."""
+"""Switchboard (Godfrey and Holliman 1997): answers, given the previous turns."""
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from sememekit.text.reading import FaultCounter
 SAME: Final = "<same>"
 OTHER: Final = "<other>"
 CONTEXT: Final = 10
-"""Turns before the answer that are kept, as in Zhao et al. (2017)."""
+"""Number of turns before the answer, as in Zhao et al. (2017)."""
 
 
 class _Turn(NamedTuple):
@@ -23,12 +23,12 @@ class _Turn(NamedTuple):
 
 @final
 class Switchboard(PairSet):
-    """Source: up to ``context`` turns before, oldest first, each behind ``<same>`` (the speaker who answers) or ``<other>``.
+    """Source: up to ``context`` previous turns, oldest first, each after ``<same>`` (the answering speaker) or ``<other>``.
     Target: the next turn.
 
     Two forms are read: JSON lines with a dialogue each, ``{"utts": [[speaker, text, ...], ...]}`` (Zhao et al. 2017), and text
-    with ``speaker|utterance|tag`` lines, where ``# id`` opens a dialogue. A turn is an utterance of the file; the first of a
-    dialogue is no target. An utterance without words is counted and left out.
+    with ``speaker|utterance|tag`` lines, where ``# id`` opens a dialogue. A turn is an utterance of the file; the first is not
+    a target. Utterances without words are counted and left out.
     """
 
     segmenters: ClassVar = ("english", "none", "english-cased", "jieba", "characters", "fmm", "sentencepiece")
@@ -73,7 +73,7 @@ def _of_records(file: Opened, faults: FaultCounter) -> Iterator[list[_Turn]]:
 
 
 def _of_lines(file: Opened, faults: FaultCounter) -> Iterator[list[_Turn]]:
-    """A dialogue at a time: a line that opens with ``#`` begins the next one."""
+    """Yield a dialogue at a time; a line that begins with ``#`` starts the next one."""
     turns: list[_Turn] = []
     for number, text in numbered_lines(file, faults):
         if text.startswith("#"):

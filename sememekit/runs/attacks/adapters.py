@@ -33,15 +33,15 @@ _TOLERANCE: Final = 1e-2
 
 @dataclass(frozen=True)
 class Adapted:
-    """A classifier as a function, and what it says of itself.
+    """A classifier as a function, with the labels, words and identity that it declares.
 
     Attributes:
         predict: texts -> (N, C).
-        labels: names of the C columns in their order, as it gives them; none where it does not.
-        words: the words that it knows, where it says.
+        labels: names of the C columns in order; empty if it declares none.
+        words: the words that it knows, if it declares them.
         kind: of ``attack.json``: "function" or "hf".
-        identity: what else tells it from others there.
-        reads: a text, or several -> characters of each that it reads; None where nobody knows.
+        identity: further keys of ``attack.json`` that identify it.
+        reads: one or several texts -> the characters of each that it reads; None if unknown.
     """
 
     predict: Predict
@@ -53,14 +53,14 @@ class Adapted:
 
 
 def adapted(victim: Any, *, logits: bool = False) -> Adapted:
-    """An object of somebody's own as a victim.
+    """Adapt an object of the user as a victim.
 
     Args:
         victim: a pipeline of transformers that classifies texts, a model wrapper of TextAttack, anything with
             ``predict_proba``, a bound method of it, or a function.
-        logits: its numbers are logits, which a softmax makes probabilities; also by an attribute ``logits`` of the victim.
+        logits: its outputs are logits, and a softmax is applied; an attribute ``logits`` of the victim says the same.
 
-    Raises ConfigError: it cannot be asked, or gives other things than probabilities of labels."""
+    Raises ConfigError: it cannot be called, or does not return probabilities of labels."""
     if _is_a(victim, "transformers", "Pipeline"):
         if logits:
             raise ConfigError("attack: a pipeline of transformers gives probabilities; leave logits out")
@@ -85,12 +85,13 @@ def adapted(victim: Any, *, logits: bool = False) -> Adapted:
 
 
 def _is_a(victim: Any, package: str, name: str) -> bool:
-    """Whether a class above an object is that one, without importing its package."""
+    """Return whether an object is of the class ``package.name``, without importing the package."""
     return any(kind.__name__ == name and kind.__module__.partition(".")[0] == package for kind in type(victim).__mro__)
 
 
 def _of_logits(function: Predict, *, where_needed: bool = False) -> Predict:
-    """A function of logits as one of probabilities; ``where_needed``: only where its rows are none yet, as TextAttack does."""
+    """Turn a function of logits into one of probabilities; ``where_needed``: only rows that do not sum to 1, as TextAttack
+    does."""
 
     def predict(texts: list[Any]) -> Any:
         found = function(texts)
@@ -117,7 +118,7 @@ def _pipeline(pipe: Any) -> Adapted:
 
 
 def _labels_of(config: Any, what: str) -> list[str]:
-    """Names of the labels by column; ConfigError where the columns are no alternatives."""
+    """Return the label names by column; ConfigError if the labels do not exclude each other."""
     labels = [str(config.id2label[index]) for index in range(len(config.id2label))]
     if len(labels) < 2 or getattr(config, "problem_type", None) in ("regression", "multi_label_classification"):
         told = "gives one number" if len(labels) < 2 else f"is made for {config.problem_type}"
@@ -129,8 +130,8 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     """The victim ``hf:PATH``: a sequence classifier of transformers and its tokenizer, of single texts or of pairs.
 
     Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
-    and weights are read as safetensors alone. Raises ConfigError: no such folder, no head that was trained, or labels that do
-    not exclude each other.
+    and weights are read as safetensors alone. Raises ConfigError: no such folder, an untrained head, or labels that do not
+    exclude each other.
     """
     use = f"victim {name!r}"
     folder = local_folder(name.removeprefix(PREFIX), use)
@@ -151,7 +152,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
 
 
 def _longest(model: Any, tokenizer: Any) -> int:
-    """Pieces of a text at most."""
+    """Return the largest number of pieces in a text."""
     positions = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
     padded = [
         getattr(part, "padding_idx", None) for name, part in model.named_modules() if name.endswith("position_embeddings")
@@ -161,8 +162,8 @@ def _longest(model: Any, tokenizer: Any) -> int:
 
 
 def _reads(tokenizer: Any, longest: int) -> Reads:
-    """Return a function for the part of each text within ``longest`` pieces; where the tokenizer gives no offsets, that is the
-    longest beginning with no more pieces than are kept."""
+    """Return a function from a text to its part within ``longest`` pieces; without offsets of the tokenizer, that is the
+    longest prefix that has no more pieces."""
 
     def pieces(text: str) -> list[int]:
         return list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
@@ -221,7 +222,7 @@ def is_pickle(name: str) -> bool:
 def pickled(name: str, *, logits: bool = False) -> Adapted:
     """The victim that a file of joblib or pickle holds. Raises ConfigError: code in files is not trusted, or it is no victim.
 
-    Such a file is a program: reading it runs what whoever wrote it put in.
+    Reading such a file runs any code that its author put in.
     """
     if trusted_code() is not None:
         raise ConfigError(

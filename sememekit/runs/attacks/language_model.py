@@ -1,4 +1,4 @@
-"""The language model of an attack (``--lm``): what a constraint and the report ask one of our runs."""
+"""The language model of an attack (``--lm``), which constraints and the report ask."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +12,11 @@ _AT_ONCE = 256
 
 
 class AttackLanguageModel:
-    """The nats of each prediction of a sentence, in the form of the model's data: what a constraint and the report ask.
+    """A run that gives the nats of each prediction of a sentence, for constraints and the report.
 
-    The words of a sentence are cut further as the model's text was (characters, fmm, jieba); one that it lacks is tried in
-    lower case. ``identity`` is what ``attack.json`` keeps: the run as named, its snapshot and the SHA-256 of its weights.
-    Raises ConfigError: a run that predicts no words, or whose text is of SentencePiece pieces.
+    Words are cut further as the model's text was (characters, fmm, jieba); an unknown word is tried in lower case. ``identity``
+    goes into ``attack.json``: the run as named, its snapshot and the SHA-256 of its weights. Raises ConfigError: a run that
+    predicts no words, or whose text is of SentencePiece pieces.
     """
 
     def __init__(self, run: Run | Path | str, device: str = "auto") -> None:

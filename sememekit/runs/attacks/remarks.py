@@ -13,7 +13,7 @@ from sememekit.sememes import open_lexicons
 
 
 def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
-    """List what an attack left alone and did not check; ``told`` has the notes of its constraints."""
+    """List what an attack skipped and did not check; ``told`` has the notes of its constraints."""
     names = [part.name for part in plan.constraints]
     found = [f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"]
     if plan.attack.constraints == "none" and not {"stop_words", "protected"} & set(names):
@@ -29,7 +29,7 @@ def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str
 
 
 def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResult]) -> list[str]:
-    """List the reasons why the figures say less than they seem to."""
+    """List the reasons to distrust the figures."""
     found = []
     errors = Counter(result.reason for result in results if result.outcome == "error")
     if errors:
@@ -64,7 +64,7 @@ def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResu
 
 
 def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accuracy: Interval) -> list[str]:
-    """Warnings about a victim that looks robust because it does not look at the texts, or whose labels are in another order."""
+    """Warn about a victim that seems robust since it ignores the texts, or since its labels are in another order."""
     found = []
     labels = named.victim.labels
     known = [result for result in results if result.correct is not None]
@@ -89,7 +89,7 @@ def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accu
 
 
 def _part_of_speech(plan: AttackPlan) -> str:
-    """Return the note for a constraint without a lexicon: whether the candidates keep parts of speech."""
+    """Return the note on whether candidates keep their part of speech, for a constraint without a lexicon."""
     settings = [part.settings for part in plan.constraints if part.name == "part_of_speech"]
     if any(getattr(found, "sources", ()) for found in settings):
         return ""

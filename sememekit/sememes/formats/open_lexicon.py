@@ -66,7 +66,7 @@ class OpenLexiconReader(LexiconReader):
 
 
 class FunctionWordsReader(OpenLexiconReader):
-    """Our list of English function words and of the markers of corpora for numbers, unknown words and ends of sentences."""
+    """Our list of English function words and of corpus marks for numbers, unknown words and sentence ends."""
 
     format_name = "function-words"
 

@@ -19,7 +19,7 @@ DICTIONARY = "HowNet_dict_complete"
 """The pickle that OpenHowNet 2.0 itself loads: number -> {No, ch_word, ch_grammar, en_word, en_grammar, Def}."""
 
 MAX_BYTES = 512 << 20
-"""A larger dictionary is refused: a small zip may hide any amount."""
+"""A larger dictionary is refused, since a small zip can expand without limit."""
 
 _BROKEN = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),

@@ -16,10 +16,10 @@ class RecordReader(LexiconReader):
     """Reads a text file record by record; a subclass defines the record."""
 
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
-    """Tried in this order."""
+    """Encodings, tried in this order."""
     names_by_hand: ClassVar[bool] = False
-    """Whether people write the sememes of a sense beside each other, so that a doubtful one is reported; else they come out of
-    a definition, which may have none."""
+    """Whether a record lists the sememes of a sense, so that a doubtful one is reported; otherwise they come from a definition.
+    """
 
     def read(self) -> Lexicon:
         source = read_lexicon_text(self.path, self.encodings)
@@ -48,11 +48,11 @@ class RecordReader(LexiconReader):
 
 
 _DIVIDING = re.compile("[，、；,;]+")
-"""Marks between the members of a list; no sememe of HowNet has one of them."""
+"""Separators of a list; no sememe of HowNet contains one."""
 
 
 def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:
-    """The first line whose sememes are hardly what was meant, and what to say of it and of others like it."""
+    """Return the first line with doubtful sememes, and the warning about it and similar lines."""
     doubts = [(line, doubt) for line, sense in senses if (doubt := _doubt_of(sense))]
     if not doubts:
         return None
@@ -61,7 +61,7 @@ def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:
 
 
 def _doubt_of(sense: Sense) -> str:
-    """Return a doubt about a sense whose sememes are hardly what was meant; else ""."""
+    """Return a warning if the sememes of a sense look like a mistake; else ""."""
     if not sense.sememes:
         return f"{sense.word[:40]!r} has no sememes here, so graphs and attacks leave this sense out"
     for name in sense.sememes:
@@ -78,9 +78,8 @@ def _doubt_of(sense: Sense) -> str:
 class TableReader(RecordReader):
     """``word TAB ...``: sememes of one sense stand between blanks, as the file writes them (``human|人`` stays ``human|人``).
 
-    With a header, the first line that is not blank, which has at least ``word`` and ``sememes`` in either case, a line is one
-    sense; ``pos``, ``gloss`` and ``def`` are read, too, and other columns are ignored. Without one, a line is a word with all
-    its senses.
+    With a header (first line, with ``word`` and ``sememes`` in any case) each line is one sense; ``pos``, ``gloss`` and ``def``
+    are read too, and other columns ignored. Without a header each line is a word with all its senses.
     """
 
     format_name = "table"
@@ -133,9 +132,8 @@ class WordListReader(RecordReader):
     """A line with a word, then a line with the sememes of all its senses pooled, between blanks or tabs (Sec. 4, Qin et al.
     2019).
 
-    An odd number of lines is an error, unless the last is blank, and so are sememes without a word: from there on words and
-    sememes may have changed places. A first record without a word, with which released files begin, is skipped and counted, as
-    are blank records.
+    An odd number of lines is an error (unless the last is blank), as are sememes without a word: words and sememes may be
+    swapped from there on. Blank records, and a first record without a word as in released files, are skipped and counted.
     """
 
     format_name = "list"
@@ -178,8 +176,8 @@ class WordsReader(RecordReader):
         for number, line in source.entries():
             if (match := WORD_LINE.fullmatch(line.strip())) is None:
                 raise DataError(
-                    f"{source.place(number)}: {line.strip()[:40]!r} is no word with possibly a count and a part of speech; "
-                    "write one word a line"
+                    f"{source.place(number)}: expected a word, perhaps with count and part of speech, found "
+                    f"{line.strip()[:40]!r}; write one word a line"
                 )
             yield number, Sense(match[1], ())
 
@@ -193,8 +191,8 @@ class SenseFileReader(RecordReader):
         for number, line in source.entries():
             if (row := sense_file_row(line)) is None:
                 raise DataError(
-                    f"{source.place(number)}: {line.strip()[:40]!r} is not word, number of senses, then for each sense the "
-                    "number of its sememes and the sememes; the file may be cut off here"
+                    f"{source.place(number)}: expected a word, its number of senses, and for each sense its number of sememes "
+                    f"and the sememes, found {line.strip()[:40]!r}; the file may be cut off here"
                 )
             yield from ((number, Sense(row[0], sememes)) for sememes in row[1])
 
@@ -206,8 +204,8 @@ class HowNet2000Reader(RecordReader):
     """``word TAB part of speech TAB DEF``: ``glossary.dat`` and its cleaned form. Sememes are the runs of Chinese characters in
     a DEF.
 
-    Function words of this release are defined by an English role name alone, such as ``{purpose}``; their sememes are the role
-    names, so that the word has a sense. An entry without a word is skipped and counted.
+    Function words of this release are defined by an English role name alone, such as ``{purpose}``; the role names are taken as
+    sememes, so that the word has a sense. An entry without a word is skipped and counted.
     """
 
     format_name = "hownet2000"
@@ -285,7 +283,7 @@ _FIELD = re.compile(r"(NO\.|[A-Z]+(?:_[A-Z]+)?)\s*=\s*(.*)")
 
 
 def _fields(source: LexiconText) -> list[tuple[int, dict[str, str]]]:
-    """(line where it opens, first value of each key) of every record; a line without a key continues the one before."""
+    """Yield (first line, first value of each key) of every record; a line without a key continues the previous line."""
     records, key = list[tuple[int, dict[str, str]]](), ""
     for number, line in source.entries():
         match = _FIELD.fullmatch(line.strip())

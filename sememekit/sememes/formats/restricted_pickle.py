@@ -1,8 +1,7 @@
-"""Pickles of unknown origin, read without running code: dict, list, str, numbers, bool and None only.
+"""Read pickles of unknown origin without running code: only dict, list, str, numbers, bool and None.
 
-A first pass looks at the instructions of the pickle without running any, and refuses the file if one is not needed for plain
-data: classes, functions, extensions and persistent ids never reach the unpickler. The second pass unpickles, and looks up no
-name.
+A first pass inspects the instructions without running them and refuses any that plain data do not need, so classes, functions,
+extensions and persistent ids never reach the unpickler. The second pass unpickles, and looks up no name.
 """
 
 import io
@@ -19,7 +18,7 @@ _NUMBERS = {"BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4", "BI
 _CONSTANTS = {"NONE", "NEWTRUE", "NEWFALSE"}
 _SHARING = {"MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BINGET"}
 ALLOWED = frozenset(_FRAMING | _CONTAINERS | _TEXTS | _NUMBERS | _CONSTANTS | _SHARING)
-"""Instructions for plain data; the last group lets one object stand in several places.
+"""Instructions for plain data; the last group allows shared objects.
 
 Tuples and sets stay out: the hash of deeply nested tuples can exhaust the C stack.
 """
@@ -32,7 +31,7 @@ _BROKEN = (
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Looks up no name."""
+    """An unpickler that refuses every name."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"asks for {module}.{name}")
@@ -42,8 +41,8 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def load_plain_pickle(data: bytes, where: str) -> Any:
-    """The object in a pickle; ``where`` names the file. Raises DataError: it holds anything but dict, list, str, numbers, bool
-    and None, or is broken. Nothing has been run."""
+    """Return the object in a pickle; ``where`` names the file. Raises DataError, with nothing run: it is broken, or holds other
+    types than dict, list, str, numbers, bool and None."""
     num_instructions = 0
     try:
         for instruction, argument, position in pickletools.genops(data):

@@ -8,9 +8,8 @@ from sememekit.sememes.wordnet import DEBIAN, read_wordnet, wordnet_folder
 class WordNetReader(LexiconReader):
     """A sense of a word is a synset with other words in it, and its "sememes" are those words, in lower case.
 
-    A synset has one part of speech, so every synonym agrees with the word in it. Synsets of one word give no sense. All
-    synonyms are taken: the released code took 1 to 4 at random, regardless of the part of speech, and for half of its entries
-    the sum of the whole vocabulary.
+    All words of a synset have one part of speech. Synsets of one word give no sense. All synonyms are taken; the released code
+    took 1 to 4 at random, regardless of the part of speech, and for half of its entries the sum of the whole vocabulary.
     """
 
     format_name = "wordnet"

@@ -1,6 +1,6 @@
-"""Sentences as lattices of numbers: which edges there are, what each is called, and what each is made of.
+"""Sentences as lattices of tensors: their edges, the softmax row of each edge, and its tokens.
 
-Below: the sentences of prepared data as a lattice model takes them, with their bounds, training batches, remarks on long ones.
+Also: sentences of prepared data with their bounds, training batches, and remarks on long sentences.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,13 +21,13 @@ from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 
 @dataclass(frozen=True)
 class Windows:
-    """The D distinct windows of 1 .. L tokens of a batch, one length after the other, so that each is encoded once.
+    """The D distinct windows of 1 .. L tokens in a batch, sorted by length, so that each is encoded once.
 
     Attributes:
-        prefix, suffix: for l = 2 .. L the windows of l - 1 tokens that windows of l tokens begin and end with.
-        first, last: (D,) the first and the last token of each window, as numbers of distinct tokens.
-        rows: (D, C) rows of the copies of each window; the sentinel's where there is no such copy (0 without sentinel).
-        index: (T, L, B) which window begins at each node; any where none does.
+        prefix, suffix: for l = 2 .. L the windows of the first and of the last l - 1 tokens of each window of l tokens.
+        first, last: (D,) first and last token of each window, as indices of the distinct tokens.
+        rows: (D, C) rows of the copies of each window; the sentinel's row (or 0) for absent copies.
+        index: (T, L, B) the window that begins at each node; arbitrary if there is none.
     """
 
     prefix: tuple[Tensor, ...]
@@ -47,13 +47,13 @@ class LatticeBatch:
     Attributes:
         tokens: (T, B) word ids, the end mark where a sentence is over.
         lengths: (B,) tokens of each sentence, its end mark included.
-        rows: (T, B, L, C) the row of each edge in the main softmax, -1 for one outside the chunk vocabulary.
-        exists: (T, B, L, C) which edges there are. Padding has edges of one token, so that nothing there is undefined.
+        rows: (T, B, L, C) row of each edge in the main softmax, -1 outside the chunk vocabulary.
+        exists: (T, B, L, C) which edges exist. Padding has edges of one token, so that all values are defined.
         log_copies: (T, B, L) the logarithm of the number of copies of each chunk.
         closes: (T, B, L) whether the chunk ends with the end mark, which nothing can follow.
         chunks: (B, T, L) chunk ids by the token where they end, -1 for one outside the vocabulary.
-        words: (W,) the distinct word ids among the tokens, rising; the end mark and what opens a sentence are among them.
-        windows: the distinct windows, or None where nothing is made of windows.
+        words: (W,) the distinct word ids of the tokens in rising order, with end mark and start mark.
+        windows: the distinct windows, or None if the model uses none.
     """
 
     tokens: Tensor
@@ -177,7 +177,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def split_sentences(data: PreparedData, split: str, end: int) -> tuple[npt.NDArray[np.integer], Numbers]:
-    """The stream of a split, and where each of its n sentences begins and the last one ends, (n + 1,); DataError for none."""
+    """Return the stream of a split and the bounds (n + 1,) of its n sentences; DataError if there is no sentence."""
     tokens = data.tokens(split)
     bounds = sentence_bounds(tokens, end)
     if len(bounds) < 2 or bounds[-1] != len(tokens):
@@ -189,7 +189,7 @@ def split_sentences(data: PreparedData, split: str, end: int) -> tuple[npt.NDArr
 
 
 def training_batches(data: PreparedData, lengths: Numbers, settings: LatticeSettings, order: int) -> list[Numbers]:
-    """Return the batches of an epoch as numbers of sentences, without sentences above ``max_length`` tokens."""
+    """Return the batches of an epoch as sentence indices, without sentences above ``max_length`` tokens."""
     limit = settings.max_length
     kept = np.flatnonzero(lengths <= limit + 1) if limit else np.arange(len(lengths))
     if not len(kept):
@@ -218,7 +218,7 @@ def length_remarks(lengths: Numbers, limit: int) -> list[str]:
 
 
 def limit_places(batches: Iterable[Numbers], lengths: Numbers, most: int) -> Iterator[Numbers]:
-    """Cut batches further, so that none of several sentences has more than ``most`` places, padding included."""
+    """Divide batches until each has at most ``most`` positions (padding included) or a single sentence."""
     for chosen in batches:
         while len(chosen):
             size = max(1, most // max(1, int(lengths[chosen[0]])))

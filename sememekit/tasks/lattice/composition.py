@@ -1,4 +1,4 @@
-"""The vectors of a batch of lattices: of words, and of windows, with a part that is made of the vectors of their tokens.
+"""The vectors of words and windows in a batch of lattices, with a part composed from the vectors of their tokens.
 
 ``Inner`` and ``UpperLayer`` are shared by all LSTMs inside chunks.
 """
@@ -18,10 +18,10 @@ class Inner(NamedTuple):
     """Settings of these LSTMs.
 
     Attributes:
-        layers: of each.
-        coupled: input gate 1 - f in place of one of its own, as ``LatticeLSTM``.
-        dropout: rate on what each layer reads, on its previous output, and on what comes out of the sub-model. Masks last for a
-            sentence in the sub-model; in the composition for all windows of a batch that begin (backward: end) with a token.
+        layers: number of layers.
+        coupled: input gate 1 - f instead of a separate gate, as ``LatticeLSTM``.
+        dropout: rate on each layer's input and previous output, and on the output of the sub-model. The sub-model has a mask
+            for each sentence; the composition a mask for all windows that begin (backward: end) with a token.
     """
 
     layers: int = 1
@@ -43,7 +43,7 @@ class Inner(NamedTuple):
 
 
 class UpperLayer(nn.Module):
-    """A layer above the first: from the outputs of the one below. Windows of one token have nothing recurrent."""
+    """A layer above the first, on the outputs of the layer below; windows of one token need no recurrence."""
 
     def __init__(self, size: int, inner: Inner, recurrent: bool) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class UpperLayer(nn.Module):
 class Composition(nn.Module):
     """Vectors of windows from the vectors of their tokens: the two ends of a bidirectional LSTM (Sec. 4.1.3).
 
-    A window of l tokens goes on from where its first l - 1 tokens have led the forward LSTM, and its last l - 1 the
-    backward one; so each distinct window takes one step in each direction, whatever its length. With several layers each
-    direction is a stack of its own, and its top layer gives the vector.
+    A window of l tokens continues from the forward state of its first l - 1 tokens and the backward state of its last l - 1. So
+    each distinct window takes one step in each direction, whatever its length. Each direction is a stack of layers, whose top
+    layer gives the vector.
 
     Args:
         size: of the vectors of windows, both directions together; even.
@@ -80,13 +80,13 @@ class Composition(nn.Module):
         return torch.cat([onward, back], dim=1)
 
     def _direction(self, name: str, tokens_WE: Tensor, shorter: Sequence[Tensor], added: Tensor, anchor: Tensor) -> Tensor:
-        """(D, size / 2) outputs of the top layer, all windows of a layer before the next.
+        """Return the outputs (D, size / 2) of the top layer, computed layer by layer for all windows.
 
         Args:
             tokens_WE: vectors of the distinct tokens.
             shorter: for l = 2 .. L the windows that windows of l tokens extend.
             added: (D,) the token that each window adds.
-            anchor: (D,) the token that a window and all that it went on from begin with: masks are drawn for these.
+            anchor: (D,) the token that a window and its predecessors begin with; dropout masks are drawn for each such token.
         """
         inner, rows = self.inner, [len(tokens_WE), *map(len, shorter)]
         layers = [(getattr(self, f"{name}_input"), getattr(self, f"{name}_recurrent"))]
@@ -140,7 +140,7 @@ def batch_vectors(
 
     Args:
         word_rows_VC, has_copy_VC: rows of the copies of each word, and which copies there are.
-        tokens: vectors of tokens of their own; None for the mean of the copies of each word.
+        tokens: separate table of token vectors; None for the mean of the copies of each word.
         composition: makes vectors of windows from vectors of tokens; None for none.
     """
     indices = [] if tokens is not None else [word_rows_VC[batch.words], *([word_rows_VC] if every else [])]
@@ -165,7 +165,7 @@ def batch_vectors(
 
 
 def _mean(rows_VCE: Tensor, there_VC: Tensor) -> Tensor:
-    """(V, E) the mean of the copies of each word, of those that there are."""
+    """Return (V, E) the mean vector over the existing copies of each word."""
     if rows_VCE.shape[1] == 1:
         return rows_VCE.squeeze(1)
     return (rows_VCE * there_VC.unsqueeze(2)).sum(1) / there_VC.sum(1, keepdim=True)

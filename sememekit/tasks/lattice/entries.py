@@ -1,4 +1,4 @@
-"""The entries of a lattice model's main softmax: chunks in one or several copies, and a sentinel for all the others."""
+"""The entries of a lattice model's main softmax: chunks in one or several copies, and a sentinel for all other chunks."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary
 
 _JOINS, _COPY, _SENTINEL = "\x1f", "\x1e", "\x1d"
-"""Inside the names of entries: between the words of an n-gram, before the number of a copy, and alone for the sentinel."""
+"""Separators in the names of entries: between words of an n-gram, before the copy number; alone it names the sentinel."""
 
 
 class Entries(NamedTuple):
@@ -20,10 +20,10 @@ class Entries(NamedTuple):
 
     Attributes:
         chunks: the words and n-grams.
-        names: a name and a count for each row, by falling count, so that an output layer may go by frequency. The copies of a
-            chunk share its count.
+        names: name and count of each row, by falling count, as output layers that use frequency need. Copies share the count of
+            the chunk.
         rows: (N, C) the row of each copy of each of the N chunks, -1 where a chunk has fewer than C.
-        sentinel: the row that stands for every chunk outside the vocabulary, or None for lattices without such edges.
+        sentinel: the row for all chunks outside the vocabulary; None if such edges do not exist.
     """
 
     chunks: ChunkVocabulary
@@ -37,7 +37,8 @@ class Entries(NamedTuple):
         return (self.rows >= 0).sum(1)
 
     def counts(self, words: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """(rows,) how often each row occurs, from counts (V,) of words; the sentinel counts as the most frequent chunk."""
+        """Return (rows,) the count of each row from counts (V,) of words; the sentinel has the count of the most frequent
+        chunk."""
         of_chunk = np.concatenate([words, self.chunks.counts])
         found = np.zeros(len(self.names), dtype=np.int64)
         for copy in range(self.most_copies):
@@ -55,9 +56,9 @@ class Entries(NamedTuple):
 def entries_of(
     settings: LatticeSettings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
 ) -> Entries:
-    """The entries of a model with these settings; with ``senses`` words have one copy a sense and n-grams one. Raises
-    ConfigError: chunks of several tokens are asked for, and there is no chunk vocabulary, or one of shorter chunks; or senses
-    are, and there is no graph. Raises DataError: the chunks are of another vocabulary.
+    """Return the entries of a model; with ``senses`` words have a copy for each sense and n-grams one. Raises ConfigError: the
+    chunk vocabulary is absent or has shorter chunks than the settings, or senses need a graph. Raises DataError: the chunks are
+    of another vocabulary.
     """
     longest = settings.longest_chunk
     if chunks is not None:
@@ -88,12 +89,14 @@ def entries_of(
 
 
 def _sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]:
-    """(V,) copies of each word: its first ``most`` senses in the graph; one for a word that no lexicon knows."""
+    """Return (V,) the copies of each word: at most ``most`` senses of the graph; one for an unannotated word."""
     if graph is None:
         raise ConfigError(
             "task.senses takes the embeddings of a word from its senses; give them with --graph FILE (see 'sememekit "
             "build-sememe-graph'), or set task.senses=false"
         )
     if most < 2:
-        raise ConfigError(f"task.senses with task.copies={most}: a word has that many embeddings at most; set 2 or more")
+        raise ConfigError(
+            f"task.senses with task.copies={most}: words have at most task.copies embeddings, and senses need 2 or more"
+        )
     return np.minimum(np.diff(graph.sense_offsets), most)

@@ -51,17 +51,17 @@ class Lattice(SentencePredictor):
 
     Buckman and Neubig 2018. The node j stands for the first j tokens; an edge is a chunk of 1 to L tokens in one of C copies.
     The forward recursion alpha_j = log sum exp(alpha_i + log p(edge)) gives log p(x) at the end mark, which is predicted and
-    closes its chunk; a start mark, for which the end mark stands, is read and never predicted.
+    closes its chunk. The end mark is also read as the start mark, which is never predicted.
 
     p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, where ``main`` is an output layer over the chunk
-    vocabulary, read from tanh(A h + a), and ``sub`` knows all chunks (``SubModel``). Without a sub-model there are edges for
-    listed chunks only. The vector of an edge is its row's, the sentinel's for an unlisted chunk, beside the vector of its
-    tokens (``Composition``).
+    vocabulary with input tanh(A h + a), and ``sub`` covers all chunks (``SubModel``). Without a sub-model only listed chunks
+    have edges. The vector of an edge is that row's vector (the sentinel's for an unlisted chunk), concatenated with a vector of
+    its tokens (``Composition``).
 
-    The state of a node is merged from those that arrive there (``Rule``), or with ``segmental`` computed from the tokens alone.
-    Either way it is a function of the first j tokens alone, so the probabilities of all sentences sum to one whatever the rule.
-    Rules that sample do so in training only; in evaluation they take the most probable edge. Only ``sub_marks`` as released
-    loses a part. With L = 1, C = 1 and no sub-model there is one path, and this is a plain language model over sentences.
+    The state of a node merges the arriving states (``Rule``), or with ``segmental`` depends on the tokens only. It is always a
+    function of the first j tokens, so the probabilities of all sentences sum to one under any rule; only ``sub_marks`` as
+    released loses probability. Rules that sample do so in training and take the most probable edge in evaluation. With L = 1, C
+    = 1 and no sub-model there is one path, and this is a plain language model over sentences.
     """
 
     kind: ClassVar[Kind] = "lattices"
@@ -138,7 +138,7 @@ class Lattice(SentencePredictor):
 
     @property
     def sums_to_one(self) -> bool:
-        """Whether the probabilities of all sentences do: always but with the released marks of chunks."""
+        """Whether the probabilities of all sentences sum to one; only the released marks of chunks prevent it."""
         return self.sub_model is None or not self.sub_model.released_marks
 
     @property
@@ -167,12 +167,12 @@ class Lattice(SentencePredictor):
     def edge_scores(
         self, batch: LatticeBatch, *, generator: torch.Generator | None = None, known: Sequence[Tensor] | None = None
     ) -> Tensor:
-        """(B, T, L, C) log-probability of each edge given the state where it begins, by its last token; -inf for none.
+        """Return (B, T, L, C) log-probabilities of edges given their start state, by last token; -inf for absent edges.
 
         Args:
-            generator: of a rule that samples, on the device of the parameters; None for torch's own.
-            known: for each node but the first and the last the weights (A, B) of the arriving states, shorter edges first, in
-                place of the rule's.
+            generator: for rules that sample, on the device of the parameters; None for torch's default.
+            known: weights (A, B) of the arriving states in place of the rule's, shorter edges first, for all nodes but the
+                first and last.
         """
         with torch.autocast(self.device.type, enabled=False):
             copies, rule, every = (self.word_rows, self.word_copies), self.settings.state, self.sub_model is not None
@@ -204,7 +204,7 @@ class Lattice(SentencePredictor):
         return EdgeScorer(batch, self.output, self.decoder.chosen_log_probs(), keep, sub_model, self.entries.sentinel)
 
     def _read(self, batch: LatticeBatch, vectors: BatchVectors) -> Tensor:
-        """(T, B, H) outputs of the encoder before each token: one way leads to each node, or states follow the tokens."""
+        """Return the encoder outputs (T, B, H) before each token, for lattices with one path or states from the tokens."""
         mark = torch.full_like(batch.tokens[:1], self.opening)
         before = torch.cat([mark, batch.tokens[:-1]])
         x = vectors.windows[:, 0][torch.searchsorted(batch.words, before)]
@@ -212,7 +212,7 @@ class Lattice(SentencePredictor):
         return self.encoder(x, before, self.encoder.start(before.shape[1])).hidden
 
     def _states(self, batch: LatticeBatch, vectors: BatchVectors) -> NodeStates:
-        """The states of the nodes, the start mark read and nothing else."""
+        """Return the node states after the start mark alone."""
         encoder, windows, columns, copies = self.encoder, batch.windows, batch.tokens.shape[1], batch.rows.shape[3]
         assert windows is not None
         index = windows.index.unsqueeze(2) * copies + torch.arange(copies, device=self.device)[:, None]
@@ -232,7 +232,7 @@ class Lattice(SentencePredictor):
         return NodeStates(encoder, self.settings.state, edges.unbind(0), batch.tokens, (hidden, *state), masks)
 
     def lattices(self, sentences: Sequence[npt.NDArray[np.integer]]) -> Lattices:
-        """The lattices of sentences (word ids, the end mark at the end), in evaluation mode and without gradients."""
+        """Return the lattices of sentences (word ids with end mark), in evaluation mode and without gradients."""
         with evaluating(self), torch.no_grad():
             batch = self.batch_of(sentences)
             return Lattices(batch.tokens.T, batch.lengths, self.edge_scores(batch), batch.chunks)
@@ -248,14 +248,14 @@ class Lattice(SentencePredictor):
         decoder = spelled(self.decoder)
         if self.decoder.estimates_in_training:
             raise ConfigError(
-                f"task 'lattice' computes exact probabilities in training, so that the words which decoder {decoder!r} draws "
-                "save no time there; train with all words, which is the same model: --set decoder.samples=0, or, in the place "
-                "of sampled, --decoder softmax"
+                f"task 'lattice' computes exact probabilities in training, so drawing words, as decoder {decoder!r} does, "
+                "saves no time; train the same model with all words: --set decoder.samples=0, or, in the place of sampled, "
+                "--decoder softmax"
             )
         if isinstance(self.decoder, ClusterLearner) and self.decoder.learns_from_nll:
             raise ConfigError(
                 f"task 'lattice' asks for the probabilities of chosen words, and decoder {decoder!r} "
-                "learns its clusters from the likelihood of targets, so that they would stay as chance made them; take "
+                "learns its clusters from the likelihood of targets, so its clusters would stay random; take "
                 "--decoder class_hsm, whose classes are made of counts, or keep the first clusters on purpose (--set "
                 "decoder.update_every=0)"
             )
@@ -276,8 +276,8 @@ class Lattice(SentencePredictor):
     def loss(self, batch: LatticeBatch, carry: Carry) -> BatchLoss:
         """The nats of the sentences over their tokens, end marks included.
 
-        With ``loss_per`` "sentence" the gradient belongs to the mean over sentences: under Adam the steps are alike, but the
-        gradient is larger, as many times as a sentence has tokens, and clipped so much sooner.
+        With ``loss_per`` "sentence" the gradient is of the mean over sentences. Steps of Adam are alike, but the gradient is
+        larger by the number of tokens in a sentence, and is clipped sooner.
         """
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)
         divisor = len(batch.lengths) if self.settings.loss_per == "sentence" else None
@@ -303,7 +303,7 @@ class Lattice(SentencePredictor):
     def nats(
         self, sentences: Sequence[npt.NDArray[np.integer]]
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
-        """Numbers of some of the sentences (as ``lattices`` takes them) and the nats of each, every one once."""
+        """Yield indices of sentences (as for ``lattices``) and their nats, batch by batch."""
         lengths, size = np.array([len(sentence) for sentence in sentences], dtype=np.int64), self.settings.evaluation_batch_size
         for chosen in limit_places(sorted_batches(lengths, size), lengths, size * LONG):
             found = self.lattices([sentences[index] for index in chosen])
@@ -319,7 +319,7 @@ class Lattice(SentencePredictor):
 
 
 NOISE: Final = 0.1
-"""Share of the spread within which uniform noise is added to each start, so that words of the same sememes can part."""
+"""Noise on each initial vector, as a share of the spread, so that words with the same sememes can diverge."""
 
 
 def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:
@@ -335,8 +335,8 @@ def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGra
 def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph, spread: float) -> None:
     """Give the copies of annotated words vectors (rows, E) made of sememes, in place.
 
-    A sense begins as the sum of the vectors of its k sememes over the root of k, which is spread as each of them is, and some
-    noise. The vectors of sememes are uniform in +- ``spread`` and kept nowhere. Other rows stay as they are.
+    The vector of a sense is the sum of its k sememe vectors / sqrt(k), which keeps their variance, plus noise. Sememe vectors
+    are uniform in +- ``spread`` and not stored. Other rows stay unchanged.
     """
     sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-spread, spread)
     for word in np.flatnonzero(graph.annotated).tolist():

@@ -1,4 +1,4 @@
-"""Log-probabilities of the edges that leave nodes, given their states; and what can be asked of scored lattices."""
+"""Log-probabilities of edges given node states, and queries on scored lattices: sums, posteriors, best paths."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,15 +15,14 @@ from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
 class EdgeScorer:
     """p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, with ``main`` read from tanh(A h + a).
 
-    For one batch, whose nodes may come one after the other or all at once. N nodes, B sentences, L tokens of the longest
-    chunk, C copies of a chunk.
+    For one batch, with nodes scored one by one or all at once. N nodes, B sentences, L longest chunk, C copies of a chunk.
 
     Args:
-        output: A and a.
-        log_probs: of the decoder: contexts (M, E) and rows (M, K) to their log-probabilities.
+        output: the layer with A and a.
+        log_probs: method of the decoder: contexts (M, E) and rows (M, K) -> log-probabilities.
         keep: dropout mask (B, H) of the states, or None.
-        sub_model: with what it shares over the batch; None for edges of listed chunks only.
-        sentinel: the row that stands for unlisted chunks, where there is a sub-model.
+        sub_model: the model and its tensors for the batch; None if only listed chunks have edges.
+        sentinel: the row of unlisted chunks, if there is a sub-model.
     """
 
     def __init__(
@@ -60,11 +59,12 @@ class EdgeScorer:
 def score_in_order(
     states: NodeStates, scorer: EdgeScorer, weigh: Callable[[Tensor], Tensor], num_nodes: int, gradient: bool
 ) -> Tensor:
-    """(T, B, L, C) log-probabilities of the edges that leave each node, where its state depends on the states before.
+    """Return (T, B, L, C) log-probabilities of the edges that leave each node, node by node, as each state depends on the
+    previous.
 
     Args:
-        states: of the nodes, none taken yet.
-        weigh: from the log-posteriors of the edges that end at a node (A, B) to the weights of their states.
+        states: the node states, before the first node.
+        weigh: log-posteriors (A, B) of the edges that end at a node -> weights of their states.
         gradient: whether gradients pass through the posteriors.
     """
     paths = PathSums(gradient)
@@ -110,7 +110,7 @@ class Lattices(NamedTuple):
         return edge_posteriors(self.scores, self.lengths)
 
     def best(self) -> list[list[Segment]]:
-        """The most probable segmentation of each sentence (Viterbi), the edge that holds the end mark included."""
+        """Return the most probable segmentation of each sentence (Viterbi), with the edge of the end mark."""
         return self._segments(best_path(self.scores, self.lengths)[1])
 
     def sample(self, generator: torch.Generator | None = None) -> list[list[Segment]]:

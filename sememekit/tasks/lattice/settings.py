@@ -1,4 +1,4 @@
-"""Settings of lattice language models, and which of them others leave without effect."""
+"""Settings of lattice language models, and which settings make others ineffective."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -11,11 +11,11 @@ from sememekit.tasks.lattice.states import GUMBEL, Rule
 from sememekit.tasks.vectors import spread_of
 
 LONG = 400
-"""Tokens of a sentence above which memory asks for a word to the user."""
+"""Tokens of a sentence above which the user is warned of memory."""
 
 
 class LatticeSettings(config.Settings):
-    """Settings of lattice language models; the paper's where it gives any (Section 5.2), but for ``inner_layers``."""
+    """Settings of lattice language models; defaults are the paper's (Section 5.2), except for ``inner_layers``."""
 
     only_with: ClassVar[Mapping[str, config.OnlyWith]] = {
         "num_chunks": config.OnlyWith("longest_chunk", other_than=(1,)),
@@ -29,37 +29,37 @@ class LatticeSettings(config.Settings):
     state: Rule = "marginal"
     """Merging of states: "direct", "monte_carlo", "marginal", "gumbel", "tree" and "gumbel_tree" (as released), "segmental"."""
     longest_chunk: int = Field(default=2, ge=1)
-    """L, tokens of a chunk at most; 1 for no chunks."""
+    """L, maximum tokens of a chunk; 1 for no chunks."""
     num_chunks: int | None = Field(default=None, ge=0)
-    """N-grams of the chunk vocabulary at most, the most frequent; unset, all that the data have up to L tokens."""
+    """Number of n-grams in the chunk vocabulary, most frequent first; unset: all of the data up to L tokens."""
     copies: int = Field(default=1, ge=1)
     """C (E in the paper), embeddings of each chunk; with ``senses``, the most that a word has."""
     senses: bool = False
-    """As many embeddings of a word as the sememe graph gives it senses, started from their sememes; n-grams have one."""
+    """An embedding for each sense of a word in the sememe graph, initialised from its sememes; n-grams have one."""
     sub_model: bool = True
-    """Chunks outside the vocabulary, by a model of token sequences. Without it they have no edge."""
+    """Give chunks outside the vocabulary edges, scored by a model of token sequences."""
     sub_marks: Literal["proper", "released"] = "proper"
-    """"released": the sub-model may choose the end of a chunk before its first token and a start mark anywhere, as in the
-    released code. Neither can stand there, so that probabilities sum to less than one."""
+    """"released": as in the released code, the sub-model can also choose the end of a chunk before its first token, and a start
+    mark anywhere. Neither can occur there, so probabilities sum to less than one."""
     token_vectors: Literal["shared", "own"] = "shared"
     """Vectors of tokens for the sub-model and the composition: shared with chunks of one token, or a separate table."""
     start_mark: str = ""
     """Word of the vocabulary that is read before every sentence, such as "<s>"; empty for the end mark."""
     posterior_gradient: bool = False
-    """Gradients through the probabilities that states are merged by; the release stops them."""
+    """Pass gradients through the merging probabilities; the release stops them."""
     embedding_size: int = Field(default=256, ge=1)
     """Size of the vectors of chunks, in and out."""
     spread: float | None = Field(default=None, gt=0.0)
-    """The vectors of chunks and tokens begin uniform in +- this; unset: +- 3 sqrt(3 / E), one length for all sizes."""
+    """Initial vectors of chunks and tokens are uniform in +- this; unset: +- 3 sqrt(3 / E), the same length for all E."""
     composition_size: int | None = Field(default=None, ge=0, multiple_of=2)
-    """Size of what is made of a chunk's tokens beside its own vector; 0 for nothing, unset
-    ``embedding_size`` (one less where that is odd: it is divided between two directions)."""
+    """Size of the vector composed from a chunk's tokens; 0 for none, unset: ``embedding_size``, made even for two directions.
+    """
     sub_size: int = Field(default=200, ge=1)
     """Size of the LSTM of the sub-model."""
     inner_layers: int = Field(default=1, ge=1)
-    """Layers of the LSTMs inside chunks (sub-model and composition); the paper's have 2."""
+    """Layers of the LSTMs inside chunks (sub-model and composition); 2 in the paper."""
     inner_coupled: bool = False
-    """Input gate 1 - f in these LSTMs, in place of one of its own; so in the release."""
+    """Input gate 1 - f in these LSTMs instead of a separate gate, as in the release."""
     inner_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Rate in these LSTMs: inputs, previous outputs, and what leaves the sub-model."""
     input_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -67,28 +67,29 @@ class LatticeSettings(config.Settings):
     output_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Rate on the outputs that edges are predicted from, one mask a sentence."""
     loss_per: Literal["token", "sentence"] = "token"
-    """Unit of the mean in an update's loss, and so in the gradient that ``optimizer.clip`` bounds; released: "sentence"."""
+    """Unit of the mean loss of an update, and so of the gradient that ``optimizer.clip`` bounds; released: "sentence"."""
     batch_size: int = Field(default=40, ge=1)
     """B, sentences in training, of similar length."""
     evaluation_batch_size: int = Field(default=40, ge=1)
-    """Sentences read at once in evaluation, fewer where they are long: memory and speed only."""
+    """Sentences read at once in evaluation (fewer if long); changes memory and speed only."""
     max_length: int = Field(default=LONG, ge=0)
-    """Training leaves longer sentences out, the end mark not counted; 0 takes all. Evaluation always scores all."""
+    """Longest training sentence without end mark; longer ones are skipped, 0 takes all. Evaluation scores all."""
     temperature: float = Field(default=5.0, gt=0.0)
     """Temperature of "gumbel" and "gumbel_tree" at the start."""
     temperature_decay: float = Field(default=0.99, gt=0.0, le=1.0)
     """Factor of the temperature every ``temperature_every`` updates."""
     temperature_every: int | None = Field(default=None, ge=1)
-    """Updates, 100 in the release. Unset: it falls by one factor at each update, to the floor after ``temperature_share``."""
+    """Updates between factors, 100 in the release. Unset: a constant factor at each update, to the floor after
+    ``temperature_share``."""
     temperature_share: float = Field(default=0.5, gt=0.0, le=1.0)
-    """Share of the planned updates after which it is at ``temperature_floor``, where ``temperature_every`` is not set."""
+    """Share of the planned updates to reach ``temperature_floor``, if ``temperature_every`` is not set."""
     temperature_floor: float = Field(default=0.25, gt=0.0)
-    """The lowest temperature, where it stays."""
+    """Lowest temperature."""
 
     @property
     def start_spread(self) -> float:
-        """``spread``, or what gives every vector the same length whatever its size: 1, as the mean of its square, is
-        E spread^2 / 3 for a uniform start, so sqrt(3 / E) times ``START_LENGTH``."""
+        """``spread``, or sqrt(3 / E) times ``START_LENGTH``, so that vectors of any size E have the same mean square length (E
+        spread^2 / 3 for a uniform start)."""
         return spread_of(START_LENGTH, self.embedding_size) if self.spread is None else self.spread
 
     def temperature_after(self, updates: int, planned: int | None) -> float:
@@ -109,7 +110,7 @@ class LatticeSettings(config.Settings):
 
     @property
     def composed_size(self) -> int:
-        """Size of what is made of a chunk's tokens; nothing with ``segmental``, whose states read tokens."""
+        """Size of the vector composed from a chunk's tokens; 0 with ``segmental``, whose states read tokens."""
         if self.state == "segmental":
             return 0
         return self.embedding_size // 2 * 2 if self.composition_size is None else self.composition_size

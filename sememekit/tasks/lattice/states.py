@@ -18,19 +18,19 @@ Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "gumbel_tr
 """Merging of the states h_k, c_k that arrive over edges of probability M_k given the node.
 
 ``direct``: the sum of h and c. ``marginal``: sum_k M_k h_k and c_k. ``monte_carlo``: h and c of one edge, drawn from M.
-``gumbel``: the mean by softmax((log M + Gumbel noise) / temperature). ``tree``: all are kept; steps out of the node take gates
-from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: the same with the weights of ``gumbel`` in the place of M,
-which is what the released code computes. ``segmental``: the encoder reads the tokens, and no states merge.
+``gumbel``: the mean by softmax((log M + Gumbel noise) / temperature). ``tree``: keeps all states; steps from the node take
+gates from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: ``tree`` with the weights of ``gumbel`` in place of M,
+as the released code computes. ``segmental``: the encoder reads the tokens, and no states merge.
 """
 
 TREES: Final = frozenset({"tree", "gumbel_tree"})
-"""Rules that keep all arriving states, for an encoder that can step out of several at once."""
+"""Rules that keep all arriving states, for an encoder that can step from several states at once."""
 
 GUMBEL: Final = ("gumbel", "gumbel_tree")
 """Rules with noise and a temperature."""
 
 SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
-"""Rules that draw in training and take the most probable edge in evaluation."""
+"""Rules that sample in training and take the most probable edge in evaluation."""
 
 
 def merging_weights(
@@ -54,7 +54,7 @@ def _one_hot(scores_AB: Tensor) -> Tensor:
 
 
 def arriving(leaving_TBLC: Sequence[Tensor], node: int) -> Tensor:
-    """(A, B) what each edge that ends at a node has in a table by the node where it begins, [i][b, l - 1, c]."""
+    """Return (A, B) the values of the edges that end at a node, from a table by start node, [i][b, l - 1, c]."""
     reach = min(leaving_TBLC[0].shape[1], node)
     return torch.cat([leaving_TBLC[node - length][:, length - 1].t() for length in range(1, reach + 1)])
 
@@ -68,7 +68,7 @@ class PathSums:
         self._alpha_B: Tensor | None = None
 
     def leave(self, scores_BLC: Tensor) -> None:
-        """Take the scores of the edges that leave the last node, -inf where there are none."""
+        """Add the scores of the edges that leave the last node; -inf for absent edges."""
         scores_BLC = (scores_BLC if self._gradient else scores_BLC.detach()).double()
         self._leaving.append(scores_BLC if self._alpha_B is None else scores_BLC + self._alpha_B[:, None, None])
 
@@ -80,13 +80,13 @@ class PathSums:
 
 
 class NodeStates:
-    """States of the nodes of B lattices, in topological order: ``advance`` takes the nodes 0, 1, .. T - 1 one after the other.
+    """States of the nodes of B lattices; ``advance`` computes the nodes 0, 1, .. T - 1 in order.
 
     From the state of a node the encoder steps along all edges that leave it; the states that arrive at a node are merged.
 
     Args:
-        encoder: of any kind that reads from left to right.
-        rule: how states merge; of a tree rule the encoder is a ``ChildSum``.
+        encoder: any encoder that reads from left to right.
+        rule: how states merge; tree rules need a ``ChildSum`` encoder.
         edges: the encoder's input part of the vectors of the edges by the node where they begin, T tensors (L, C, B, R).
         tokens: (T, B) word ids: an edge is read as its last token by encoders that look words up.
         start: the output at the node 0 and the state there, (B, ...) each.
@@ -102,7 +102,7 @@ class NodeStates:
         self._node = 0
 
     def advance(self, weights_AB: Tensor | None) -> Tensor:
-        """The output (B, H) at the next node, from the weights of the states that arrive there; None at the node 0."""
+        """Return the output (B, H) at the next node from the weights of the arriving states (None at node 0)."""
         node = self._node
         self._node += 1
         arrived = [after[shorter] for shorter, after in enumerate(self._after) if shorter < len(after)]

@@ -14,9 +14,9 @@ class SubModelBatch(NamedTuple):
     """Tensors of the sub-model that all nodes of a batch share. T tokens, B sentences, L longest chunk, I size of its LSTM.
 
     Attributes:
-        added: what each token adds to the gates of the first layer (B, 4 I), T + L times; nothing with L = 1.
-        masks: on the outputs of the layers as their next step reads them, on what layers above the first read, and on what
-            comes out of the last, (B, I) each; nothing without dropout.
+        added: contribution (B, 4 I) of each token to the gates of the first layer, T + L times; empty with L = 1.
+        masks: (B, I) dropout masks on the recurrent outputs, on the inputs of upper layers, and on the final output; empty
+            without dropout.
         targets: (T, L, B) the tokens from each node on.
         closes: (T, L - 1, B) whether a chunk of 1 .. L - 1 tokens from a node ends with the end mark, which nothing can follow.
     """
@@ -32,19 +32,19 @@ class SubModelBatch(NamedTuple):
 class SubModel(nn.Module):
     """Probabilities of all chunks of 1 .. L tokens, listed or not, from a state of the main recurrence (Sec. 4.1.3).
 
-    An LSTM is fed a map of the state, then the tokens of the chunk. At each step it chooses the next token, or, once there is
-    one, the end of the chunk; a chunk of L tokens or with the end mark ends without that choice. So the probabilities of all
-    chunks sum to one, in a padded batch as anywhere:
+    An LSTM reads a map of the state, then the tokens of the chunk. At each step it predicts the next token or, after the first,
+    the end of the chunk; a chunk of L tokens or with the end mark ends without that choice. So the probabilities of all chunks
+    sum to one, also in a padded batch:
 
-    p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only where the chunk might go on.
+    p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only if the chunk could continue.
 
-    With ``marks`` as released the softmax of every step, the first included, holds two entries more: the end of a chunk, and a
-    mark of its start that no chunk has. Probability given to them where they cannot stand is lost: the sum stays below one.
+    With ``marks`` as released, the softmax of every step has two more entries: the end of a chunk, and a start mark that no
+    chunk contains. Probability on them where they cannot occur is lost, and the sum is below one.
 
     Args:
-        size_in: E, of the vectors of tokens, which are the output vectors as well.
-        longest: L; with 1 there is one step and nothing recurrent.
-        released_marks: whether the marks of chunks are choices everywhere, as in the released code.
+        size_in: E, size of the token vectors, which are also the output vectors.
+        longest: L; 1 needs one step and no recurrence.
+        released_marks: whether the marks of chunks can be predicted at every step, as in the released code.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class SubModel(nn.Module):
 
     def forward(self, hidden_NBH: Tensor, first: int, shared: SubModelBatch) -> Tensor:
         """(N, B, L) log-probabilities of the chunks that begin at the nodes ``first`` .. ``first`` + N - 1, from their states;
-        any number for those that go beyond a sentence.
+        arbitrary for chunks that go beyond a sentence.
         """
         nodes, columns, _ = hidden_NBH.shape
         targets = shared.targets[first : first + nodes]
