@@ -149,9 +149,9 @@ def extend(
 def with_open_vocabulary(
     run: Run, words: Iterable[str], sources: Sequence[str], side: Side = "chinese", lemmas: str | None = None
 ) -> Run:
-    """Return the run with those of ``words`` that it does not know and that lexicons have, for as long as it is open.
+    """Return the run with the ``words`` that it does not know and lexicons have, for as long as it is open.
 
-    Their vectors are those of ``extend``, and a sememe encoder reads their sememes. Errors as ``extend``."""
+    They get vectors as by ``extend``, and a sememe encoder reads their sememes. Errors as ``extend``."""
     known_graph, asked = _known_graph(run, sources, side)
     new = new_words(words, known_graph, asked, side, lemmas)
     new = new._replace(entries=tuple(entry for entry in new.entries if entry.is_from_lexicon))

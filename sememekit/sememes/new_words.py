@@ -42,7 +42,7 @@ def read_new_words(
     """Read a file of new words for a run that knows the words and the sememes of ``graph``.
 
     The file has a word a line, or it is a table with a header that names ``word``, and possibly ``sememes`` and ``count``; a
-    line is a sense then. A word without sememes in the file gets them from ``sources``, or has those of its base form by
+    line is a sense then. A word without sememes in the file is looked up in ``sources``, then as its base form by
     ``lemmas``. One side of a name such as ``fruit|水果`` is enough.
 
     Raises DataError: the file cannot be read, has no words, a count is no number, or no word of it can be added. Raises
