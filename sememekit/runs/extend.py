@@ -24,6 +24,7 @@ from sememekit.runs.word_fit import WordFit
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
 from sememekit.sememes.new_words import NewWords, larger_graph, new_words, read_new_words
 from sememekit.tasks.base import LabelPredictor, Task, declares
+from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.writing import Predictor, predictions, predictor
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training.manifest import EXTENDED
@@ -203,6 +204,8 @@ def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping
             f"{run} has no vectors of words, since its encoder reads text by pieces of its own; it needs no new words"
         )
     load_weights(made, weights, run.path)
+    if isinstance(made, TextClassifier) and isinstance(run.task, TextClassifier):
+        made.read_words_of(run.task, larger.encode(vocabulary.tokens))
     return _Enlarged(made.to(run.device).eval(), plan, kept_graph, clusters, growth, predicted)
 
 

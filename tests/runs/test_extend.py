@@ -28,6 +28,7 @@ from sememekit.runs.run import Run
 from sememekit.runs.start_from import table_of_run
 from sememekit.runs.word_fit import WordFit
 from sememekit.sememes.graph import SememeGraph, SenseEntry, WordEntry
+from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.language_model import LanguageModel
 from tests.small_examples import ExamplePlace
 from tests.small_run import Place
@@ -283,7 +284,7 @@ def test_new_words_have_no_training_count(words: Path, tmp_path: Path) -> None:
     assert run.train_counts.sum() < run.vocabulary.counts.sum()
 
 
-LEXICON = "word\tsememes\nfine\tgood\nnice\tgood\nbad\tpoor\nbore\tdull\ntiresome\tdull\nfilm\tshow\nmovie\tshow\nnews\tnews\n"
+LEXICON = "word\tsememes\n10\tgood\nfine\tgood\nnice\tgood\nbad\tpoor\nbore\tdull\ntiresome\tdull\nfilm\tshow\nnews\tnews\n"
 
 
 @pytest.fixture(scope="module")
@@ -300,15 +301,18 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_a_classifier_reads_new_words_by_their_sememes(reviews: tuple[Path, Path], tmp_path: Path) -> None:
     run, lexicon = reviews
-    (tmp_path / "words.txt").write_text("nice\ntiresome\nfilm\nnews\nxyzzy\n", encoding="utf-8")
+    (tmp_path / "words.txt").write_text("10\nnice\ntiresome\nfilm\nnews\nxyzzy\n", encoding="utf-8")
     report = extend(run, tmp_path / "words.txt", tmp_path / "out", sources=[f"table:{lexicon}"])
-    assert (report.words, report.unannotated, report.shares) == (("nice", "tiresome", "xyzzy"), ("xyzzy",), ())
+    assert (report.words, report.unannotated, report.shares) == (("10", "nice", "tiresome", "xyzzy"), ("xyzzy",), ())
     assert report.refused == {"in the vocabulary already": ("film",), "no sememe that the graph knows": ("news",)}
     before, after = load_classifier(run), load_classifier(tmp_path / "out")
     old, new = ["fine film", "what a bore"], ["nice film", "tiresome"]
     assert np.array_equal(before.probabilities(old), after.probabilities(old))
     assert not np.allclose(before.probabilities(new), after.probabilities(new), atol=1e-4)
-    words = after.run.vocabulary
+    words, task = after.run.vocabulary, after.task
+    assert isinstance(task, TextClassifier)
+    assert [task.word_read(number) for number in range(len(words))] == list(range(len(words)))  # also where ids have moved
+    assert words.id("10") < words.id("<s>") != before.run.vocabulary.id("<s>")
     pi = next(part for part in after.task.modules() if isinstance(part, SememeSum))
     assert torch.equal(*(pi(torch.tensor([words.id(word)])).rows for word in ("nice", "fine")))
     opened = with_open_vocabulary(before.run, ["nice", "news", "xyzzy", "tiresome"], [f"table:{lexicon}"])
