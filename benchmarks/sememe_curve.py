@@ -1,4 +1,4 @@
-"""Perplexity of a softmax, of SDLM with HowNet and of SDLM with random labels, by the size of the training text.
+"""Perplexity of a softmax, and of SDLM with HowNet, the open lexicon and random labels, by the size of the training text.
 
     python benchmarks/sememe_curve.py --corpora CORPORA --out OUT [--results FILE] [--sizes N ...] [--seeds N ...]
 
@@ -32,7 +32,12 @@ HOWNET: Final = (
     "hownet2000:{}/hownet/hownet2000/glossary.dat",
     "list:{}/hownet/thunlp-zh/Character-enhanced-Sememe-Prediction.hownet.txt",
 )
-MODELS: Final = {"softmax": (), "sdlm-hownet": HOWNET, "sdlm-random": tuple(f"random:{source}" for source in HOWNET)}
+MODELS: Final = {
+    "softmax": (),
+    "sdlm-hownet": HOWNET,
+    "sdlm-open": ("open",),
+    "sdlm-random": tuple(f"random:{source}" for source in HOWNET),
+}
 """Model -> the lexicons of its graph; none for a softmax."""
 DROPOUT: Final = 0.4
 

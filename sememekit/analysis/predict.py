@@ -1,7 +1,8 @@
 """``sememekit predict``: the labels of texts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -11,10 +12,14 @@ from sememekit.corpora.examples.labelled import opened
 from sememekit.corpora.examples.rows import Opened, RowReader
 from sememekit.errors import DataError
 from sememekit.runs.classifier import Classifier, load_classifier
+from sememekit.runs.extend import with_open_vocabulary
 from sememekit.runs.run import OfRun, Run
+from sememekit.sememes import Side
 from sememekit.text.reading import FaultCounter
 
 _LINES_AT_ONCE = 1024
+MoreWords = Callable[[Run, set[str]], Run]
+"""A run, and words of a text -> the run with those that it can be given."""
 
 
 class LabelPrediction(Record):
@@ -26,24 +31,28 @@ class LabelPrediction(Record):
 
 
 class PredictionReport(OfRun):
-    """All predictions of a call."""
+    """All predictions of a call; ``added``: words that are read by their sememes alone."""
 
     labels: tuple[str, ...]
     predictions: tuple[LabelPrediction, ...]
+    added: tuple[str, ...] = ()
 
 
 class Predictions:
     """Predictions in the order of a file, which is read as they are asked for.
 
     Attributes:
+        added: words that are read by their sememes, since the run does not know them and a lexicon does.
         header: whether the first line of the file names its columns; known once a prediction was asked for.
         lines: how many lines were read so far.
     """
 
-    def __init__(self, classifier: Classifier, file: Path | None, errors: str) -> None:
+    def __init__(self, classifier: Classifier, file: Path | None, errors: str, more: MoreWords | None = None) -> None:
         self.classifier = classifier
+        self.added: set[str] = set()
         self.header = False
         self.lines = 0
+        self._more = more
         self._file, self._faults = file, FaultCounter(errors)
 
     def __iter__(self) -> Iterator[LabelPrediction]:
@@ -66,13 +75,29 @@ class Predictions:
             empty = [title for title, text in zip(texts, row.texts, strict=True) if not text]
             if empty:
                 raise DataError(f"{name}:{row.line}: the {empty[0]} is empty; give at least one word")
-        self.classifier.check([row.texts for row in rows], name)
-        probabilities = self.classifier.probabilities([row.texts for row in rows])
+        classifier = self.classifier
+        if self._more is not None:
+            words = {word for row in rows for text in row.texts for word in classifier.words(text)}
+            classifier = load_classifier(self._more(classifier.run, words))
+            self.added |= words & set(classifier.run.vocabulary.tokens) - set(self.classifier.run.vocabulary.tokens)
+        classifier.check([row.texts for row in rows], name)
+        probabilities = classifier.probabilities([row.texts for row in rows])
         for row, values in zip(rows, probabilities, strict=True):
             of_label = dict(zip(labels, values.tolist(), strict=True))
             yield LabelPrediction(line=row.line, label=labels[int(values.argmax())], probabilities=of_label)
 
 
-def predict(run: Path | Run, file: Path | None = None, *, errors: str = "strict") -> Predictions:
-    """Labels of the texts of a file or of stdin; arguments as ``sememekit predict --help``, errors as ``load_classifier``."""
-    return Predictions(load_classifier(run), file, errors)
+def predict(
+    run: Path | Run,
+    file: Path | None = None,
+    *,
+    errors: str = "strict",
+    open_vocabulary: Sequence[str] = (),
+    side: Side = "chinese",
+    lemmas: str | None = None,
+) -> Predictions:
+    """Labels of the texts of a file or of stdin; arguments as ``sememekit predict --help``, errors as ``load_classifier``.
+
+    ``open_vocabulary``: lexicons of words that the run does not know, as ``with_open_vocabulary`` takes them."""
+    more = partial(with_open_vocabulary, sources=open_vocabulary, side=side, lemmas=lemmas) if open_vocabulary else None
+    return Predictions(load_classifier(run), file, errors, more)

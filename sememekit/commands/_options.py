@@ -141,6 +141,11 @@ Side = Annotated[
     Literal["chinese", "english"], option("--side", "Language of the words that are read from hownet, openhownet.")
 ]
 
+Lemmas = Annotated[
+    str | None,
+    option("--lemmas", "Base forms of inflected words: lemma TAB form lines, or wordnet.", metavar="FILE|wordnet"),
+]
+
 SenseMethod = Annotated[
     Literal["combined", "substitution", "usual", "share", "lift"] | None,
     option("--method", "How senses are tagged (docs/senses.md).", show_default="combined"),

@@ -58,10 +58,7 @@ def command(
             metavar="FORMAT:PATH",
         ),
     ] = None,
-    lemmas: Annotated[
-        str | None,
-        option("--lemmas", "Inflected words: a file of lemma TAB form lines, or wordnet.", metavar="FILE|wordnet"),
-    ] = None,
+    lemmas: shared.Lemmas = None,
     vectors: Annotated[
         Path | None, option("--vectors", "Word vectors of embedding candidates, or else of the constraint similarity.")
     ] = None,

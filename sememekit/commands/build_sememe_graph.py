@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from sememekit.commands._options import Json, Quiet, Seed, Side, Sources, fail_usage, option
+from sememekit.commands._options import Json, Lemmas, Quiet, Seed, Side, Sources, fail_usage, option
 from sememekit.commands._printing import hint, print_fields, print_json, remark
 from sememekit.figures import percent
 from sememekit.files import typed
@@ -23,9 +23,7 @@ def command(
     out: Annotated[Path, option("--out", "File to write.")],
     sources: Sources = None,
     side: Side = "chinese",
-    lemmas: Annotated[
-        str | None, option("--lemmas", "Base forms, for words that no source knows as written.", metavar="FILE|wordnet")
-    ] = None,
+    lemmas: Lemmas = None,
     defining_words: Annotated[int, option("--defining-words", "How many sememes 'dictionary' chooses.", min=1)] = 2000,
     drop_edges: Annotated[
         float, option("--drop-edges", "Fraction of annotations to remove at random.", min=0.0, max=1.0)

@@ -33,6 +33,7 @@ def command(
     out: Annotated[Path | None, option("--out", "The new run folder.", metavar="RUN2", show_default=False)] = None,
     sources: shared.SourcesOrOpen = None,
     side: shared.Side = "chinese",
+    lemmas: shared.Lemmas = None,
     prior: Annotated[float, option("--prior", "Share of <unk> for all new words without counts (0 to 1).")] = 0.5,
     against: Annotated[
         list[Path] | None, option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2", show_default=False)
@@ -51,7 +52,10 @@ def command(
 
     With --against: perplexity of a text with the new words, under RUN (where they share <unk>) and under RUN2.
     """
-    with_words, with_others = {"--words", "--out", "--source", "--side", "--prior", "--which"}, {"--against", "--split"}
+    with_words, with_others = (
+        {"--words", "--out", "--source", "--side", "--lemmas", "--prior", "--which"},
+        {"--against", "--split"},
+    )
     given_here = others_typed(context, ())
     unread = [name for name in given_here if name in (with_words if against else with_others)]
     if unread:
@@ -69,7 +73,8 @@ def command(
         fail_usage("give --words FILE and --out RUN2, or --against RUN2 and --data DATA")
     from sememekit.runs.extend import extend
 
-    options: dict[str, Any] = {"sources": sources or (), "side": side, "prior": prior, "data": data, "which": which}
+    options: dict[str, Any] = {"sources": sources or (), "side": side, "lemmas": lemmas}
+    options |= {"prior": prior, "data": data, "which": which}
     with progress_bars(quiet) as show:
         report = extend(run, words, out, device=device, progress=show, **options)
     print_json(report) if json else _print_extended(report, quiet)

@@ -2,13 +2,13 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sememekit.commands._input import input_name, some
-from sememekit.commands._options import Device, Errors, Json, Run, Which
-from sememekit.commands._printing import print_json, say
+from sememekit.commands._options import Device, Errors, Json, Lemmas, Run, Side, Which, option
+from sememekit.commands._printing import print_json, remark, say
 from sememekit.errors import DataError
 
 EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
@@ -22,6 +22,12 @@ def command(
     which: Which = "best",
     errors: Errors = "strict",
     device: Device = "auto",
+    open_vocabulary: Annotated[
+        list[str] | None,
+        option("--open-vocabulary", "Read words outside the vocabulary by the sememes of this lexicon.", metavar="FORMAT:PATH"),
+    ] = None,
+    side: Side = "chinese",
+    lemmas: Lemmas = None,
     json: Json = False,
 ) -> None:
     """Print the label of each text and the probability of every label, TAB between; the first line names the columns.
@@ -33,7 +39,10 @@ def command(
     from sememekit.runs.run import Run as LoadedRun
 
     file = None if str(file) == "-" else file
-    predictions = predict(LoadedRun.open(run, which=which, device=device), file, errors=errors)  # it reads no text yet
+    lexicons: dict[str, Any] = {"open_vocabulary": open_vocabulary or (), "side": side, "lemmas": lemmas}
+    predictions = predict(
+        LoadedRun.open(run, which=which, device=device), file, errors=errors, **lexicons
+    )  # it reads no text yet
     try:
         there = file is None or file.exists()
     except OSError:  # a whole text is too long for a name
@@ -44,8 +53,13 @@ def command(
     classifier = predictions.classifier
     rows = some(predictions, f"no text in {input_name(file)}, so nothing is labelled; give a text a line")
     if json:
-        checkpoint, labels = classifier.run.snapshot, classifier.labels
-        print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=tuple(rows)))
+        checkpoint, labels, read, added = (
+            classifier.run.snapshot,
+            classifier.labels,
+            tuple(rows),
+            tuple(sorted(predictions.added)),
+        )
+        print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=read, added=added))
         return
     say("label", *classifier.labels, sep="\t")
     written = int(predictions.header)
@@ -54,3 +68,9 @@ def command(
         say(row.label, *(f"{value:.6f}" for value in row.probabilities.values()), sep="\t")
         written = row.line
     say("\n" * (predictions.lines - written), end="")
+    if open_vocabulary:
+        few = " ".join(sorted(predictions.added)[:10])
+        remark(
+            f"{len(predictions.added):,} words outside the vocabulary were read by their sememes{few and ': '}{few}",
+            quiet=False,
+        )

@@ -43,16 +43,7 @@ def list_all(word: Word = None, json: Json = False) -> None:
     from sememekit.reports.ledger import ledger
 
     everything = load_claims()
-    claims = {
-        name: (file, claim)
-        for name, (file, claim) in everything.items()
-        if has_word(word, name, claim.statement, claim.source, file.paper)
-    }
-    if not claims:
-        raise ConfigError(
-            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all "
-            f"{len(everything)}"
-        )
+    claims = {name: everything[name] for name in _with_word(word)}
     if json:
         print_json(ledger([judge(name, claim, [], [], paper=paper_of(file, claim)) for name, (file, claim) in claims.items()]))
         return
@@ -121,7 +112,9 @@ def run(
 
 @command.command(
     "report",
-    epilog=example("sememekit reproduce report --html ledger.html", "sememekit reproduce report --from docs/results/claims"),
+    epilog=example(
+        "sememekit reproduce report --html ledger.html", "sememekit reproduce report sdlm --from docs/results/claims"
+    ),
 )
 def report(
     out: Out = DEFAULT_OUT,
@@ -132,14 +125,17 @@ def report(
     markdown: Annotated[Path | None, option("--markdown", "Also write it as Markdown.")] = None,
     into: Annotated[Path | None, option("--into", "Also write it into this Markdown page, between its marks.")] = None,
     tiny: Annotated[bool, option("--tiny", "Read the results of 'run --tiny', which decide no claim.")] = False,
+    word: Word = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show every claim with its verdict, from the existing results."""
+    """Show the claims, or those with a WORD, with the verdict from the existing results."""
     from sememekit.jobs.reproduce import judged, uncounted
     from sememekit.reports import ledger as reports
     from sememekit.reports.pages import write_page
 
+    if word is not None and into is not None:
+        raise ConfigError(f"--into {into}: it writes the whole ledger; leave {word!r} out, or write it with --markdown")
     if html is not None:
         check_output(html, PAGE)
     if markdown is not None:
@@ -149,7 +145,7 @@ def report(
         raise DataError(f"{given} {where}: no such folder; 'sememekit reproduce run --out DIR' writes results into DIR/results")
     folder = results or out / "results"
     page = read_text(into, DataError) if into is not None and into.exists() else ""
-    found = reports.ledger(judged(out, list(load_claims()), tiny, folder))
+    found = reports.ledger(judged(out, _with_word(word), tiny, folder))
     for line in uncounted(folder, tiny):
         remark(line, quiet)
     if html is not None:
@@ -163,6 +159,20 @@ def report(
         return
     _print(found.claims)
     say(", ".join(f"{verdict}: {count}" for verdict, count in found.counts.items()))
+
+
+def _with_word(word: str | None) -> list[str]:
+    """The claims that have a word in name, statement, source or paper. Raises ConfigError: none has."""
+    everything = load_claims()
+    found = [
+        name for name, (file, claim) in everything.items() if has_word(word, name, claim.statement, claim.source, file.paper)
+    ]
+    if not found:
+        raise ConfigError(
+            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all "
+            f"{len(everything)}"
+        )
+    return found
 
 
 def _print(found: Sequence[ClaimResult]) -> None:

@@ -1,8 +1,10 @@
 """New words for a trained run, without training: their numbers come from their sememes and characters (``extend``)."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -15,12 +17,14 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import read_object, to_json
 from sememekit.progress import Progress, silent
 from sememekit.runs.build import build_task
-from sememekit.runs.plan import Plan, plan_of_run
+from sememekit.runs.plan import Plan, plan_of_run, variant
 from sememekit.runs.run import SIGNATURE, TRAIN_COUNTS, OfRun, Run, Which, counts_text, load_weights
 from sememekit.runs.training import saved_parts
 from sememekit.runs.word_fit import WordFit
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
-from sememekit.sememes.new_words import larger_graph, read_new_words
+from sememekit.sememes.new_words import NewWords, larger_graph, new_words, read_new_words
+from sememekit.tasks.base import LabelPredictor, Task, declares
+from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.writing import Predictor, predictions, predictor
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training.manifest import EXTENDED
@@ -72,70 +76,59 @@ def extend(
     *,
     sources: Sequence[str] = (),
     side: Side = "chinese",
+    lemmas: str | None = None,
     prior: float = 0.5,
     data: Path | None = None,
     which: Which = "best",
     device: str = "auto",
     progress: Progress = silent,
 ) -> ExtendReport:
-    """Write a run that has more words, without training, and exactly normalised.
+    """Write a run that has more words, without training; probabilities of predicted words are exactly normalised.
 
     The numbers that the model has for a word (vectors, biases, clusters) are predicted from its sememes and characters by a
     regression on the words of the run (``WordFit``). A new vector is b + x(w) - mean of x, where b is half of the vector of
     ``<unk>`` and half of that mean; in a layer with senses it is x(w). Biases are then set so that, in the mean over contexts
-    of the training text, a new word has its share of what ``<unk>`` had, and ``<unk>`` the rest.
+    of the training text, a new word has its share of what ``<unk>`` had, and ``<unk>`` the rest. A classifier reads more words
+    then, and predicts none.
 
     Args:
         words: a file of ``read_new_words``.
         sources: lexicons of the words that the file gives no sememes; for a run without graph also of its own words (default:
             the open lexicon).
-        side: of a two-sided lexicon.
+        side: of a two-sided lexicon; ``lemmas``: base forms, as for ``open_lemmas``.
         prior: share of the probability of ``<unk>`` that new words have together where the file has no counts, each as much.
         data: the prepared data of its training, where they lie elsewhere.
 
-    Raises ConfigError: the run predicts no words, has no ``<unk>``, or an output layer without word vectors. Raises DataError:
-    words that cannot be added, counts above the count of ``<unk>``, or absent data. Raises CheckpointError: no run, or ``out``
-    is taken."""
+    Raises ConfigError: the run has no ``<unk>``, an output layer without word vectors, or no vectors of words. Raises
+    DataError: words that cannot be added, counts above the count of ``<unk>``, or absent data. Raises CheckpointError: no run,
+    or ``out`` is taken."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out} exists already; choose another --out, or delete it first")
     if not 0.0 < prior < 1.0:
         raise ConfigError(f"--prior {prior}: the share of <unk> that new words have must lie between 0 and 1")
     loaded = Run.open(run, which=which, device=device)
-    task = predictor(loaded.task, "extend")
-    vocabulary, unknown = loaded.vocabulary, loaded.vocabulary.unknown_id
+    task = None if declares(loaded.task, LabelPredictor) else predictor(loaded.task, "extend")
+    unknown = loaded.vocabulary.unknown_id
     if unknown is None:
         raise ConfigError(f"{run} has no <unk>, so that new words have no probability to share; train one with --min-count 2")
-    settings = task.decoder.room_for_words()
-    known_graph = loaded.stored_graph or build_graph(vocabulary, open_lexicons(sources or ("open",), side))
-    asked = sources if loaded.stored_graph is not None else sources or ("open",)
-    new = read_new_words(words, known_graph, asked, side)
+    known_graph, asked = _known_graph(loaded, sources, side)
+    new = read_new_words(words, known_graph, asked, side, lemmas)
     added = [entry.word for entry in new.entries]
-    prepared = loaded.data(data)
-    shares, counts = _shares(int(prepared.train_counts()[unknown]), added, new.counts, prior)
-    contexts = _contexts(task, prepared, progress)
-    larger = Vocabulary.from_counts(
-        {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **dict.fromkeys(added, 0)}
+    shares, counts, contexts, target = list[float](), dict.fromkeys(added, 0) | new.counts, torch.zeros(0), torch.zeros(0)
+    if task is not None:
+        prepared = loaded.data(data)
+        shares, counts = _shares(int(prepared.train_counts()[unknown]), added, new.counts, prior)
+        contexts = _contexts(task, prepared, progress)
+        target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
+    larger = _enlarged(loaded, known_graph, new, counts, f"{len(added)} words of {words.name}")
+    calibrated = task is not None and _calibrate(
+        predictor(larger.task, "extend").decoder, larger.growth, added, contexts, target
     )
-    record = f"{len(added)} words of {words.name} added to {vocabulary.fingerprint}"
-    table = loaded.folder.plan  # None takes a setting out
-    decoder = {key: value for key, value in {**table["decoder"], **settings}.items() if value is not None}
-    plan = plan_of_run(loaded.folder, {**table, "decoder": decoder})
-    through_senses = plan.decoder is not None and "graph" in type(task.decoder).needs(plan.decoder.settings)
-    graph = larger_graph(known_graph, larger, new, record)
-    growth = _Growth(vocabulary, larger, graph, counts, 0.0 if through_senses else OF_UNKNOWN)
-    clusters = _clusters(growth, task.decoder, loaded.clusters, plan)
-    kept_graph = growth.graph if loaded.stored_graph is not None else None
-    made = build_task(plan, larger, kept_graph, clusters, loaded.labels, None, loaded.kept)
-    weights, predicted = growth.weights(task.state_dict(), made.state_dict())
-    load_weights(made, weights, loaded.path)
-    made = made.to(loaded.device).eval()
-    target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
-    calibrated = _calibrate(predictor(made, "extend").decoder, growth, added, contexts, target)
     report = ExtendReport(
         **loaded.of_run,
         written=str(out),
-        vocabulary=larger.fingerprint,
-        of_vocabulary=vocabulary.fingerprint,
+        vocabulary=larger.growth.larger.fingerprint,
+        of_vocabulary=loaded.vocabulary.fingerprint,
         words=tuple(added),
         unannotated=tuple(entry.word for entry in new.entries if not entry.is_annotated),
         refused=new.refused,
@@ -145,13 +138,75 @@ def extend(
         counted=bool(new.counts),
         calibrated=calibrated,
         contexts=len(contexts),
-        features=growth.fit.num_features,
-        predicted=predicted,
+        features=larger.growth.fit.num_features,
+        predicted=larger.predicted,
     )
-    files = _files(loaded, larger, kept_graph, clusters, report)
+    files = _files(loaded, larger, report)
     versions = {key: value for key, value in loaded.folder.versions.items() if key != "run"}
-    loaded.folder.write_beside(out, plan.table(), versions, files, loaded.snapshot, made, {})
+    loaded.folder.write_beside(out, larger.plan.table(), versions, files, loaded.snapshot, larger.task, {})
     return report
+
+
+def with_open_vocabulary(
+    run: Run, words: Iterable[str], sources: Sequence[str], side: Side = "chinese", lemmas: str | None = None
+) -> Run:
+    """Return the run with the ``words`` that it does not know and lexicons have, for as long as it is open.
+
+    They get vectors as by ``extend``, and a sememe encoder reads their sememes. Errors as ``extend``."""
+    known_graph, asked = _known_graph(run, sources, side)
+    new = new_words(words, known_graph, asked, side, lemmas)
+    new = new._replace(entries=tuple(entry for entry in new.entries if entry.is_from_lexicon))
+    if not new.entries:
+        return run
+    larger = _enlarged(run, known_graph, new, {entry.word: 0 for entry in new.entries}, f"{len(new.entries)} words of a text")
+    return run.with_more_words(larger.growth.larger, larger.graph, larger.task)
+
+
+def _known_graph(run: Run, sources: Sequence[str], side: Side) -> tuple[SememeGraph, Sequence[str]]:
+    """The graph of a run, or of its words by lexicons, and the lexicons to ask for new words."""
+    if run.stored_graph is not None:
+        return run.stored_graph, sources
+    asked = sources or ("open",)
+    return build_graph(run.vocabulary, open_lexicons(asked, side)), asked
+
+
+class _Enlarged(NamedTuple):
+    """A model with more words, and what it is made of; ``predicted`` names the tensors that have rows of new words."""
+
+    task: Task
+    plan: Plan
+    graph: SememeGraph | None
+    clusters: NDArray[np.int64] | None
+    growth: _Growth
+    predicted: tuple[str, ...]
+
+
+def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping[str, int], record: str) -> _Enlarged:
+    """The model of a run with new words, which stand for ``counts`` occurrences."""
+    vocabulary, decoder = run.vocabulary, getattr(run.task, "decoder", None)
+    larger = Vocabulary.from_counts(
+        {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **{e.word: 0 for e in new.entries}}
+    )
+    table = dict(run.folder.plan)
+    if isinstance(decoder, Decoder):  # None takes a setting out
+        settings = {**table["decoder"], **decoder.room_for_words()}
+        table["decoder"] = {key: value for key, value in settings.items() if value is not None}
+    plan = plan_of_run(run.folder, table)
+    needs = variant("decoder", plan.decoder.name).needs(plan.decoder.settings) if plan.decoder is not None else ()
+    graph = larger_graph(known_graph, larger, new, f"{record} added to {vocabulary.fingerprint}")
+    growth = _Growth(vocabulary, larger, graph, counts, 0.0 if "graph" in needs else OF_UNKNOWN)
+    clusters = _clusters(growth, decoder, run.clusters, "clusters" in needs)
+    kept_graph = graph if run.stored_graph is not None else None
+    made = build_task(plan, larger, kept_graph, clusters, run.labels, None, run.kept)
+    weights, predicted = growth.weights(run.task.state_dict(), made.state_dict())
+    if not predicted:
+        raise ConfigError(
+            f"{run} has no vectors of words, since its encoder reads text by pieces of its own; it needs no new words"
+        )
+    load_weights(made, weights, run.path)
+    if isinstance(made, TextClassifier) and isinstance(run.task, TextClassifier):
+        made.read_words_of(run.task, larger.encode(vocabulary.tokens))
+    return _Enlarged(made.to(run.device).eval(), plan, kept_graph, clusters, growth, predicted)
 
 
 def what_was_added(run: Run) -> ExtendReport:
@@ -253,9 +308,8 @@ class _Growth:
         return result
 
 
-def _clusters(growth: _Growth, decoder: Decoder, given: NDArray[np.int64] | None, plan: Plan) -> NDArray[np.int64] | None:
+def _clusters(growth: _Growth, decoder: object, given: NDArray[np.int64] | None, wanted: bool) -> NDArray[np.int64] | None:
     """Return the clusters (V',) of old and new words, from the run's file or from those its output layer made of counts."""
-    wanted = plan.decoder is not None and "clusters" in type(decoder).needs(plan.decoder.settings)
     if given is not None:
         old = torch.from_numpy(given)
     elif wanted and isinstance(decoder, Clustered):
@@ -284,12 +338,11 @@ def _calibrate(decoder: Decoder, growth: _Growth, added: Sequence[str], contexts
     return True
 
 
-def _files(
-    loaded: Run, larger: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None, report: ExtendReport
-) -> dict[str, bytes]:
+def _files(loaded: Run, made: _Enlarged, report: ExtendReport) -> dict[str, bytes]:
     """The files of the new run that never change."""
+    larger = made.growth.larger
     signature = loaded.signature.model_copy(update={"vocabulary": larger.fingerprint, "vocabulary_size": len(larger)})
-    changed = saved_parts(larger, graph, clusters)
+    changed = saved_parts(larger, made.graph, made.clusters)
     if loaded.folder.file(TRAIN_COUNTS).exists():
         counts = np.zeros(len(larger), dtype=np.int64)
         counts[larger.encode(loaded.vocabulary.tokens)] = loaded.train_counts

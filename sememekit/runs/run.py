@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
@@ -149,6 +150,13 @@ class Run:
     def with_overlay(self, overlay: Path | str) -> Run:
         """The same run with the changes of a file of ``sememes.overlay``, as in ``open``."""
         return Run(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, Path(overlay))
+
+    def with_more_words(self, vocabulary: Vocabulary, graph: SememeGraph | None, task: Task) -> Run:
+        """The same run with a larger vocabulary, and a model and a graph of it; its folder stays as it is."""
+        made = copy(self)
+        loaded = task, self.snapshot, self.weights_sha256
+        made.__dict__.update(vocabulary=vocabulary, stored_graph=graph, graph=graph, _loaded=loaded)
+        return made
 
     def __str__(self) -> str:
         return str(self.path)

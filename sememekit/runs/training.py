@@ -73,6 +73,13 @@ class Training(NamedTuple):
         return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
 
 
+def _clusters_that_stay(plan: Plan, steps_an_epoch: int) -> tuple[str, ...]:
+    every = getattr(plan.decoder.settings, "update_every", 0) if plan.decoder is not None else 0
+    if every <= (steps := steps_an_epoch * plan.schedule.epochs):
+        return ()
+    return (f"decoder.update_every={every}: training has {steps:,} steps, so the clusters stay as they began; set it lower",)
+
+
 @contextmanager
 def open_training(
     table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None], ranks: Ranks = ALONE
@@ -117,7 +124,7 @@ def open_training(
                 files[AUGMENT_FILE] = kept(data, extra)
             folder = _make_folder(out, plan, files, ranks, held)
         ranks.note(f"begun {out}")
-        for text in task.remarks(data):
+        for text in (*task.remarks(data), *_clusters_that_stay(plan, task.num_batches(data, 0))):
             on_remark(text)
         trainer, done = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run, ranks), 0
         if begun:

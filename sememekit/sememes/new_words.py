@@ -1,14 +1,14 @@
 """New words for a trained run: a file of words, their senses from the file or from lexicons, and a larger graph."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sememekit.errors import DataError
 from sememekit.files import read_text
-from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
+from sememekit.sememes import SememeGraph, Side, build_graph, open_lemmas, open_lexicons
 from sememekit.sememes.overlay import near
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
@@ -18,8 +18,7 @@ PRESENT: Final = "in the vocabulary already"
 NO_SEMEME: Final = "no sememe that the graph knows"
 
 
-@dataclass(frozen=True)
-class NewWords:
+class NewWords(NamedTuple):
     """The new words of a file, as a run takes them.
 
     Attributes:
@@ -37,12 +36,14 @@ class NewWords:
     lexicons: tuple[LexiconSource, ...]
 
 
-def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), side: Side = "chinese") -> NewWords:
+def read_new_words(
+    path: Path, graph: SememeGraph, sources: Sequence[str] = (), side: Side = "chinese", lemmas: str | None = None
+) -> NewWords:
     """Read a file of new words for a run that knows the words and the sememes of ``graph``.
 
     The file has a word on each line, or is a table with a header (``word``, and possibly ``sememes`` and ``count``) and a sense
-    on each line. A word without sememes in the file gets them from ``sources``. One side of a name such as ``fruit|水果`` is
-    enough.
+    on each line. A word without sememes in the file is looked up in ``sources``, then as its base form by ``lemmas``. One side
+    of a name such as ``fruit|水果`` is enough.
 
     Raises DataError: the file cannot be read, has no words, a count is no number, or no word of it can be added. Raises
     ConfigError, DataError: as ``open_lexicon``."""
@@ -63,33 +64,44 @@ def read_new_words(path: Path, graph: SememeGraph, sources: Sequence[str] = (), 
             if (count := parse_count(text)) is None:
                 raise DataError(f"{path}:{number}: the count {text!r} is no whole number; leave it empty, or give 0 or more")
             counts[word] = max(count, counts.get(word, 0))
-    lexicons = open_lexicons([*([f"table:{path}"] if "sememes" in header and named else []), *sources], side)
-    known = set(graph.words)
-    if not words.keys() - known:
+    if not words.keys() - set(graph.words):
         raise DataError(f"--words {path}: all {len(words):,} words are {PRESENT}; give words that the run does not know")
-    asked = Vocabulary.from_counts({word: 0 for word in words if word not in known})
-    if lexicons:
-        built = build_graph(asked, lexicons)
+    asked = [*([f"table:{path}"] if "sememes" in header and named else []), *sources]
+    new = new_words(words, graph, asked, side, lemmas)._replace(counts=counts)
+    if not new.entries:
+        first = next(iter(new.dropped), UNKNOWN)
+        raise DataError(
+            f"--words {path}: none of its words can be added: {len(new.refused.get(PRESENT, ())):,} are {PRESENT}, and "
+            f"{len(new.refused[NO_SEMEME]):,} have {NO_SEMEME}, such as {first!r}{near(first, graph.sememes)}; use sememes "
+            "that 'sememekit lookup WORD --graph RUN' shows, or a --source with these words"
+        )
+    return new
+
+
+def new_words(
+    words: Iterable[str], graph: SememeGraph, sources: Sequence[str], side: Side = "chinese", lemmas: str | None = None
+) -> NewWords:
+    """Look words up in lexicons, for a run that knows the words and the sememes of ``graph``; errors as ``open_lexicon``."""
+    known, asked = set(graph.words), tuple(dict.fromkeys(words))
+    absent = Vocabulary.from_counts({word: 0 for word in asked if word not in known})
+    if sources and len(absent):
+        opened = None if lemmas is None else open_lemmas(lemmas)
+        built = build_graph(absent, open_lexicons(sources, side, lemmas=lemmas), opened)
         found, origins = tuple(built.entries()), built.lexicons
     else:
         nothing = (SenseEntry((UNKNOWN,), UNKNOWN),)
-        found, origins = tuple(WordEntry(word, Source.NONE, nothing) for word in asked.tokens), ()
+        found, origins = tuple(WordEntry(word, Source.NONE, nothing) for word in absent.tokens), ()
     dropped: dict[str, None] = {}
     sides = [(side, name) for name in graph.sememes for side in name.split("|")]
     times = Counter(side for side, _ in sides)
     spelled = {side: name for side, name in sides if times[side] == 1} | {name: name for name in graph.sememes}
     fitting = [_fitting(entry, spelled, dropped) for entry in found]
-    refused = {PRESENT: tuple(word for word in words if word in known)}
-    refused[NO_SEMEME] = tuple(entry.word for entry, kept in zip(found, fitting, strict=True) if kept is None)
+    refused = {
+        PRESENT: tuple(word for word in asked if word in known),
+        NO_SEMEME: tuple(entry.word for entry, kept in zip(found, fitting, strict=True) if kept is None),
+    }
     entries = tuple(entry for entry in fitting if entry is not None)
-    if not entries:
-        first = next(iter(dropped), UNKNOWN)
-        raise DataError(
-            f"--words {path}: none of its words can be added: {len(refused[PRESENT]):,} are {PRESENT}, and "
-            f"{len(refused[NO_SEMEME]):,} have {NO_SEMEME}, such as {first!r}{near(first, graph.sememes)}; use sememes that "
-            "'sememekit lookup WORD --graph RUN' shows, or a --source with these words"
-        )
-    return NewWords(entries, counts, {cause: each for cause, each in refused.items() if each}, tuple(dropped), origins)
+    return NewWords(entries, {}, {cause: each for cause, each in refused.items() if each}, tuple(dropped), origins)
 
 
 def _fitting(entry: WordEntry, spelled: dict[str, str], dropped: dict[str, None]) -> WordEntry | None:

@@ -151,6 +151,14 @@ class TextClassifier(LabelPredictor):
         elif settings.outside == "drop":
             self.read_as[~known] = -1
 
+    def read_words_of(self, before: "TextClassifier", ids: npt.NDArray[np.int64]) -> None:
+        """Read old words, which have ``ids`` here, as the smaller model ``before`` does, and new words as they are."""
+        self.read_as.copy_(torch.arange(len(self.vocabulary)))
+        self.has_vector.zero_()
+        read = before.read_as.cpu().numpy()
+        self.read_as[ids] = torch.from_numpy(np.where(read < 0, -1, ids[read])).to(self.read_as)
+        self.has_vector[ids] = before.has_vector.to(self.has_vector)
+
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
         if not self.settings.vectors:
             return None

@@ -154,3 +154,14 @@ def test_a_page_that_is_not_there_is_told_with_the_lines_that_it_needs(tmp_path:
     done = CliRunner().invoke(app, ["reproduce", "report", "--from", str(DOCS / "claims"), "--into", str(page)])
     assert (done.exit_code, page.exists()) == (1, False)
     assert done.stderr.endswith(f"{page} has no place for the ledger; put these two lines into it: {BEGIN} and {END}\n")
+
+
+def test_a_word_chooses_claims_and_never_for_the_whole_page(tmp_path: Path) -> None:
+    runner, results = CliRunner(), ["--from", str(DOCS / "claims")]
+    done = runner.invoke(app, ["reproduce", "report", "moc-rank", *results, "--json"])
+    assert [claim["name"] for claim in json.loads(done.stdout)["claims"]] == ["moc-rank"]
+    done = runner.invoke(app, ["reproduce", "report", "moc-rank", *results, "--into", str(tmp_path / "README.md")])
+    assert done.exit_code == 1
+    assert "it writes the whole ledger; leave 'moc-rank' out" in " ".join(done.stderr.split())
+    done = runner.invoke(app, ["reproduce", "report", "nowhere", *results])
+    assert "no claim has 'nowhere'" in " ".join(done.stderr.split())

@@ -15,17 +15,22 @@ from sememekit.analysis.extended_words import compare_extended
 from sememekit.commands._program import app
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
+from sememekit.encoders.sememe_sum import SememeSum
 from sememekit.errors import CheckpointError, ConfigError, DataError, SememekitError
+from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs import extend as extending
-from sememekit.runs.extend import extend, what_was_added
+from sememekit.runs.classifier import load_classifier
+from sememekit.runs.extend import extend, what_was_added, with_open_vocabulary
 from sememekit.runs.run import Run
 from sememekit.runs.start_from import table_of_run
 from sememekit.runs.word_fit import WordFit
 from sememekit.sememes.graph import SememeGraph, SenseEntry, WordEntry
+from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.language_model import LanguageModel
+from tests.small_examples import ExamplePlace
 from tests.small_run import Place
 
 WORDS = "word\tsememes\tcount\n香蕉\t水果 植物\t1\n香蕉\t食品\t\n手机\t电脑\t\n"
@@ -277,3 +282,56 @@ def test_new_words_have_no_training_count(words: Path, tmp_path: Path) -> None:
     assert more.train_counts[added].tolist() == [0, 0]
     assert more.train_counts[more.vocabulary.encode(run.vocabulary.tokens)].tolist() == run.train_counts.tolist()
     assert run.train_counts.sum() < run.vocabulary.counts.sum()
+
+
+LEXICON = "word\tsememes\n10\tgood\nfine\tgood\nnice\tgood\nbad\tpoor\nbore\tdull\ntiresome\tdull\nfilm\tshow\nnews\tnews\n"
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A classifier with sememes inside its encoder, and the lexicon of its graph."""
+    folder = tmp_path_factory.mktemp("reviews")
+    place, lexicon = ExamplePlace(folder), folder / "lexicon.tsv"
+    lexicon.write_text(LEXICON, encoding="utf-8")
+    build_sememe_graph([f"table:{lexicon}"], place.reviews.folder, folder / "graph.json")
+    made = {"graph__path": str(folder / "graph.json"), "encoder__injection": "cell", "schedule__epochs": 6}
+    train(place.table("classification", **made), folder / "run")
+    return folder / "run", lexicon
+
+
+def test_a_classifier_reads_new_words_by_their_sememes(reviews: tuple[Path, Path], tmp_path: Path) -> None:
+    run, lexicon = reviews
+    (tmp_path / "words.txt").write_text("10\nnice\ntiresome\nfilm\nnews\nxyzzy\n", encoding="utf-8")
+    report = extend(run, tmp_path / "words.txt", tmp_path / "out", sources=[f"table:{lexicon}"])
+    assert (report.words, report.unannotated, report.shares) == (("10", "nice", "tiresome", "xyzzy"), ("xyzzy",), ())
+    assert report.refused == {"in the vocabulary already": ("film",), "no sememe that the graph knows": ("news",)}
+    before, after = load_classifier(run), load_classifier(tmp_path / "out")
+    old, new = ["fine film", "what a bore"], ["nice film", "tiresome"]
+    assert np.array_equal(before.probabilities(old), after.probabilities(old))
+    assert not np.allclose(before.probabilities(new), after.probabilities(new), atol=1e-4)
+    words, task = after.run.vocabulary, after.task
+    assert isinstance(task, TextClassifier)
+    assert [task.word_read(number) for number in range(len(words))] == list(range(len(words)))  # also where ids have moved
+    assert words.id("10") < words.id("<s>") != before.run.vocabulary.id("<s>")
+    pi = next(part for part in after.task.modules() if isinstance(part, SememeSum))
+    assert torch.equal(*(pi(torch.tensor([words.id(word)])).rows for word in ("nice", "fine")))
+    opened = with_open_vocabulary(before.run, ["nice", "news", "xyzzy", "tiresome"], [f"table:{lexicon}"])
+    assert {*opened.vocabulary.tokens} - {*before.run.vocabulary.tokens} == {"nice", "tiresome"}
+    np.testing.assert_allclose(load_classifier(opened).probabilities(new), after.probabilities(new), atol=0.02)
+    assert with_open_vocabulary(before.run, ["xyzzy"], [f"table:{lexicon}"]) is before.run
+
+
+def test_predict_says_which_words_it_read_by_their_sememes(reviews: tuple[Path, Path], tmp_path: Path) -> None:
+    run, lexicon = reviews
+    (tmp_path / "texts.txt").write_text("a nice film\n\nxyzzy bore\n", encoding="utf-8")
+    typed = ["predict", str(run), str(tmp_path / "texts.txt")]
+    plain, opened = (
+        json.loads(CliRunner().invoke(app, [*typed, *more, "--json"]).stdout)
+        for more in ([], ["--open-vocabulary", f"table:{lexicon}"])
+    )
+    assert (plain["added"], opened["added"]) == ([], ["nice"])
+    first, second = zip(plain["predictions"], opened["predictions"], strict=True)
+    assert first[0] != first[1]
+    assert second[0] == second[1]
+    found = CliRunner().invoke(app, [*typed, "--open-vocabulary", f"table:{lexicon}"])
+    assert "1 words outside the vocabulary were read by their sememes: nice" in found.stderr

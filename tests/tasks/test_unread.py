@@ -122,3 +122,11 @@ def test_the_same_settings_are_not_where_they_are_read() -> None:
     optimizer = {"averaging": "triggered", "trigger": 9}
     schedule = {"epochs": 6, "milestones": [5], "factor": 0.5}
     assert remarks_on(read_plan({"decoder": draws, "task": task, "optimizer": optimizer, "schedule": schedule}, "test")) == ()
+
+
+@pytest.mark.parametrize(("every", "told"), [(1000, True), (2, False), (0, False)])
+def test_clusters_that_never_change_are_told_of(place: Place, tmp_path: Path, every: int, told: bool) -> None:
+    remarks = list[str]()
+    table = place.table("self_organized", decoder__update_every=every, schedule__epochs=1)
+    train(table, tmp_path / "run", on_remark=remarks.append)
+    assert any("the clusters stay as they began" in remark for remark in remarks) == told
