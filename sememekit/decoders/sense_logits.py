@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from sememekit.decoders.sense_blocks import SenseBlock
-from sememekit.decoders.sense_likelihood import Asked, grad_of_logits, likelihood, parts_of, piece, sum_dtype
-from sememekit.decoders.sense_structure import SenseStructure
+from sememekit.decoders.sense_structure import SenseBlock, SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
 WIDE_FROM = 96
@@ -42,6 +40,26 @@ class SenseInputs(NamedTuple):
     gates_KN: Tensor
     mixing_RK: Tensor
     bias_S: Tensor | None
+
+
+class Asked(NamedTuple):
+    """Arguments of a likelihood beside the tensors that have gradients, for N tokens.
+
+    Attributes:
+        structure: the graph.
+        target_N: words.
+        block: tokens that are worked on at once.
+        lowered: dtype of matrix products; sums keep the dtype of the words.
+        learns: whether gradients are recorded: inside ``forward`` of a Function torch says no in any case.
+        correction_V: of each word in the normaliser (``sampling.estimated_nll``), or None.
+    """
+
+    structure: SenseStructure
+    target_N: Tensor
+    block: int
+    lowered: torch.dtype
+    learns: bool
+    correction_V: Tensor | None = None
 
 
 def sense_logits(inputs: SenseInputs) -> Tensor:
@@ -237,3 +255,67 @@ def _add_gradients(
 def _edge_weights(block: SenseBlock, mixing_RK: Tensor) -> Tensor:
     """(R, edges) C[k, s] alpha[r, k] for each basis and each edge between a sense and a sememe."""
     return block.constant * mixing_RK.index_select(1, block.sememes_of_sense.members)
+
+
+class Likelihood(NamedTuple):
+    """The likelihood of the n tokens of a block; M is the largest number of senses of a word.
+
+    Attributes:
+        normaliser_n: log-sum-exp over all senses.
+        score_n: log-sum-exp over the senses of the target.
+        total_n: sum of ``raised_Sn``, in single precision at least: in half precision it would be infinite for 65,504 senses.
+        raised_Sn: exp(logit - the greatest of the token), in the memory of the logits.
+        place_Mn: places of the senses of the target.
+        share_Mn: their shares of the target's probability, 0 behind the last.
+    """
+
+    normaliser_n: Tensor
+    score_n: Tensor
+    total_n: Tensor
+    raised_Sn: Tensor
+    place_Mn: Tensor
+    share_Mn: Tensor
+
+
+def likelihood(
+    logits_Sn: Tensor, structure: SenseStructure, place_of: Tensor, target_n: Tensor, offset_S: Tensor | None = None
+) -> Likelihood:
+    """Logits of all senses, in an order in which sense s has place ``place_of[s]``, to the likelihood of target words.
+
+    ``logits_Sn`` is written over. ``offset_S`` is added to the logits in the normaliser, but for the target.
+    """
+    sense_Mn, real_Mn = structure.senses_of(target_n)
+    place_Mn = place_of[sense_Mn]
+    own_Mn = logits_Sn.gather(0, place_Mn)
+    if offset_S is not None:
+        logits_Sn.add_(offset_S[:, None])
+        logits_Sn.scatter_(0, place_Mn, own_Mn)
+    own_Mn = own_Mn.masked_fill(~real_Mn, -torch.inf)
+    top_n = logits_Sn.amax(dim=0)
+    total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0, dtype=sum_dtype(logits_Sn))
+    return Likelihood(total_n.log() + top_n, own_Mn.logsumexp(dim=0), total_n, logits_Sn, place_Mn, own_Mn.softmax(dim=0))
+
+
+def grad_of_logits(kept: Sequence[Tensor], by_normaliser_n: Tensor, by_score_n: Tensor, memory: Tensor) -> Tensor:
+    """The gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a ``Likelihood``.
+
+    The gradient of the normaliser divided by ``total_n`` is ``by_normaliser_n``: the quotient has n numbers, raised S n.
+    """
+    raised_Sn, place_Mn, share_Mn = kept
+    grad_Sn = torch.mul(raised_Sn, by_normaliser_n, out=piece(memory, raised_Sn.shape))
+    return grad_Sn.scatter_add_(0, place_Mn, share_Mn * by_score_n)
+
+
+def sum_dtype(values: Tensor) -> torch.dtype:
+    """The dtype of ``total_n``."""
+    return torch.promote_types(values.dtype, torch.float32)
+
+
+def parts_of(num_tokens: int, block: int) -> list[slice]:
+    """The blocks of tokens."""
+    return [slice(begin, min(begin + block, num_tokens)) for begin in range(0, num_tokens, block)]
+
+
+def piece(memory: Tensor, shape: Sequence[int]) -> Tensor:
+    """The beginning of a flat tensor, in a shape."""
+    return memory[: prod(shape)].view(shape)
