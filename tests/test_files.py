@@ -24,7 +24,6 @@ from sememekit.files import (
     Kind,
     check_output,
     has_sha256,
-    hashes,
     remove_leftovers,
     replace_file,
     sole_writer,
@@ -205,7 +204,7 @@ def test_a_hash_is_taken_again_when_the_file_changed(tmp_path: Path, monkeypatch
         assert all(len(content) < 1000 for content in calls), "the file itself was not hashed again"
     path.write_bytes(b"x" * 999 + b"z")  # as a disk that rots: same size, same time
     os.utime(path, ns=(old, old))
-    monkeypatch.setattr(hashes, "_hashes", {})
+    monkeypatch.setattr("sememekit.files.writing._hashes", {})
     assert not has_sha256([path], right), "another process reads the file"
     path.write_bytes(b"x" * 999 + b"y")
     os.utime(path, ns=(old + 1, old + 1))

@@ -5,7 +5,7 @@ share of the old.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from sememekit.encoders.base import State
 from sememekit.encoders.sememe_sum import CustomRecurrentLayer, Pi
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
-from sememekit.layers.gru_scan import gru_scan
+from sememekit.layers.shared import differentiable_once
 
 GateOutput = Literal["mapped", "plain"]
 Candidate = Literal["paper", "release"]
@@ -138,3 +138,116 @@ class GRU(RecurrentStack):
                 "encoder.gate_output=mapped"
             )
         return GRUGate(size_in, sememe_size, size_out, settings.gate_output)
+
+
+def gru_scan(
+    ready_gates_TBG: Tensor,
+    ready_candidate_TBH: Tensor,
+    to_gates_GH: Tensor,
+    to_candidate_HR: Tensor,
+    hidden_BH: Tensor,
+    second: Tensor | None = None,
+    output: Tensor | None = None,
+) -> Tensor:
+    """Scan h' = (1 - z) h + z n (+ o_s output) over time.
+
+    [z, r (, o_s)] = sigmoid(ready_gates_t + h U^T), n = tanh(ready_candidate_t + what r lets through, times W^T). With a
+    ``second`` memory h_s the reset gate acts on both: on their sum, or on each for itself where W is (H, 2 H).
+
+    G is 2 H, or 3 H with ``output``; R is H, or 2 H where the reset gate acts on each memory for itself.
+
+    Args:
+        ready_gates_TBG, ready_candidate_TBH: what does not depend on the step before, biases included.
+        to_candidate_HR: W: of r h, or of r (h + h_s), or of [r h; r h_s].
+        second: (T, B, H) h_s, or None.
+        output: (T, B, H) a second source of the output, which the gate o_s lets through, or None.
+
+    Returns (T, B, H) outputs of every step."""
+    if not torch.compiler.is_compiling():
+        return _GRUScan.apply(ready_gates_TBG, ready_candidate_TBH, to_gates_GH, to_candidate_HR, hidden_BH, second, output)
+    # What a compiler traces, which cannot follow writes into parts of tensors; values and gradients are those of the scan.
+    hiddens: list[Tensor] = []
+    size = hidden_BH.shape[1]
+    apart = to_candidate_HR.shape[1] > size
+    for t, (gates_BG, candidate_BH) in enumerate(zip(ready_gates_TBG.unbind(0), ready_candidate_TBH.unbind(0), strict=True)):
+        z, r, *o_s = torch.addmm(gates_BG, hidden_BH, to_gates_GH.T).sigmoid().split(size, dim=1)
+        passed_BR = r * hidden_BH
+        if second is not None:
+            passed_BR = torch.cat([passed_BR, r * second[t]], dim=1) if apart else passed_BR + r * second[t]
+        hidden_BH = torch.lerp(hidden_BH, torch.addmm(candidate_BH, passed_BR, to_candidate_HR.T).tanh(), z)
+        if output is not None:
+            hidden_BH = hidden_BH + o_s[0] * output[t]
+        hiddens.append(hidden_BH)
+    return torch.stack(hiddens)
+
+
+class _GRUScan(torch.autograd.Function):
+    """Gradients of both matrices are taken after the loop, in one product each. The loops never wait for a device."""
+
+    @staticmethod
+    def forward(ctx: Any, ready_gates_TBG: Tensor, ready_candidate_TBH: Tensor, *more: Any) -> Tensor:
+        to_gates_GH, to_candidate_HR, hidden_BH, second, output = more
+        steps, batch, size = ready_candidate_TBH.shape
+        apart = to_candidate_HR.shape[1] > size
+        hidden_TBH = ready_gates_TBG.new_empty(steps + 1, batch, size)
+        hidden_TBH[0] = hidden_BH
+        gates_TBG = torch.empty_like(ready_gates_TBG)
+        passed_TBR = ready_gates_TBG.new_empty(steps, batch, to_candidate_HR.shape[1])
+        candidate_TBH = torch.empty_like(ready_candidate_TBH)
+        for t in range(steps):
+            h_BH = hidden_TBH[t]
+            z, r, *o_s = torch.addmm(ready_gates_TBG[t], h_BH, to_gates_GH.T, out=gates_TBG[t]).sigmoid_().split(size, dim=1)
+            torch.mul(r, h_BH, out=passed_TBR[t, :, :size])
+            if second is not None:
+                if apart:
+                    torch.mul(r, second[t], out=passed_TBR[t, :, size:])
+                else:
+                    passed_TBR[t].addcmul_(r, second[t])
+            n_BH = torch.addmm(ready_candidate_TBH[t], passed_TBR[t], to_candidate_HR.T, out=candidate_TBH[t]).tanh_()
+            after_BH = torch.lerp(h_BH, n_BH, z, out=hidden_TBH[t + 1])
+            if output is not None:
+                after_BH.addcmul_(o_s[0], output[t])
+        ctx.save_for_backward(to_gates_GH, to_candidate_HR, gates_TBG, passed_TBR, candidate_TBH, hidden_TBH, second, output)
+        return hidden_TBH[1:]
+
+    @staticmethod
+    @differentiable_once("The scan of a GRU")
+    def backward(ctx: Any, grad_hidden_TBH: Tensor) -> tuple[Tensor | None, ...]:
+        to_gates_GH, to_candidate_HR, gates_TBG, passed_TBR, candidate_TBH, hidden_TBH, second, output = ctx.saved_tensors
+        steps, _, size = candidate_TBH.shape
+        width, apart = gates_TBG.shape[2], to_candidate_HR.shape[1] > size
+        before_TBH = hidden_TBH[:-1]
+        z, r, *o_s = gates_TBG.split(size, dim=2)
+        # Everything that is not recurrent in the gradients, for all steps at once.
+        slopes_TBG = gates_TBG * (1 - gates_TBG)
+        slopes_TBG[:, :, :size].mul_(candidate_TBH - before_TBH)
+        if output is not None:
+            slopes_TBG[:, :, 2 * size :].mul_(output)
+        grad_candidate_TBH = z * (1 - candidate_TBH * candidate_TBH)
+        kept_TBH = 1 - z
+        under_reset_TBH = before_TBH if second is None or apart else before_TBH + second
+        grad_second_TBH = torch.empty_like(candidate_TBH) if second is not None else None
+        grad_output_TBH = torch.empty_like(candidate_TBH) if output is not None else None
+        dh_BH = torch.zeros_like(hidden_TBH[0])
+        for t in range(steps - 1, -1, -1):
+            dh_BH = dh_BH + grad_hidden_TBH[t]
+            dn_BH = grad_candidate_TBH[t].mul_(dh_BH)
+            d_passed_BR = dn_BH @ to_candidate_HR
+            d_first_BH = d_passed_BR[:, :size]
+            dr_BH = d_first_BH * under_reset_TBH[t]
+            if grad_second_TBH is not None:
+                if apart:
+                    dr_BH.addcmul_(d_passed_BR[:, size:], second[t])
+                    torch.mul(d_passed_BR[:, size:], r[t], out=grad_second_TBH[t])
+                else:
+                    torch.mul(d_first_BH, r[t], out=grad_second_TBH[t])
+            slope_BG = slopes_TBG[t]
+            slope_BG[:, :size].mul_(dh_BH)
+            slope_BG[:, size : 2 * size].mul_(dr_BH)
+            if grad_output_TBH is not None:
+                slope_BG[:, 2 * size :].mul_(dh_BH)
+                torch.mul(dh_BH, o_s[0][t], out=grad_output_TBH[t])
+            dh_BH = (slope_BG @ to_gates_GH).addcmul_(dh_BH, kept_TBH[t]).addcmul_(d_first_BH, r[t])
+        grad_to_gates = slopes_TBG.view(-1, width).T @ before_TBH.reshape(-1, size)
+        grad_to_candidate = grad_candidate_TBH.view(-1, size).T @ passed_TBR.view(-1, passed_TBR.shape[2])
+        return slopes_TBG, grad_candidate_TBH, grad_to_gates, grad_to_candidate, dh_BH, grad_second_TBH, grad_output_TBH

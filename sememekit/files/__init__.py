@@ -2,8 +2,6 @@
 
 import warnings
 
-from sememekit.files.encodings import by_its_beginning, from_gb18030, may_be_gb18030
-from sememekit.files.hashes import has_sha256
 from sememekit.files.lock import sole_writer
 from sememekit.files.outputs import (
     CARD,
@@ -22,8 +20,11 @@ from sememekit.files.outputs import (
 from sememekit.files.packed import PACKED, CutArchiveError, DamagedArchiveError, packing_of, unpack_blocks, unpacked_name
 from sememekit.files.reading import (
     at_home,
+    by_its_beginning,
     decode,
+    from_gb18030,
     is_there,
+    may_be_gb18030,
     object_of,
     opening,
     read_bytes,
@@ -35,6 +36,7 @@ from sememekit.files.reading import (
 )
 from sememekit.files.writing import (
     fits_seal,
+    has_sha256,
     naming,
     remove_leftovers,
     replace_file,

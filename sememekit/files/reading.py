@@ -1,13 +1,15 @@
-"""Whole files, read with one wording for what can go wrong."""
+"""Whole files, read with one wording for what can go wrong; of one that is not UTF-8 also the command that converts it."""
 
+import codecs
 import json
 import os
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from sememekit.files.packed import packing_of
 from sememekit.files.writing import fits_seal
 
 Refuse = Callable[[str], Exception]
@@ -97,3 +99,54 @@ def typed(*words: str | Path) -> str:
     Placeholders (``FORMAT:PATH``) need no quotes and get none.
     """
     return shlex.join(str(word) for word in words)
+
+
+_BEGINNINGS: Final = (
+    (b"\xff\xfe\0\0", "like UTF-32; convert it: iconv -f UTF-32 -t UTF-8"),
+    (b"\0\0\xfe\xff", "like UTF-32; convert it: iconv -f UTF-32 -t UTF-8"),
+    (b"\xff\xfe", "like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
+    (b"\x1f\x8b", "as packed ones do; unpack it: gzip -dc <"),
+    (b"\xfd7zXZ\0", "as packed ones do; unpack it: xz -dc <"),
+    (b"BZh91AY&SY", "as packed ones do; unpack it: bzip2 -dc <"),
+    (b"\x28\xb5\x2f\xfd", "as packed ones do; unpack it: zstd -dc <"),
+    (b"PK\3\4", "as packed ones do; unpack it: unzip -p"),
+)
+"""First bytes of files that are not UTF-8, how a file with them begins, and the command that is given its name."""
+
+
+def by_its_beginning(head: bytes, name: str | Path) -> str:
+    """The next step for a file that is no text in UTF-8 by its first bytes, as a clause of a message; "" for others."""
+    told = next((told for begin, told in _BEGINNINGS if head.startswith(begin)), "")
+    if head.startswith(b"PK") and Path(name).suffix.lower() in (".xlsx", ".ods"):
+        return f"it is a spreadsheet; save it as CSV, such as with: soffice --headless --convert-to csv {typed(name)}"
+    if head[257:262] == b"ustar":
+        told = "as tar archives do; unpack it: tar -xOf"
+    return f"the file begins {told} {'FILE' if name == 'stdin' else typed(name)} > OTHER" if told else ""
+
+
+def may_be_gb18030(sample: bytes) -> bool:
+    """Whether bytes are text in GB18030 as far as they go; a character may be cut off at the end.
+
+    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. They are distinguished by what is rare in
+    Chinese: whole characters of UTF-8, and characters that GB2312, the common part of GB18030, lacks.
+    """
+    try:
+        text = codecs.getincrementaldecoder("gb18030")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    others = "".join(character for character in text if not character.isascii())
+    if 2 * (len(others.encode("gb2312", "ignore")) // 2) <= len(others):
+        return False
+    as_utf8 = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
+    broken = as_utf8.count("\ufffd")
+    return broken > sum(character > "\u07ff" for character in as_utf8) - broken
+
+
+def from_gb18030(name: str | Path) -> str:
+    """The next step for a file that may be GB18030, as a clause of a message: a command, where the file lies here unpacked."""
+    path = Path(name)
+    command = typed("iconv", "-f", "GB18030", "-t", "UTF-8")
+    if packing_of(path.name) or not path.is_file():
+        return f"it may be GB18030; send the plain text through: {command}"
+    return f"it may be GB18030; type: {command} {typed(path)} > {typed(path.with_suffix(f'.utf8{path.suffix}'))}"

@@ -1,11 +1,12 @@
-"""Files and folders that are written atomically, also when the process is killed in between."""
+"""Files and folders that are written atomically, also when the process is killed in between; and their SHA-256."""
 
 import errno
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -142,3 +143,33 @@ def _lives(number: int) -> bool:
     except OSError:
         return True
     return True
+
+
+_SETTLED: Final = 2 * 10**9
+"""Nanoseconds after its last change from which on a file is identified by its time: file systems have coarse clocks."""
+
+_hashes: dict[tuple[Any, ...], str] = {}
+
+
+def has_sha256(paths: Sequence[Path], expected: str) -> bool:
+    """Whether the concatenated bytes of the files have this SHA-256. Raises OSError: a file cannot be read.
+
+    A file is read once in a process while its size, time and inode stay.
+    """
+    key = _key(paths)
+    settled = time.time_ns() - max(part[2] for part in key) > _SETTLED
+    if settled and _hashes.get(key) == expected:
+        return True
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as stream:
+            hashlib.file_digest(stream, lambda: digest)
+    found = digest.hexdigest()
+    if settled and found == expected and _key(paths) == key:
+        _hashes[key] = found
+    return found == expected
+
+
+def _key(paths: Sequence[Path]) -> tuple[tuple[str, int, int, int, int], ...]:
+    stats = [(str(path.resolve()), path.stat()) for path in paths]
+    return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev) for name, stat in stats)

@@ -1,7 +1,7 @@
 """Chinese characters, and the scripts that are written without blanks between words.
 
 Two rules of others keep ranges of their own: the sememes of a definition (``sememes.lexicon.CHINESE_RUN``) and the stretches of
-``text.marks``.
+``analysis.segmentation``.
 """
 
 import re

@@ -1,6 +1,7 @@
 """Snapshots of a run: folders of weights and of the state of training, written atomically.
 
-Nothing is pickled: tensors are safetensors, the rest is JSON, and every file is checked against its SHA-256 on loading. The run
+Nothing is pickled: tensors are safetensors, written and read one after the other, so that a checkpoint needs no second copy of
+them, as ``safetensors.torch.save`` does; the rest is JSON, and every file is checked against its SHA-256 on loading. The run
 folder (``training/checkpoint.py``) knows which snapshot is the last and which the best.
 """
 
@@ -14,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import safetensors
+import torch
 from torch import Tensor, nn
 
 from sememekit.errors import CheckpointError
 from sememekit.files import fits_seal, read_object, replace_file, sealed, to_json, write_folder
-from sememekit.training.tensor_file import read_tensors, tensor_pieces
 
 NAME: Final = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
 _HIDDEN: Final = re.compile(r"\.step-\d{8,12}(\.\d{1,6})?\.(stale|writing-\d+)")
@@ -253,3 +254,55 @@ def unflatten(plain: Any, tensors: Mapping[str, Tensor]) -> Any:
     if isinstance(plain, list):
         return [unflatten(value, tensors) for value in plain]
     return plain
+
+
+_TYPES: Final = {
+    torch.int64: "I64",
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.int32: "I32",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+"""Names of the types, in the order in which the library writes tensors: types of many bytes first."""
+
+
+def tensor_pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
+    """The bytes of a file of tensors, those that ``safetensors.torch.save`` gives, piece by piece."""
+    order = list(_TYPES)
+    names = sorted(tensors, key=lambda name: (order.index(tensors[name].dtype), name))
+    yield _header({name: tensors[name] for name in names})
+    for name in names:
+        if tensors[name].numel():
+            yield tensors[name].detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name.
+
+    Each is copied alone, so that the file is in memory once. Nothing in it is executed. Raises OSError, SafetensorError,
+    or what the library raises where a file is not of this format.
+    """
+    found = {}
+    with safetensors.safe_open(path, framework="pt") as opened:
+        names = list(opened.keys())
+    for name in names:
+        with safetensors.safe_open(path, framework="pt") as opened:  # its pages of the file leave memory with it
+            found[name] = opened.get_tensor(name).clone()
+    return found
+
+
+def _header(tensors: Mapping[str, Tensor]) -> bytes:
+    table: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        table[name] = {"dtype": _TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [end, end + size]}
+        end += size
+    text = json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text

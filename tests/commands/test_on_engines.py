@@ -180,7 +180,7 @@ def test_an_attack_has_the_same_bits_whatever_the_workers(engine: str, files: di
 def test_a_killed_worker_loses_no_finished_example(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sememekit.runs.attacks.on_engine._EXAMPLES", 1)
+    monkeypatch.setattr("sememekit.jobs.attack._EXAMPLES", 1)
     monkeypatch.setenv("TESTS_DIED", str(tmp_path / "died"))
     monkeypatch.setenv("TESTS_PARENT", str(os.getpid()))
     attacks.run(files, tmp_path / "here")

@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 from sememekit import config
 from sememekit.commands._program import app
 from sememekit.config import COMMAND_SLOTS, Settings
-from sememekit.config.described import Setting, describe_settings, summary_of
 from sememekit.config.tables import RUN_SLOTS
 from sememekit.errors import ConfigError
-from sememekit.runs.slots import SettingsTable, settings_slots, settings_table
+from sememekit.runs.slots import Setting, SettingsTable, describe_settings, settings_slots, settings_table, summary_of
 
 runner = CliRunner()
 

@@ -10,10 +10,10 @@ import torch
 from sememekit.config import load_variant, read_settings
 from sememekit.encoders import ENCODERS
 from sememekit.encoders.base import Encoder, EncoderResources
+from sememekit.encoders.gru import gru_scan
 from sememekit.encoders.sememe_sum import Pi, SememeSum
 from sememekit.errors import ConfigError
 from sememekit.layers import lstm_scan
-from sememekit.layers.gru_scan import gru_scan
 from tests.encoders.sememe_twin import pi_of, read_slowly
 from tests.small import small_graph, small_vocabulary
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sememekit.layers.gru_scan import gru_scan
+from sememekit.encoders.gru import gru_scan
 from sememekit.layers.lstm_scan import lstm_cell, lstm_scan
 
 STEPS, BATCH, SIZE = 3, 2, 2

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sememekit.text.marks import split_marks, with_marks
+from sememekit.analysis.segmentation import split_marks, with_marks
 
 texts = st.text(st.sampled_from("天地〇○1９.%Ａbα，。—…· 　\n𠀀Ⅳ"), max_size=12)
 

@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from sememekit.training.tensor_file import read_tensors, tensor_pieces
+from sememekit.training.snapshots import read_tensors, tensor_pieces
 
 TYPES = [torch.int64, torch.float64, torch.float32, torch.int32, torch.bfloat16, torch.float16, torch.int16, torch.int8]
 

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from sememekit.commands.train import TrackerName
-from sememekit.config.described import describe_settings
 from sememekit.errors import CheckpointError, ConfigError, TrainingError
 from sememekit.jobs.train import train
+from sememekit.runs.slots import describe_settings
 from sememekit.training import RunSettings, tracking
 from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.tracking import TRACKERS, check_trackers, values_of
