@@ -18,10 +18,8 @@ from torch import Tensor
 from sememekit.decoders.sense_structure import SenseBlock, SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
-WIDE_FROM = 96
-"""Below this width the products with the words are taken again in the backward pass, R V numbers a token less to keep, and each
-basis has a product of its own: that is up to a quarter slower at great widths, but leaves the scores of a basis in one piece,
-which halves the time of what is done with them, the larger part at small widths."""
+KEPT_FROM = 96
+"""Below this width the products with the words are taken again in the backward pass: R V numbers a token less to keep."""
 
 
 class SenseInputs(NamedTuple):
@@ -134,8 +132,7 @@ class _SenseSums(torch.autograd.Function):
         low_words_VE, low_contexts_RNE = words_VE.to(lowered).index_select(0, order.word_at), contexts_RNE.to(lowered)
         num_bases, num_tokens, width = contexts_RNE.shape
         keep = learns and any(ctx.needs_input_grad)  # inputs may have gradients that nobody records
-        is_wide = width >= WIDE_FROM
-        keep_scores = keep and is_wide
+        keep_scores = keep and width >= KEPT_FROM
         buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
         normaliser_N, score_N = (words_VE.new_empty(num_tokens) for _ in range(2))
         total_N = words_VE.new_empty(num_tokens, dtype=sum_dtype(words_VE))
@@ -146,7 +143,7 @@ class _SenseSums(torch.autograd.Function):
             logits_Sn = words_VE.new_empty(structure.num_senses, gates_Kn.shape[1])
             for each, weight in zip(order.blocks, weights, strict=True):
                 logits_sn = logits_Sn[each.places]
-                scores_Rvn = _products(low_words_VE[each.words], context_RnE, is_wide, buffer)
+                scores_Rvn = _products(low_words_VE[each.words], context_RnE, buffer)
                 if keep_scores:
                     scores.append(scores_Rvn)
                 logits = each.by_rank(logits_sn)
@@ -163,7 +160,7 @@ class _SenseSums(torch.autograd.Function):
             if keep:
                 kept += [found.raised_Sn, found.place_Mn, found.share_Mn]
         if keep:
-            ctx.asked, ctx.is_wide, ctx.with_bias = asked, is_wide, bias_S is not None
+            ctx.asked, ctx.with_bias = asked, bias_S is not None
             ctx.save_for_backward(contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept, *scores)
         return normaliser_N, score_N
 
@@ -198,8 +195,8 @@ class _SenseSums(torch.autograd.Function):
             for each, weight in zip(order.blocks, weights, strict=True):
                 words_vE, grad_logits_sn = low_words_VE[each.words], grad_logits_Sn[each.places]
                 kept_scores = next(scores, None)
-                scores_Rvn = _products(words_vE, context_RnE, ctx.is_wide, buffer) if kept_scores is None else kept_scores
-                grads_Rvn = _scores_in(grad_scores, scores_Rvn.shape, ctx.is_wide)
+                scores_Rvn = _products(words_vE, context_RnE, buffer) if kept_scores is None else kept_scores
+                grads_Rvn = _scores_in(grad_scores, scores_Rvn.shape)
                 of_sense_sn = piece(of_senses, grad_logits_sn.shape)
                 grads, of_sense = each.by_rank(grad_logits_sn), each.by_rank(of_sense_sn)
                 scores_of, grads_of = each.by_basis(scores_Rvn.to(gates_Kn.dtype)), each.by_basis(grads_Rvn)
@@ -208,7 +205,9 @@ class _SenseSums(torch.autograd.Function):
                     of_sememe_Kn += each.sememes_of_sense.back(of_sense_sn, each.back_constant)
                     each.sum_products(each.by_rank(each.sememes_of_sense(gates_Kn, weight_of_edge)), grads, out=grad)
                 grad_words_vE, low_grads_Rvn = grad_words_VE[each.words], grads_Rvn.to(lowered)
-                _add_gradients(grad_words_vE, grad_context_RnE, low_grads_Rvn, words_vE, context_RnE, ctx.is_wide)
+                grads_v = low_grads_Rvn.transpose(0, 1).flatten(1)
+                add_product(grad_words_vE, grads_v, context_RnE.flatten(0, 1))
+                add_product(grad_context_RnE.view(-1, words_vE.shape[1]), grads_v.T, words_vE)
             grad_contexts_RNE[:, part] = grad_context_RnE
             # The sums over the senses of a sememe serve gate and mixing alike: q and alpha are factors of one product.
             grad_mixing_RK += torch.mul(of_sememe_RKn, gates_Kn, out=piece(products, of_sememe_RKn.shape)).sum(dim=2)
@@ -218,38 +217,18 @@ class _SenseSums(torch.autograd.Function):
         return grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, None
 
 
-def _products(words_vE: Tensor, context_RnE: Tensor, is_wide: bool, buffer: Tensor | None) -> Tensor:
-    """(R, v, n) the scores of words with the contexts, in ``buffer`` where there is one, in the order of ``_scores_in``."""
-    num_bases, num_tokens, _ = context_RnE.shape
-    shape = (num_bases, len(words_vE), num_tokens)
-    scores_Rvn = _scores_in(words_vE.new_empty(prod(shape)) if buffer is None else buffer, shape, is_wide)
-    if is_wide:
-        torch.mm(words_vE, context_RnE.flatten(0, 1).T, out=scores_Rvn.transpose(0, 1).flatten(1))
-    else:
-        torch.bmm(words_vE.expand(num_bases, -1, -1), context_RnE.transpose(1, 2), out=scores_Rvn)
+def _products(words_vE: Tensor, context_RnE: Tensor, buffer: Tensor | None) -> Tensor:
+    """(R, v, n) the scores of words with the contexts, in ``buffer`` where there is one."""
+    shape = (len(context_RnE), len(words_vE), context_RnE.shape[1])
+    scores_Rvn = _scores_in(words_vE.new_empty(prod(shape)) if buffer is None else buffer, shape)
+    torch.mm(words_vE, context_RnE.flatten(0, 1).T, out=scores_Rvn.transpose(0, 1).flatten(1))
     return scores_Rvn
 
 
-def _scores_in(memory: Tensor, shape: Sequence[int], is_wide: bool) -> Tensor:
-    """(R, v, n) of flat memory: basis after basis, or at great widths word after word, which one product of all bases needs."""
-    if not is_wide:
-        return piece(memory, shape)
+def _scores_in(memory: Tensor, shape: Sequence[int]) -> Tensor:
+    """(R, v, n) of flat memory, word after word, so that one product serves all bases."""
     num_bases, num_words, num_tokens = shape
     return piece(memory, (num_words, num_bases, num_tokens)).transpose(0, 1)
-
-
-def _add_gradients(
-    grad_words_vE: Tensor, grad_context_RnE: Tensor, grads_Rvn: Tensor, words_vE: Tensor, context_RnE: Tensor, is_wide: bool
-) -> None:
-    """Add what the gradient of the scores gives to words and contexts."""
-    if is_wide:
-        grads_v = grads_Rvn.transpose(0, 1).flatten(1)
-        add_product(grad_words_vE, grads_v, context_RnE.flatten(0, 1))
-        add_product(grad_context_RnE.view(-1, words_vE.shape[1]), grads_v.T, words_vE)
-        return
-    for grads_vn, context_nE, grad_context_nE in zip(grads_Rvn, context_RnE, grad_context_RnE, strict=True):
-        add_product(grad_words_vE, grads_vn, context_nE)
-        add_product(grad_context_nE, grads_vn.T, words_vE)
 
 
 def _edge_weights(block: SenseBlock, mixing_RK: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ def test_the_graph_has_every_kind_of_word() -> None:
 
 @pytest.mark.parametrize(("preset", "normalisation"), list(itertools.product(PRESETS, ["left", "symmetric"])))
 @pytest.mark.parametrize(
-    ("block", "senses_per_block", "ranks", "wide_from"), [(1, 8, 1, 1), (3, 1, 2, 1), (3, 5, 2, 99), (100, 4096, 4, 1)]
+    ("block", "senses_per_block", "ranks", "kept_from"), [(1, 8, 1, 1), (3, 1, 2, 1), (3, 5, 2, 99), (100, 4096, 4, 1)]
 )
 def test_values_and_gradients_equal_the_dense_twin(
     preset: str,
@@ -34,12 +34,12 @@ def test_values_and_gradients_equal_the_dense_twin(
     block: int,
     senses_per_block: int,
     ranks: int,
-    wide_from: int,
+    kept_from: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sense_structure, "SENSES_PER_BLOCK", senses_per_block)
     monkeypatch.setattr(sense_structure, "RANKS", ranks)
-    monkeypatch.setattr(sense_logits, "WIDE_FROM", wide_from)
+    monkeypatch.setattr(sense_logits, "KEPT_FROM", kept_from)
     equals_the_twin(preset, normalisation, block)
 
 
@@ -118,11 +118,11 @@ def test_products_are_kept_for_a_backward_pass_alone(enabled: bool, frozen: bool
     learns = enabled and not frozen
     buffers, plain = [], sense_logits._products
 
-    def products(words_vE: torch.Tensor, context_RnE: torch.Tensor, is_wide: bool, buffer: torch.Tensor | None) -> torch.Tensor:
+    def products(words_vE: torch.Tensor, context_RnE: torch.Tensor, buffer: torch.Tensor | None) -> torch.Tensor:
         buffers.append(buffer)
-        return plain(words_vE, context_RnE, is_wide, buffer)
+        return plain(words_vE, context_RnE, buffer)
 
-    monkeypatch.setattr(sense_logits, "WIDE_FROM", 1)
+    monkeypatch.setattr(sense_logits, "KEPT_FROM", 1)
     monkeypatch.setattr(sense_logits, "_products", products)
     with torch.set_grad_enabled(enabled):
         make().requires_grad_(not frozen).nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
