@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from sememekit.decoders.base import Resources, SenseAttribution, Sensed, SenseProbabilities, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings, log_frequencies
-from sememekit.decoders.edge_logits import EdgeInputs, normaliser_and_score_by_edges, pays
 from sememekit.decoders.sampling import Draw, NormalisedScores, SamplingSettings
 from sememekit.decoders.sense_logits import SenseInputs, normaliser_and_score, sense_logits
 from sememekit.decoders.sense_structure import SenseStructure
@@ -75,7 +74,7 @@ class SDLM(NormalisedScores, Sensed):
         context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the coordinates of g Q_r, one mask a sequence."""
         tokens_per_block: int = Field(default=0, ge=0)
-        """Tokens computed at once; 0 picks 64 on CPU (the block stays in cache), 128 by edges, else 512."""
+        """Tokens that go through the senses at once; 0 picks 64 on CPU (the block stays in cache), else 512."""
 
         @model_validator(mode="before")
         @classmethod
@@ -94,7 +93,6 @@ class SDLM(NormalisedScores, Sensed):
         graph.check_vocabulary(resources.vocabulary)
         self.settings = settings
         self.words = word_vectors(resources, "sdlm", tied=settings.tied)
-        self._num_edges: int | None = None  # of the structure; 0 where a sense has none
         self.structure = SenseStructure.from_graph(graph, symmetric=settings.normalisation == "symmetric")
         self.gate = nn.Linear(width, graph.num_sememes, bias=settings.gate_bias)
         self.bases = nn.Parameter(torch.empty(settings.num_bases, width, width))
@@ -160,34 +158,9 @@ class SDLM(NormalisedScores, Sensed):
         return self._nll(hidden, draw.target, draw.words, draw.correction)
 
     def _nll(self, hidden: Tensor, target_N: Tensor, words: Tensor | None = None, correction_W: Tensor | None = None) -> Tensor:
-        block = self.settings.tokens_per_block
-        if words is None and self._goes_by_edges(hidden):
-            sums = normaliser_and_score_by_edges(self._edge_inputs(hidden), target_N, block or 128)
-        else:
-            block = block or (64 if hidden.device.type == "cpu" else 512)
-            sums = normaliser_and_score(self._inputs(hidden, words), target_N, block, correction_W)
-        return sums[0] - sums[1]
-
-    def _goes_by_edges(self, hidden: Tensor) -> bool:
-        """Whether all words are scored edge by edge: on a CPU, where it pays and nothing differs by token in between."""
-        settings = self.settings
-        differs = settings.context_tanh or (settings.context_dropout > 0.0 and self.training)
-        if differs or hidden.device.type != "cpu" or torch.compiler.is_compiling():
-            return False
-        if self._num_edges is None:
-            edges_S = self.structure.edges_of_senses()
-            self._num_edges = int(edges_S.sum()) if bool((edges_S > 0).all()) else 0
-        self.structure.blocks(self.words.weight.dtype)  # what a compiler, which goes by bases, cannot make
-        width, structure = hidden.shape[-1], self.structure
-        sizes = (width, settings.num_bases, structure.num_words, structure.num_senses, self._num_edges)
-        return self._num_edges > 0 and pays(hidden.numel() // width, *sizes)
-
-    def _edge_inputs(self, hidden: Tensor) -> EdgeInputs:
-        settings = self.settings
-        flat_NH = hidden.reshape(-1, hidden.shape[-1])
-        gates_KN, mixing_RK = self._gates(flat_NH), self.mixing.softmax(dim=-1).T
-        words_VE = shared_dropout(self.words.weight, settings.vector_dropout, self.training, (0,))
-        return EdgeInputs(self.structure, flat_NH, self.bases, words_VE, gates_KN, mixing_RK, self.sense_bias)
+        block = self.settings.tokens_per_block or (64 if hidden.device.type == "cpu" else 512)
+        normaliser_N, score_N = normaliser_and_score(self._inputs(hidden, words), target_N, block, correction_W)
+        return normaliser_N - score_N
 
     def sense_attribution(self, hidden: Tensor, words: Tensor) -> SenseAttribution:
         """Return shares p(s) / p(w) of senses, and gates q."""

@@ -15,15 +15,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from sememekit.decoders.sense_blocks import SenseBlock
-from sememekit.decoders.sense_likelihood import Asked, grad_of_logits, likelihood, parts_of, piece, sum_dtype
-from sememekit.decoders.sense_structure import SenseStructure
+from sememekit.decoders.sense_structure import SenseBlock, SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
-WIDE_FROM = 96
-"""Below this width the backward pass recomputes the products with the words, which saves R V numbers a token, and each basis
-has a separate product. That is up to a quarter slower at large widths, but keeps the scores of a basis contiguous, which halves
-the time of all further work on them: the larger part at small widths."""
+KEPT_FROM = 96
+"""Below this width the products with the words are taken again in the backward pass: R V numbers a token less to keep."""
 
 
 class SenseInputs(NamedTuple):
@@ -42,6 +38,26 @@ class SenseInputs(NamedTuple):
     gates_KN: Tensor
     mixing_RK: Tensor
     bias_S: Tensor | None
+
+
+class Asked(NamedTuple):
+    """Arguments of a likelihood without gradients, for N tokens.
+
+    Attributes:
+        structure: the graph.
+        target_N: words.
+        block: tokens computed at once.
+        lowered: dtype of matrix products; sums keep the dtype of the words.
+        learns: whether gradients are recorded, which torch does not tell inside ``forward`` of a Function.
+        correction_V: term of each word in the normaliser (``sampling.estimated_nll``), or None.
+    """
+
+    structure: SenseStructure
+    target_N: Tensor
+    block: int
+    lowered: torch.dtype
+    learns: bool
+    correction_V: Tensor | None = None
 
 
 def sense_logits(inputs: SenseInputs) -> Tensor:
@@ -116,8 +132,7 @@ class _SenseSums(torch.autograd.Function):
         low_words_VE, low_contexts_RNE = words_VE.to(lowered).index_select(0, order.word_at), contexts_RNE.to(lowered)
         num_bases, num_tokens, width = contexts_RNE.shape
         keep = learns and any(ctx.needs_input_grad)  # inputs may have gradients that nobody records
-        is_wide = width >= WIDE_FROM
-        keep_scores = keep and is_wide
+        keep_scores = keep and width >= KEPT_FROM
         buffer = None if keep_scores else low_words_VE.new_empty(num_bases * order.most_words * min(block, num_tokens))
         normaliser_N, score_N = (words_VE.new_empty(num_tokens) for _ in range(2))
         total_N = words_VE.new_empty(num_tokens, dtype=sum_dtype(words_VE))
@@ -128,7 +143,7 @@ class _SenseSums(torch.autograd.Function):
             logits_Sn = words_VE.new_empty(structure.num_senses, gates_Kn.shape[1])
             for each, weight in zip(order.blocks, weights, strict=True):
                 logits_sn = logits_Sn[each.places]
-                scores_Rvn = _products(low_words_VE[each.words], context_RnE, is_wide, buffer)
+                scores_Rvn = _products(low_words_VE[each.words], context_RnE, buffer)
                 if keep_scores:
                     scores.append(scores_Rvn)
                 logits = each.by_rank(logits_sn)
@@ -145,7 +160,7 @@ class _SenseSums(torch.autograd.Function):
             if keep:
                 kept += [found.raised_Sn, found.place_Mn, found.share_Mn]
         if keep:
-            ctx.asked, ctx.is_wide, ctx.with_bias = asked, is_wide, bias_S is not None
+            ctx.asked, ctx.with_bias = asked, bias_S is not None
             ctx.save_for_backward(contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept, *scores)
         return normaliser_N, score_N
 
@@ -180,8 +195,8 @@ class _SenseSums(torch.autograd.Function):
             for each, weight in zip(order.blocks, weights, strict=True):
                 words_vE, grad_logits_sn = low_words_VE[each.words], grad_logits_Sn[each.places]
                 kept_scores = next(scores, None)
-                scores_Rvn = _products(words_vE, context_RnE, ctx.is_wide, buffer) if kept_scores is None else kept_scores
-                grads_Rvn = _scores_in(grad_scores, scores_Rvn.shape, ctx.is_wide)
+                scores_Rvn = _products(words_vE, context_RnE, buffer) if kept_scores is None else kept_scores
+                grads_Rvn = _scores_in(grad_scores, scores_Rvn.shape)
                 of_sense_sn = piece(of_senses, grad_logits_sn.shape)
                 grads, of_sense = each.by_rank(grad_logits_sn), each.by_rank(of_sense_sn)
                 scores_of, grads_of = each.by_basis(scores_Rvn.to(gates_Kn.dtype)), each.by_basis(grads_Rvn)
@@ -190,7 +205,9 @@ class _SenseSums(torch.autograd.Function):
                     of_sememe_Kn += each.sememes_of_sense.back(of_sense_sn, each.back_constant)
                     each.sum_products(each.by_rank(each.sememes_of_sense(gates_Kn, weight_of_edge)), grads, out=grad)
                 grad_words_vE, low_grads_Rvn = grad_words_VE[each.words], grads_Rvn.to(lowered)
-                _add_gradients(grad_words_vE, grad_context_RnE, low_grads_Rvn, words_vE, context_RnE, ctx.is_wide)
+                grads_v = low_grads_Rvn.transpose(0, 1).flatten(1)
+                add_product(grad_words_vE, grads_v, context_RnE.flatten(0, 1))
+                add_product(grad_context_RnE.view(-1, words_vE.shape[1]), grads_v.T, words_vE)
             grad_contexts_RNE[:, part] = grad_context_RnE
             # The sums over the senses of a sememe serve gate and mixing alike: q and alpha are factors of one product.
             grad_mixing_RK += torch.mul(of_sememe_RKn, gates_Kn, out=piece(products, of_sememe_RKn.shape)).sum(dim=2)
@@ -200,40 +217,85 @@ class _SenseSums(torch.autograd.Function):
         return grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, None
 
 
-def _products(words_vE: Tensor, context_RnE: Tensor, is_wide: bool, buffer: Tensor | None) -> Tensor:
-    """Return the scores (R, v, n) of words and contexts, in ``buffer`` if given, in the layout of ``_scores_in``."""
-    num_bases, num_tokens, _ = context_RnE.shape
-    shape = (num_bases, len(words_vE), num_tokens)
-    scores_Rvn = _scores_in(words_vE.new_empty(prod(shape)) if buffer is None else buffer, shape, is_wide)
-    if is_wide:
-        torch.mm(words_vE, context_RnE.flatten(0, 1).T, out=scores_Rvn.transpose(0, 1).flatten(1))
-    else:
-        torch.bmm(words_vE.expand(num_bases, -1, -1), context_RnE.transpose(1, 2), out=scores_Rvn)
+def _products(words_vE: Tensor, context_RnE: Tensor, buffer: Tensor | None) -> Tensor:
+    """(R, v, n) the scores of words with the contexts, in ``buffer`` where there is one."""
+    shape = (len(context_RnE), len(words_vE), context_RnE.shape[1])
+    scores_Rvn = _scores_in(words_vE.new_empty(prod(shape)) if buffer is None else buffer, shape)
+    torch.mm(words_vE, context_RnE.flatten(0, 1).T, out=scores_Rvn.transpose(0, 1).flatten(1))
     return scores_Rvn
 
 
-def _scores_in(memory: Tensor, shape: Sequence[int], is_wide: bool) -> Tensor:
-    """View flat memory as (R, v, n): basis-major, or at large widths word-major, as one product of all bases needs."""
-    if not is_wide:
-        return piece(memory, shape)
+def _scores_in(memory: Tensor, shape: Sequence[int]) -> Tensor:
+    """(R, v, n) of flat memory, word after word, so that one product serves all bases."""
     num_bases, num_words, num_tokens = shape
     return piece(memory, (num_words, num_bases, num_tokens)).transpose(0, 1)
-
-
-def _add_gradients(
-    grad_words_vE: Tensor, grad_context_RnE: Tensor, grads_Rvn: Tensor, words_vE: Tensor, context_RnE: Tensor, is_wide: bool
-) -> None:
-    """Add the gradients of words and contexts from the gradient of the scores."""
-    if is_wide:
-        grads_v = grads_Rvn.transpose(0, 1).flatten(1)
-        add_product(grad_words_vE, grads_v, context_RnE.flatten(0, 1))
-        add_product(grad_context_RnE.view(-1, words_vE.shape[1]), grads_v.T, words_vE)
-        return
-    for grads_vn, context_nE, grad_context_nE in zip(grads_Rvn, context_RnE, grad_context_RnE, strict=True):
-        add_product(grad_words_vE, grads_vn, context_nE)
-        add_product(grad_context_nE, grads_vn.T, words_vE)
 
 
 def _edge_weights(block: SenseBlock, mixing_RK: Tensor) -> Tensor:
     """(R, edges) C[k, s] alpha[r, k] for each basis and each edge between a sense and a sememe."""
     return block.constant * mixing_RK.index_select(1, block.sememes_of_sense.members)
+
+
+class Likelihood(NamedTuple):
+    """The likelihood of the n tokens of a block; M is the largest number of senses of a word.
+
+    Attributes:
+        normaliser_n: log-sum-exp over all senses.
+        score_n: log-sum-exp over the senses of the target.
+        total_n: sum of ``raised_Sn``, at least in single precision: half precision overflows with 65,504 senses.
+        raised_Sn: exp(logit - maximum of the token), in the memory of the logits.
+        place_Mn: places of the senses of the target.
+        share_Mn: their shares of the target's probability, padded with 0.
+    """
+
+    normaliser_n: Tensor
+    score_n: Tensor
+    total_n: Tensor
+    raised_Sn: Tensor
+    place_Mn: Tensor
+    share_Mn: Tensor
+
+
+def likelihood(
+    logits_Sn: Tensor, structure: SenseStructure, place_of: Tensor, target_n: Tensor, offset_S: Tensor | None = None
+) -> Likelihood:
+    """Compute the likelihood of target words from the logits of all senses; sense s is at ``place_of[s]``.
+
+    ``logits_Sn`` is overwritten. ``offset_S`` is added to the logits in the normaliser, except for the target.
+    """
+    sense_Mn, real_Mn = structure.senses_of(target_n)
+    place_Mn = place_of[sense_Mn]
+    own_Mn = logits_Sn.gather(0, place_Mn)
+    if offset_S is not None:
+        logits_Sn.add_(offset_S[:, None])
+        logits_Sn.scatter_(0, place_Mn, own_Mn)
+    own_Mn = own_Mn.masked_fill(~real_Mn, -torch.inf)
+    top_n = logits_Sn.amax(dim=0)
+    total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0, dtype=sum_dtype(logits_Sn))
+    return Likelihood(total_n.log() + top_n, own_Mn.logsumexp(dim=0), total_n, logits_Sn, place_Mn, own_Mn.softmax(dim=0))
+
+
+def grad_of_logits(kept: Sequence[Tensor], by_normaliser_n: Tensor, by_score_n: Tensor, memory: Tensor) -> Tensor:
+    """Return the gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a
+    ``Likelihood``.
+
+    ``by_normaliser_n`` is the gradient of the normaliser divided by ``total_n``, which takes n divisions instead of S n.
+    """
+    raised_Sn, place_Mn, share_Mn = kept
+    grad_Sn = torch.mul(raised_Sn, by_normaliser_n, out=piece(memory, raised_Sn.shape))
+    return grad_Sn.scatter_add_(0, place_Mn, share_Mn * by_score_n)
+
+
+def sum_dtype(values: Tensor) -> torch.dtype:
+    """The dtype of ``total_n``."""
+    return torch.promote_types(values.dtype, torch.float32)
+
+
+def parts_of(num_tokens: int, block: int) -> list[slice]:
+    """The blocks of tokens."""
+    return [slice(begin, min(begin + block, num_tokens)) for begin in range(0, num_tokens, block)]
+
+
+def piece(memory: Tensor, shape: Sequence[int]) -> Tensor:
+    """The beginning of a flat tensor, in a shape."""
+    return memory[: prod(shape)].view(shape)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
-from sememekit.decoders import edge_logits
 from sememekit.decoders.base import Resources
 from sememekit.decoders.sdlm import SDLM
 from tests.small import small_graph, small_vocabulary
@@ -22,15 +20,3 @@ def make(**settings: object) -> SDLM:
         for parameter in decoder.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
     return decoder
-
-
-def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A list that grows with each call that goes by edges."""
-    calls, plain = [], edge_logits.normaliser_and_score_by_edges
-
-    def counted(inputs: edge_logits.EdgeInputs, target_N: torch.Tensor, block: int) -> tuple[torch.Tensor, torch.Tensor]:
-        calls.append(block)
-        return plain(inputs, target_N, block)
-
-    monkeypatch.setattr("sememekit.decoders.sdlm.normaliser_and_score_by_edges", counted)
-    return calls

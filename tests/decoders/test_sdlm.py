@@ -7,11 +7,11 @@ import itertools
 import pytest
 import torch
 
-from sememekit.decoders import edge_blocks, edge_logits, sense_blocks, sense_logits
+from sememekit.decoders import sense_logits, sense_structure
 from sememekit.decoders.base import Resources
 from sememekit.decoders.sdlm import PRESETS, SDLM
 from tests.decoders.sdlm_twin import dense_log_probs
-from tests.decoders.small_sdlm import WIDTH, count_calls, make
+from tests.decoders.small_sdlm import WIDTH, make
 from tests.small import small_graph, small_vocabulary
 
 
@@ -26,7 +26,7 @@ def test_the_graph_has_every_kind_of_word() -> None:
 
 @pytest.mark.parametrize(("preset", "normalisation"), list(itertools.product(PRESETS, ["left", "symmetric"])))
 @pytest.mark.parametrize(
-    ("block", "senses_per_block", "ranks", "wide_from"), [(1, 8, 1, 1), (3, 1, 2, 1), (3, 5, 2, 99), (100, 4096, 4, 1)]
+    ("block", "senses_per_block", "ranks", "kept_from"), [(1, 8, 1, 1), (3, 1, 2, 1), (3, 5, 2, 99), (100, 4096, 4, 1)]
 )
 def test_values_and_gradients_equal_the_dense_twin(
     preset: str,
@@ -34,25 +34,13 @@ def test_values_and_gradients_equal_the_dense_twin(
     block: int,
     senses_per_block: int,
     ranks: int,
-    wide_from: int,
+    kept_from: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", senses_per_block)
-    monkeypatch.setattr(sense_blocks, "RANKS", ranks)
-    monkeypatch.setattr(sense_logits, "WIDE_FROM", wide_from)
-    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: False)
+    monkeypatch.setattr(sense_structure, "SENSES_PER_BLOCK", senses_per_block)
+    monkeypatch.setattr(sense_structure, "RANKS", ranks)
+    monkeypatch.setattr(sense_logits, "KEPT_FROM", kept_from)
     equals_the_twin(preset, normalisation, block)
-
-
-@pytest.mark.parametrize(("preset", "normalisation"), list(itertools.product(PRESETS, ["left", "symmetric"])))
-@pytest.mark.parametrize(("block", "edges_per_block"), [(1, 1), (3, 7), (3, 16), (100, 4096)])
-def test_values_and_gradients_by_edges_equal_the_dense_twin(
-    preset: str, normalisation: str, block: int, edges_per_block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(edge_blocks, "EDGES_PER_BLOCK", edges_per_block)
-    calls = count_calls(monkeypatch)
-    equals_the_twin(preset, normalisation, block)
-    assert len(calls) == (preset != "release-awd"), "tanh stands between the bases and the words"
 
 
 def equals_the_twin(preset: str, normalisation: str, block: int) -> None:
@@ -75,10 +63,8 @@ def equals_the_twin(preset: str, normalisation: str, block: int) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
 
 
-@pytest.mark.parametrize("by_edges", [True, False])
-def test_gradients_under_autocast_are_near_those_of_the_twin(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_under_autocast_are_near_those_of_the_twin() -> None:
     """Contexts come in bfloat16 there; of a product of halves only the factors are rounded, sums and gradients are not."""
-    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
     decoder, target = make(num_bases=3), torch.arange(40) % small_graph().num_words
     hidden = torch.randn(40, WIDTH).bfloat16()
     exact = hidden.double().requires_grad_(True)
@@ -93,9 +79,7 @@ def test_gradients_under_autocast_are_near_those_of_the_twin(by_edges: bool, mon
         assert (one.double() - other).norm() < 0.02 * other.norm()
 
 
-@pytest.mark.parametrize("by_edges", [True, False])
-def test_second_derivatives_are_refused_both_ways(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+def test_second_derivatives_are_refused() -> None:
     decoder = make(num_bases=2)
     loss = decoder.nll(torch.randn(4, WIDTH, dtype=torch.float64), torch.arange(4)).mean()
     with pytest.raises(RuntimeError, match="can be differentiated once"):
@@ -116,9 +100,7 @@ def test_log_probs_equal_the_twin_and_carry_gradients() -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("by_edges", [True, False])
-def test_extreme_contexts_give_finite_losses_and_gradients(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+def test_extreme_contexts_give_finite_losses_and_gradients() -> None:
     decoder = make(num_bases=3).float()
     hidden = (torch.randn(40, WIDTH) * 300.0).requires_grad_(True)
     target = torch.arange(40) % small_graph().num_words
@@ -136,70 +118,16 @@ def test_products_are_kept_for_a_backward_pass_alone(enabled: bool, frozen: bool
     learns = enabled and not frozen
     buffers, plain = [], sense_logits._products
 
-    def products(words_vE: torch.Tensor, context_RnE: torch.Tensor, is_wide: bool, buffer: torch.Tensor | None) -> torch.Tensor:
+    def products(words_vE: torch.Tensor, context_RnE: torch.Tensor, buffer: torch.Tensor | None) -> torch.Tensor:
         buffers.append(buffer)
-        return plain(words_vE, context_RnE, is_wide, buffer)
+        return plain(words_vE, context_RnE, buffer)
 
-    of_edges = edge_logits._scores
-
-    def scores(
-        each: edge_blocks.EdgeBlock, vectors_eH: torch.Tensor, context_Hn: torch.Tensor, buffer: torch.Tensor | None
-    ) -> torch.Tensor:
-        buffers.append(buffer)
-        return of_edges(each, vectors_eH, context_Hn, buffer)
-
-    monkeypatch.setattr(sense_logits, "WIDE_FROM", 1)
+    monkeypatch.setattr(sense_logits, "KEPT_FROM", 1)
     monkeypatch.setattr(sense_logits, "_products", products)
-    monkeypatch.setattr(edge_logits, "_scores", scores)
-    for by_edges in (True, False):
-        monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden, by_edges=by_edges: by_edges)
-        buffers.clear()
-        with torch.set_grad_enabled(enabled):
-            make().requires_grad_(not frozen).nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
-        assert buffers
-        assert all((buffer is None) == learns for buffer in buffers)
-
-
-def test_masks_are_the_same_by_edges_and_by_bases(monkeypatch: pytest.MonkeyPatch) -> None:
-    decoder, hidden = make(num_bases=3, vector_dropout=0.5).train(), torch.randn(4, 3, WIDTH, dtype=torch.float64)
-    found = []
-    for by_edges in (True, False):
-        monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden, by_edges=by_edges: by_edges)
-        torch.manual_seed(8)
-        found.append(decoder.nll(hidden, torch.arange(12).view(4, 3) % 10))
-    torch.testing.assert_close(*found, rtol=0, atol=1e-12)
-
-
-def test_what_differs_by_token_between_bases_and_words_goes_by_bases(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, hidden, target = (
-        count_calls(monkeypatch),
-        torch.randn(4, 3, WIDTH, dtype=torch.float64),
-        torch.arange(12).view(4, 3) % 10,
-    )
-    for settings, training, by_edges in (
-        ({}, True, True),
-        ({"context_dropout": 0.5}, True, False),
-        ({"context_dropout": 0.5}, False, True),
-        ({"vector_dropout": 0.5}, True, True),
-        ({"context_tanh": True}, False, False),
-    ):
-        calls.clear()
-        make(num_bases=5, **settings).train(training).nll(hidden, target)
-        assert len(calls) == by_edges, settings
-    decoder = make(num_bases=5)
-    calls.clear()
-    decoder._num_edges = 0  # a sense without sememes has no product
-    decoder.nll(hidden, target)
-    assert not calls
-
-
-def test_edges_pay_at_small_widths_and_for_many_tokens() -> None:
-    released = {"num_words": 13_477, "num_senses": 20_393, "num_edges": 47_531}
-    assert edge_logits.pays(700, 48, 5, **released)
-    assert edge_logits.pays(700, 128, 5, **released)
-    assert not edge_logits.pays(700, 650, 5, **released)
-    assert not edge_logits.pays(700, 128, 2, **released)
-    assert not edge_logits.pays(1, 128, 5, **released)
+    with torch.set_grad_enabled(enabled):
+        make().requires_grad_(not frozen).nll(torch.randn(3, WIDTH, dtype=torch.float64), torch.arange(3))
+    assert buffers
+    assert all((buffer is None) == learns for buffer in buffers)
 
 
 def test_the_identity_start_is_near_a_tied_softmax() -> None:

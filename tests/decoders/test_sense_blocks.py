@@ -1,4 +1,4 @@
-"""Blocks of senses and of edges, out of which the sememe-driven layer is computed."""
+"""Blocks of senses, out of which the sememe-driven layer is computed."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.decoders import edge_blocks, edge_logits, sense_blocks, sense_logits
-from sememekit.decoders.sdlm import SDLM
+from sememekit.decoders import sense_logits, sense_structure
 from sememekit.decoders.sense_structure import SenseStructure
-from tests.decoders.small_sdlm import WIDTH, count_calls, make
+from tests.decoders.small_sdlm import WIDTH, make
 from tests.small import small_graph
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sense_blocks, "SENSES_PER_BLOCK", 6)
-    monkeypatch.setattr(sense_blocks, "RANKS", ranks)
+    monkeypatch.setattr(sense_structure, "SENSES_PER_BLOCK", 6)
+    monkeypatch.setattr(sense_structure, "RANKS", ranks)
     graph, structure = small_graph(), make(num_bases=2).structure
     order = structure.blocks(torch.float64)
     assert len(order.blocks) > 1
@@ -38,62 +37,32 @@ def test_blocks_hold_every_sense_once_and_the_senses_of_a_rank_together(ranks: i
     assert structure.blocks(torch.float64) is structure.blocks(torch.float64)
 
 
-def test_blocks_of_edges_hold_every_edge_once_and_those_of_a_rank_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge_blocks, "EDGES_PER_BLOCK", 6)
-    graph, structure = small_graph(), make(num_bases=2).structure
-    order = structure.edge_blocks(torch.float64, 2)
-    edges = structure.edges_of_senses()
-    sememes = structure.set_sememes.split(structure.set_offsets.diff().tolist())
-    assert len(order.blocks) > 1
-    assert order.most_edges < 2 * 6
-    assert sorted(order.sense_at.tolist()) == list(range(graph.num_senses))
-    assert torch.equal(order.sense_at[order.place_of], torch.arange(graph.num_senses))
-    for size, parts in ((int(edges.sum()), "edges"), (graph.num_senses, "senses")):
-        slices = [getattr(block, parts) for block in order.blocks]
-        assert [place for part in slices for place in range(part.start, part.stop)] == list(range(size))
-    for block in order.blocks:
-        senses = order.sense_at[block.senses]
-        rows = [(sense, rank) for rank, size in enumerate(block.ranks) for sense in senses[:size].tolist()]
-        assert sorted(rows) == sorted((sense, rank) for sense in senses.tolist() for rank in range(int(edges[sense])))
-        expected = [int(sememes[structure.set_of_sense[sense]][rank]) for sense, rank in rows]
-        assert block.sememe_of_edge.tolist() == order.sememe_of_edge[block.edges].tolist() == expected
-        products = [[2 * graph.word_of_sense[sense] + basis for basis in range(2)] for sense, _ in rows]
-        assert order.bases_of_edge.members.view(-1, 2)[block.edges].tolist() == products
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_constants_of_frequent_sememes_fit_half_precision(dtype: torch.dtype) -> None:
     """One over the root of 7,000 senses times 10 sememes is 0.004, and 70,000 is no number of half precision."""
     one, two = torch.tensor([0, 1]), torch.tensor([0, 2])
     structure = SenseStructure(one, torch.tensor([0]), two, torch.tensor([0, 1]), torch.tensor([70_000, 70_000]), 2, 1)
-    for constant in (structure.blocks(dtype).blocks[0].constant, structure.edge_blocks(dtype, 2).constant):
-        assert constant.dtype == dtype
-        torch.testing.assert_close(constant.double(), torch.full((2,), 70_000.0).double().rsqrt(), rtol=4e-3, atol=0)
+    constant = structure.blocks(dtype).blocks[0].constant
+    assert constant.dtype == dtype
+    torch.testing.assert_close(constant.double(), torch.full((2,), 70_000.0).double().rsqrt(), rtol=4e-3, atol=0)
 
 
-@pytest.mark.parametrize("by_edges", [True, False])
-def test_more_senses_than_half_precision_counts(by_edges: bool) -> None:
+def test_more_senses_than_half_precision_counts() -> None:
     """70,000 equal senses: their sum is no number of half precision, its logarithm is."""
     size, dtype = 70_000, torch.float16
     sense, one = torch.arange(size + 1), torch.tensor([0])
     structure = SenseStructure(sense, torch.zeros(size, dtype=torch.long), torch.tensor([0, 1]), one, one + 1, 1, 1)
     words, gates, mixing = (torch.ones(rows, columns, dtype=dtype) for rows, columns in ((size, 1), (1, 2), (1, 1)))
     words.requires_grad_(True)
-    contexts, target, bases = torch.ones(2, 1, dtype=dtype), torch.tensor([0, 5]), torch.ones(1, 1, 1, dtype=dtype)
-    if by_edges:
-        inputs = edge_logits.EdgeInputs(structure, contexts, bases, words, gates, mixing, None)
-        normaliser, score = edge_logits.normaliser_and_score_by_edges(inputs, target, 2)
-    else:
-        plain = sense_logits.SenseInputs(structure, contexts[None], words, gates, mixing, None)
-        normaliser, score = sense_logits.normaliser_and_score(plain, target, 2)
+    contexts, target = torch.ones(2, 1, dtype=dtype), torch.tensor([0, 5])
+    inputs = sense_logits.SenseInputs(structure, contexts[None], words, gates, mixing, None)
+    normaliser, score = sense_logits.normaliser_and_score(inputs, target, 2)
     torch.testing.assert_close((normaliser - score).double(), torch.full((2,), np.log(size)).double(), rtol=1e-3, atol=0)
     (grad,) = torch.autograd.grad((normaliser - score).sum(), words)
     torch.testing.assert_close(grad[:7, 0].double(), torch.tensor([-1.0, 0, 0, 0, 0, -1.0, 0]).double(), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("by_edges", [True, False])
-def test_blocks_made_in_inference_mode_serve_training(by_edges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SDLM, "_goes_by_edges", lambda layer, hidden: by_edges)
+def test_blocks_made_in_inference_mode_serve_training() -> None:
     decoder, hidden, target = make(num_bases=2), torch.randn(4, WIDTH, dtype=torch.float64), torch.arange(4)
     with torch.inference_mode():
         values = [decoder.nll(hidden, target), decoder.log_probs(hidden)]
@@ -101,12 +70,3 @@ def test_blocks_made_in_inference_mode_serve_training(by_edges: bool, monkeypatc
     torch.testing.assert_close([value.detach() for value in again], [value.clone() for value in values], rtol=0, atol=0)
     for value in again:
         assert all(grad.isfinite().all() for grad in torch.autograd.grad(value.sum(), list(decoder.parameters())))
-
-
-def test_a_call_by_edges_makes_what_a_compiler_needs_in_every_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The blocks of the way by bases, which a compiler takes and cannot lay out."""
-    calls, decoder, hidden = count_calls(monkeypatch), make(num_bases=5), torch.randn(200, WIDTH, dtype=torch.float64)
-    for dtype in (torch.float64, torch.float32):
-        decoder.to(dtype).nll(hidden.to(dtype), torch.zeros(200, dtype=torch.long))
-        assert (hidden.device, dtype) in decoder.structure._blocks
-    assert len(calls) == 2

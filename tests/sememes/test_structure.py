@@ -74,8 +74,9 @@ def test_statistics_count_edges_by_class() -> None:
     assert next(iter(statistics.edges_by_role.items())) == ("no structure", 9)
     assert statistics.edges_by_role["plain"] == 2
     assert list(statistics.edges_by_role.items())[1:] == [("root", 5), ("plain", 2), ("%", 1), ("cost", 1), ("domain", 1)]
-    deep = SememeGraph([WordEntry("梨", "list:a", (SenseEntry(("x", "y"), "x", (ROOT, Place(7, "a"))),))], "0")
-    assert graph_statistics(deep, [1]).edges_by_depth == {"root": 1, "depth 3 or more": 1}
+    deep = SememeGraph([WordEntry("梨", "list:a", (SenseEntry(("x", "y", "z"), "x", (ROOT, Place(7, "a"), None)),))], "0")
+    assert graph_statistics(deep, [1]).edges_by_depth == {"no structure": 1, "root": 1, "depth 3 or more": 1}
+    assert list(graph_statistics(deep, [1]).edges_by_role) == ["no structure", "root", "a"], "ties have one order"
     whole = SememeGraph([WordEntry("梨", "list:a", (SenseEntry(("x",), "x", (ROOT,)),))], "0")
     assert graph_statistics(whole, [1]).edges_by_depth == {"root": 1}
     bare = graph_statistics(without_structure(small_graph()), small_vocabulary().counts)
