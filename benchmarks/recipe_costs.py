@@ -75,7 +75,8 @@ def measured() -> dict[str, list[tuple[float, int]]]:
         result = json.loads(path.read_text(encoding="utf-8"))
         for command in result.get("commands", ()):
             name = re.match(r"sememekit train .*--recipe (\S+)", command)
-            if name and result["curve"] and not result["tiny"]:
+            other_end = "--set schedule.epochs=" in command  # not what the recipe costs
+            if name and result["curve"] and not result["tiny"] and not other_end:
                 found[name[1]].append((result["curve"][-1]["cpu_seconds"] / 3600, len(result["curve"])))
     return found
 

@@ -87,14 +87,14 @@ def correct(target: dict[str, Any], scores: Reals, weight: float, share: int) ->
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", type=Path)
-    parser.add_argument("--senses", type=Path, required=True)
-    parser.add_argument("--source", action="append", default=[])
+    parser.add_argument("runs", nargs="*", type=Path, default=[Path("runs/sdlm-1"), Path("runs/sdlm-2"), Path("runs/sdlm-3")])
+    parser.add_argument("--senses", type=Path, default=Path("gold.txt"))
+    parser.add_argument("--source", action="append")
     options = parser.parse_args(arguments)
     right: dict[tuple[Any, ...], list[Reals]] = {}
     for path in options.runs:
         run = Run.open(path)
-        inventory = inventory_of(run, options.source)
+        inventory = inventory_of(run, options.source or ["list:list.txt"])
         text = np.asarray(run.data().tokens("train"), dtype=np.int64)
         targets = targets_of(run, inventory, options.senses)
         for span, smoothing in product(SPANS, SMOOTHINGS):
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "chosen_on_the_other_half": [dict(zip(keys, setting, strict=True)) for setting in chosen],
         "held_out": held.mean(axis=1).tolist(),
     }
-    print(json.dumps(report, indent=1))
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":
