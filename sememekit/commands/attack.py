@@ -124,12 +124,13 @@ def command(
         if others := others_typed(context, {"folders", "html", "figure", "json", "quiet"}):
             fail_usage(f"--compare takes two folders of finished attacks, and no {' or '.join(others)}; leave it out")
         from sememekit.attack.folder import compare_attacks
-        from sememekit.reports.attack import COMPARISON
+        from sememekit.reports.attack import comparison_views
         from sememekit.reports.table import Shown
 
         check_outputs(html)
-        give_out(Shown(compare_attacks(*folders), COMPARISON), html, None, json=json, quiet=quiet)
-        _draw(figure, {str(one) if folders[0].name == folders[1].name else one.name: one for one in folders}, quiet)
+        attacks = {str(one) if folders[0].name == folders[1].name else one.name: one for one in folders}
+        give_out(Shown(compare_attacks(*folders), comparison_views(attacks)), html, None, json=json, quiet=quiet)
+        _draw(figure, attacks, quiet)
         return
     if html is not None:
         fail_usage("--html needs --compare; an attack always writes OUT/report.html")
@@ -216,12 +217,10 @@ def _table(
 def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None:
     if figure is None:
         return
-    from sememekit.attack.folder import AttackFolder
-    from sememekit.reports.attack import charts
+    from sememekit.reports.attack import charts_of
     from sememekit.reports.charts import write_figure
 
-    drawn = charts({name: tuple(AttackFolder.open(folder).results().values()) for name, folder in folders.items()})
-    if drawn:
+    if drawn := charts_of(folders):
         write_figure(drawn, figure)
     remark(f"figure: {figure}" if drawn else "no figure: there was no example with something to try", quiet)
 
