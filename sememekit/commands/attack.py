@@ -63,7 +63,7 @@ def command(
         option("--lemmas", "Inflected words: a file of lemma TAB form lines, or wordnet.", metavar="FILE|wordnet"),
     ] = None,
     vectors: Annotated[
-        Path | None, option("--vectors", "Word vectors of embedding candidates, or else of the constraint similarity.")
+        Path | None, option("--vectors", "Word vectors for embedding candidates or the constraint similarity.")
     ] = None,
     lm: Annotated[
         Path | None,
@@ -89,11 +89,11 @@ def command(
         str | None,
         option("--segmenter", "Segmenter of Chinese texts (function, run on characters): characters, fmm, jieba or RUN."),
     ] = None,
-    lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
+    lexicon: Annotated[str | None, option("--lexicon", "Lexicon of the segmenter (fmm, jieba).", metavar="FORMAT:PATH")] = None,
     labels: Annotated[
         str | None, option("--labels", "Labels of a function in the order of its columns, comma-separated.")
     ] = None,
-    logits: Annotated[bool, option("--logits", "The victim gives logits; a softmax makes them probabilities.")] = False,
+    logits: Annotated[bool, option("--logits", "The victim returns logits, not probabilities.")] = False,
     overrides: shared.Overrides = None,
     resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
     trust_code: shared.TrustCode = False,
