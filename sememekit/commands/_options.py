@@ -47,7 +47,7 @@ def variant_option(slot: str, told: str) -> Any:
 
 Word = Annotated[
     str | None,
-    typer.Argument(metavar="[WORD]", help="Only those with this word, or several: 'Gu, Table 4'.", show_default=False),
+    typer.Argument(metavar="[WORD]", help="Only entries with these words, such as 'Gu, Table 4'.", show_default=False),
 ]
 
 

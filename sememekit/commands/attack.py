@@ -60,7 +60,7 @@ def command(
     ] = None,
     lemmas: shared.Lemmas = None,
     vectors: Annotated[
-        Path | None, option("--vectors", "Word vectors of embedding candidates, or else of the constraint similarity.")
+        Path | None, option("--vectors", "Word vectors for embedding candidates or the constraint similarity.")
     ] = None,
     lm: Annotated[
         Path | None,
@@ -86,11 +86,11 @@ def command(
         str | None,
         option("--segmenter", "Segmenter of Chinese texts (function, run on characters): characters, fmm, jieba or RUN."),
     ] = None,
-    lexicon: Annotated[str | None, option("--lexicon", "Words that this segmenter knows.", metavar="FORMAT:PATH")] = None,
+    lexicon: Annotated[str | None, option("--lexicon", "Lexicon of the segmenter (fmm, jieba).", metavar="FORMAT:PATH")] = None,
     labels: Annotated[
         str | None, option("--labels", "Labels of a function in the order of its columns, comma-separated.")
     ] = None,
-    logits: Annotated[bool, option("--logits", "The victim gives logits; a softmax makes them probabilities.")] = False,
+    logits: Annotated[bool, option("--logits", "The victim returns logits, not probabilities.")] = False,
     overrides: shared.Overrides = None,
     resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
     trust_code: shared.TrustCode = False,
@@ -121,12 +121,13 @@ def command(
         if others := others_typed(context, {"folders", "html", "figure", "json", "quiet"}):
             fail_usage(f"--compare takes two folders of finished attacks, and no {' or '.join(others)}; leave it out")
         from sememekit.attack.folder import compare_attacks
-        from sememekit.reports.attack import COMPARISON
+        from sememekit.reports.attack import comparison_views
         from sememekit.reports.table import Shown
 
         check_outputs(html)
-        give_out(Shown(compare_attacks(*folders), COMPARISON), html, None, json=json, quiet=quiet)
-        _draw(figure, {str(one) if folders[0].name == folders[1].name else one.name: one for one in folders}, quiet)
+        attacks = {str(one) if folders[0].name == folders[1].name else one.name: one for one in folders}
+        give_out(Shown(compare_attacks(*folders), comparison_views(attacks)), html, None, json=json, quiet=quiet)
+        _draw(figure, attacks, quiet)
         return
     if html is not None:
         fail_usage("--html needs --compare; an attack always writes OUT/report.html")
@@ -213,12 +214,10 @@ def _table(
 def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None:
     if figure is None:
         return
-    from sememekit.attack.folder import AttackFolder
-    from sememekit.reports.attack import charts
+    from sememekit.reports.attack import charts_of
     from sememekit.reports.charts import write_figure
 
-    drawn = charts({name: tuple(AttackFolder.open(folder).results().values()) for name, folder in folders.items()})
-    if drawn:
+    if drawn := charts_of(folders):
         write_figure(drawn, figure)
     remark(f"figure: {figure}" if drawn else "no figure: there was no example with something to try", quiet)
 

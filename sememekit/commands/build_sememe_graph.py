@@ -24,7 +24,7 @@ def command(
     sources: Sources = None,
     side: Side = "chinese",
     lemmas: Lemmas = None,
-    defining_words: Annotated[int, option("--defining-words", "How many sememes 'dictionary' chooses.", min=1)] = 2000,
+    defining_words: Annotated[int, option("--defining-words", "Number of sememes for the source 'dictionary'.", min=1)] = 2000,
     drop_edges: Annotated[
         float, option("--drop-edges", "Fraction of annotations to remove at random.", min=0.0, max=1.0)
     ] = 0.0,

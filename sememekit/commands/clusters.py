@@ -13,8 +13,8 @@ EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.
 def command(
     run: Run,
     words: Annotated[str | None, option("--words", "Show the clusters of these words, separated by spaces.")] = None,
-    top: Annotated[int, option("--top", "Without --words: how many clusters, those with most of the text.", min=1)] = 10,
-    members: Annotated[int, option("--members", "How many words of each to show.", min=1)] = 15,
+    top: Annotated[int, option("--top", "Without --words: number of clusters, largest share of text first.", min=1)] = 10,
+    members: Annotated[int, option("--members", "Words to show of each cluster.", min=1)] = 15,
     save: Annotated[Path | None, option("--save", "Write all clusters to a file, for train --clusters.")] = None,
     html: Html = None,
     which: Which = "best",

@@ -23,7 +23,8 @@ EXAMPLES = (
 def command(
     run: shared.RunOrPublished,
     context: Annotated[
-        str | None, typer.Argument(metavar="[CONTEXT]", help="Context; text to write for or to label; raw sentence.")
+        str | None,
+        typer.Argument(metavar="[CONTEXT]", help="Context, source text, text to label, or raw sentence, by kind of run."),
     ] = None,
     other: Annotated[str | None, typer.Argument(metavar="[TEXT2]", help="Pairs: second text.", show_default=False)] = None,
     top: Annotated[int | None, option("--top", "How many words to show.", min=1, show_default="10")] = None,

@@ -34,7 +34,9 @@ def command(
     sources: shared.SourcesOrOpen = None,
     side: shared.Side = "chinese",
     lemmas: shared.Lemmas = None,
-    prior: Annotated[float, option("--prior", "Share of <unk> for all new words without counts (0 to 1).")] = 0.5,
+    prior: Annotated[
+        float, option("--prior", "Share of the probability of <unk> for new words without counts (0 to 1).")
+    ] = 0.5,
     against: Annotated[
         list[Path] | None, option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2", show_default=False)
     ] = None,

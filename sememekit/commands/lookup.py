@@ -43,7 +43,7 @@ def command(
     sources: SourcesOrOpen = None,
     side: Side = "chinese",
     sememes: Annotated[
-        list[str] | None, option("--sememe", "List words with this sememe; repeated: all in one sense.", metavar="SEMEME")
+        list[str] | None, option("--sememe", "List words with this sememe; repeatable (all in one sense).", metavar="SEMEME")
     ] = None,
     similar: Annotated[bool, option("--similar", "Words with the sememes most similar to WORD's.")] = False,
     top: Annotated[int, option("--top", "Rows to list (--suggest: 5).", min=1)] = 20,

@@ -85,9 +85,9 @@ def command(
     vocabulary: Annotated[Path | None, option("--vocabulary", "Run or prepared data whose vocabulary is used.")] = None,
     column: Annotated[
         str | None,
-        option("--column", "Labels, pairs: this text of each example alone, as running text; plain: of .jsonl, .parquet."),
+        option("--column", "Text of examples to keep as running text; plain: column of .jsonl, .parquet."),
     ] = None,
-    turns: Annotated[int | None, option("--turns", "switchboard: turns before the answer that are kept.", min=1)] = None,
+    turns: Annotated[int | None, option("--turns", "switchboard: number of turns before the answer.", min=1)] = None,
     force: Annotated[bool, option("--force", "Replace prepared data in --out.")] = False,
     errors: shared.ErrorsIfGiven = None,
     workers: Annotated[int | None, option("--workers", "Processes that read in parallel.", min=1, show_default="1")] = None,

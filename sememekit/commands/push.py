@@ -28,7 +28,7 @@ def command(
         str | None, typer.Argument(metavar="[FOLDER|hf://OWNER/NAME]", help="Folder to make, or repository of the hub.")
     ] = None,
     card: Annotated[str | None, option("--card", "Write the model card alone; - prints it.", metavar="FILE")] = None,
-    out: Annotated[Path | None, typer.Option("--out", hidden=True, help="With --card: FILE (former).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", hidden=True, help="Former option: FILE of --card.")] = None,
     name: Annotated[str | None, option("--name", "Name in the card. Default: the folder of the run.")] = None,
     public: Annotated[bool, option("--public", "Make a new repository public. Default: private.")] = False,
     which: Which = "best",

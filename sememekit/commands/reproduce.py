@@ -30,7 +30,7 @@ Tiny = Annotated[bool, option("--tiny", "A tenth of the text and one epoch: only
 Seeds = Annotated[int | None, option("--seeds", "Seeds of each model. Default: as the claim says.", min=1, max=MOST_SEEDS)]
 
 command = typer.Typer(
-    help="Try the claims of the five papers, and say which hold.",
+    help="Test the claims of the five papers, and print a verdict for each.",
     epilog=example("sememekit reproduce list", "sememekit reproduce run sdlm-below-softmax --tiny --root CORPORA"),
 )
 DEFAULT_OUT = Path("reproduced")
@@ -122,8 +122,8 @@ def report(
         Path | None, option("--from", "Folder of results, JSON files as in OUT/results; nothing else is read.")
     ] = None,
     html: Html = None,
-    markdown: Annotated[Path | None, option("--markdown", "Also write it as Markdown.")] = None,
-    into: Annotated[Path | None, option("--into", "Also write it into this Markdown page, between its marks.")] = None,
+    markdown: Annotated[Path | None, option("--markdown", "Also write the ledger as Markdown.")] = None,
+    into: Annotated[Path | None, option("--into", "Also write the ledger into this Markdown page, between its marks.")] = None,
     tiny: Annotated[bool, option("--tiny", "Read the results of 'run --tiny', which decide no claim.")] = False,
     word: Word = None,
     json: Json = False,

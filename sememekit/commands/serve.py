@@ -29,10 +29,10 @@ def command(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="[RUN]...", help="Folders of trained models. Default: the quickstart's.")
     ] = None,
-    host: Annotated[str, option("--host", "Address to listen on; off loopback a token is asked for.")] = "127.0.0.1",
+    host: Annotated[str, option("--host", "Address to listen on; any but loopback requires a token.")] = "127.0.0.1",
     port: Annotated[int, option("--port", "Port; 0 takes a free one.", min=0, max=65535)] = 8700,
     token: Annotated[
-        str | None, option("--token", "Token that requests carry. Default: none on loopback, else drawn.", show_default=False)
+        str | None, option("--token", "Token of requests. Default: none on loopback, otherwise random.", show_default=False)
     ] = None,
     save: Annotated[Path, option("--save", "Folder for saved annotations and ratings.")] = Path("workbench"),
     sources: Annotated[

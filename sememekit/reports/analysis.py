@@ -119,7 +119,7 @@ def _groups(title: str, groups: Iterable[Group]) -> Table:
 
 def _moved(title: str, kind: str, items: Iterable[Moved], rare: int, at_least: int) -> Table:
     rows = ((one.name, f"{one.times:,}", f"{one.size:.3f}", f"{one.effect:+.3f}") for one in items)
-    rarer = f" ({rare:,} that stand there less than {at_least} times are left out)" if rare else ""
+    rarer = f" ({rare:,} with fewer than {at_least} occurrences are left out)" if rare else ""
     return Table((kind, "times", "mean size of the effect", "mean effect"), rows, title + rarer, numbers=(1, 2, 3))
 
 

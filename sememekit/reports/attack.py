@@ -132,10 +132,18 @@ def comparison_parts(found: AttackComparison) -> Iterator[str | Table]:
     yield Table(("setting", "first", "second"), unlike, "What differs") if unlike else "both were made with the same settings"
 
 
-def comparison_page(comparison: AttackComparison) -> str:
-    """The page of a comparison."""
+def charts_of(folders: Mapping[str, Path]) -> list[Curves]:
+    """Return the charts of attacks on disk, by name."""
+    return charts({name: tuple(AttackFolder.open(folder).results().values()) for name, folder in folders.items()})
+
+
+def comparison_page(comparison: AttackComparison, drawn: Sequence[Curves] = ()) -> str:
+    """Return the page of a comparison, with the charts of both attacks."""
     unlike = [(name, *both) for name, both in comparison.unlike.items()]
-    return pages.render("attack_comparison", comparison=comparison, rows=comparison_rows(comparison), unlike=unlike)
+    shown = {"rows": comparison_rows(comparison), "unlike": unlike, "charts": [chart(one) for one in drawn]}
+    return pages.render("attack_comparison", comparison=comparison, **shown)
 
 
-COMPARISON: Final = Views(comparison_page, comparison_parts)
+def comparison_views(folders: Mapping[str, Path]) -> Views:
+    """Return the views of a comparison of two attacks on disk."""
+    return Views(lambda found: comparison_page(found, charts_of(folders)), comparison_parts)

@@ -112,7 +112,13 @@ def _shown(found: Ledger) -> dict[str, Any]:
         (paper, [(claim, row(claim)) for claim in claims], [details(claim) for claim in claims])
         for paper, claims in by_paper(found.claims)
     ]
-    return {"columns": COLUMNS, "details": DETAILS, "counts": counts, "papers": papers}
+    of = Counter(found.counts)
+    told = (
+        f"{of['holds'] + of['holds in direction'] + of['equal']} of the {of.total() - of['not run']} claims that were run hold "
+        f"({of['holds in direction']} in direction only), {of['contradicted'] + of['differs']} are contradicted, and "
+        f"{of['inconclusive'] + of['undecided']} are inconclusive."
+    )
+    return {"columns": COLUMNS, "details": DETAILS, "counts": counts, "papers": papers, "told": told}
 
 
 def ledger_page(found: Ledger) -> str:

@@ -93,7 +93,7 @@ def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, cor
     form = _form_of(given)
     if settings.numbers_to is not None and form.numbers_to not in (None, settings.numbers_to):
         raise ConfigError(
-            f"--numbers-to {settings.numbers_to}: the words of {given.folder} have {form.numbers_to} for numbers; leave it out"
+            f"--numbers-to {settings.numbers_to}: {given.folder} writes numbers as {form.numbers_to}; leave it out"
         )
     own = TextForm.recorded({}, corpus.normalisation)
     if form.changes and form != own and not isinstance(corpus, Plain):
@@ -128,7 +128,7 @@ def _name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
         fits = wanted in (None, name)
     if not fits:
         raise DataError(
-            f"--segmenter {wanted}: the text of {given.folder} was cut by: {given.signature.segmenter}; leave it out"
+            f"--segmenter {wanted}: {given.folder} has another segmenter, {given.signature.segmenter}; leave it out"
         )
     return name
 

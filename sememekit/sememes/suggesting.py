@@ -279,7 +279,7 @@ def write_changes(path: Path, report: SuggestReport, graph: SememeGraph) -> int:
             changes.append(Change(one.word, names, (), UNKNOWN, str(path)))
     if not changes:
         raise DataError(
-            f"--overlay {path}: no word is in the graph, unannotated, and with a suggested sememe that the graph knows; words"
+            f"--overlay {path}: no unannotated word of the graph has a suggested sememe that the graph knows; words"
             f" outside of its vocabulary are added by: sememekit extend RUN --words FILE"
         )
     write_overlay(path, changes)

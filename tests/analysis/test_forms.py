@@ -127,7 +127,7 @@ def test_pieces_keep_characters_that_their_model_drops(tmp_path: Path) -> None:
 
 def test_words_of_such_data_are_for_plain_text_alone(run: Path, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("We paid 3 .\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"--numbers-to M: .*run have N for numbers; leave it out"):
+    with pytest.raises(ConfigError, match=r"--numbers-to M: .*run writes numbers as N; leave it out"):
         preprocess("plain", tmp_path / "more.txt", tmp_path / "out", PreprocessSettings(vocabulary=run, numbers_to="M"))
     with pytest.raises(ConfigError, match=r"in another form \(lower case; numbers to N\), and sst2 has rules of its own"):
         preprocess("sst2", None, tmp_path / "out", PreprocessSettings(vocabulary=run), files={"test": [tmp_path / "more.txt"]})

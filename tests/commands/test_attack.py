@@ -21,7 +21,7 @@ from sememekit.attack.folder import compare_attacks as compare
 from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, DataError
 from sememekit.jobs.attack import attack
-from sememekit.reports.attack import _TITLES, charts, comparison_page, comparison_rows, rate_rows, shown_rate
+from sememekit.reports.attack import _TITLES, charts, charts_of, comparison_page, comparison_rows, rate_rows, shown_rate
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import VICTIM, run, table_of
 from tests.pages import check_page
@@ -109,7 +109,9 @@ def test_comparison_of_two_attacks(files: dict[str, Path], tmp_path: Path) -> No
     outputs = ["--figure", str(tmp_path / "c.svg"), "--html", str(tmp_path / "c.html")]
     both = CliRunner().invoke(app, ["attack", "--compare", *map(str, (tmp_path / "a", tmp_path / "b")), *outputs])
     assert both.exit_code == 0, both.stderr
-    assert (tmp_path / "c.html").read_text() == comparison_page(found)
+    drawn = charts_of({name: tmp_path / name for name in ("a", "b")})
+    assert (tmp_path / "c.html").read_text() == comparison_page(found, drawn)
+    assert '<figure class="chart' in (tmp_path / "c.html").read_text()
     drawn = (tmp_path / "c.svg").read_text(encoding="utf-8")
     rate = next(row for row in found.rows if row.name == "success rate")
     assert all(f">{name} {100 * value:.1f} %<" in drawn for name, value in (("a", rate.first.value), ("b", rate.second.value)))

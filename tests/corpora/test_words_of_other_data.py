@@ -98,7 +98,7 @@ def test_a_text_in_the_words_of_peoples_daily_has_its_form(tmp_path: Path) -> No
 def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     preprocess("gigaword", side_by_side(tmp_path / "in"), tmp_path / "giga")
     source = records(tmp_path / "duc.jsonl", [{"text": "a", "summaries": ["b"]}])
-    with pytest.raises(DataError, match=r"--segmenter none: .* was cut by: English as in Gigaword.*leave it out"):
+    with pytest.raises(DataError, match=r"--segmenter none: .* has another segmenter, English as in Gigaword.*leave it out"):
         preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga", segmenter="none"))
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match=r"other: no file name contains the name of a split"):

@@ -65,7 +65,7 @@ def test_the_perplexity_of_a_text_is_that_of_its_scored_words(run: Run, folders:
     table = run.score(TEXT)
     assert [value for value in table.column("nats") if value is not None] == pytest.approx(nats)
     assert table.column("word") == TEXT.split()
-    with pytest.raises(DataError, match="two words at least"):
+    with pytest.raises(DataError, match="give at least two words"):
         run.perplexity("我")
 
 

@@ -105,7 +105,7 @@ def test_data_of_pieces_open_without_the_model_and_get_sememes(folder: Path, tmp
     changed = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
     changed["model"]["vocab"]["another"] = 1000
     (source / "tokenizer.json").write_text(json.dumps(changed), encoding="utf-8")
-    with pytest.raises(DataError, match=r"--segmenter hf:.* was cut by: .*; leave it out"):
+    with pytest.raises(DataError, match=r"--segmenter hf:.* has another segmenter, .*; leave it out"):
         preprocess("plain", text, tmp_path / "other", same)
     line = (text / "train.txt").read_text(encoding="utf-8").splitlines()[0]
     shutil.rmtree(source)
