@@ -82,7 +82,7 @@ CASES = {
     "running text as LCSTS": Case(
         {"raw.txt": CUT},
         ["preprocess", "lcsts", "raw.txt", "--out", "out"],
-        r"is read by: (sememekit preprocess plain .*?);",
+        r"read running text by: (sememekit preprocess plain .*?);",
         whole,
     ),
     "raw text": Case({"raw.txt": TEXT}, [*PLAIN, "raw.txt", "--out", "out"], r"add (--segmenter jieba)", with_options),

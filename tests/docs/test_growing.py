@@ -75,19 +75,32 @@ def test_random_labels() -> None:
 
 
 def test_perplexities_by_the_size_of_the_text() -> None:
-    found, models = report("curve"), ("softmax", "sdlm-hownet", "sdlm-random")
+    found, models = report("curve"), ("softmax", "sdlm-hownet", "sdlm-open", "sdlm-random")
     expected = []
     for size in sorted({int(cell.split()[0]) for cell in found}):
-        cells = [found[f"{size} {model}"] for model in models]
-        first = next(iter(cells[0].values()))
+        cells = [found.get(f"{size} {model}") for model in models]  # the open lexicon was not run at every size
+        first = next(iter(found[f"{size} softmax"].values()))
         for band in ("any", *first["bands"]):
 
-            def perplexity(run: dict[str, Any], band: str = band) -> float:
-                return float((run if band == "any" else run["bands"][band])["perplexity"])
+            def mean(cell: dict[str, Any], band: str = band) -> float:
+                runs = [run if band == "any" else run["bands"][band] for run in cell.values()]
+                return math.exp(sum(math.log(run["perplexity"]) for run in runs) / len(runs))
 
-            means = [math.exp(sum(math.log(perplexity(run)) for run in cell.values()) / len(cell)) for cell in cells]
+            means = [None if cell is None else mean(cell) for cell in cells]
             share = 1.0 if band == "any" else first["bands"][band]["tokens"] / first["tokens"]
-            row = [f"{size:,}", str(len(cells[0])), band, "100 %" if band == "any" else f"{share:.1%}".replace("%", " %")]
-            expected.append([*row, *(f"{mean:,.1f}" for mean in means), f"{means[1] / means[0] - 1:+.1%}".replace("%", " %")])
+            row = [f"{size:,}", str(len(cells[0] or ())), band, "100 %" if band == "any" else f"{share:.1%}".replace("%", " %")]
+            effect = f"{(means[1] or 0) / (means[0] or 1) - 1:+.1%}".replace("%", " %")
+            expected.append([*row, *("" if each is None else f"{each:,.1f}" for each in means), effect])
     begin = next(place for place, row in enumerate(ROWS) if row[0] == "tokens")
-    assert ROWS[begin + 1 :] == expected
+    assert ROWS[begin + 1 : begin + 1 + len(expected)] == expected
+
+
+def test_accuracies_with_words_that_training_never_had() -> None:
+    found, expected = report("open-vocabulary"), []
+    for cell, seeds in found.items():
+        data, _, model = cell.partition(" ")
+        for seed, ways in seeds.items():
+            unknown, opened = (100 * ways[way]["accuracy"] for way in ("unknown", "open"))
+            expected.append([data, model, seed, f"{unknown:.1f}", f"{opened:.1f}", f"{opened - unknown:+.1f}"])
+    begin = next(place for place, row in enumerate(ROWS) if row[0] == "data")
+    assert ROWS[begin + 1 : begin + 1 + len(expected)] == sorted(expected, key=lambda row: (-ord(row[0][0]), *row[1:3]))

@@ -363,7 +363,7 @@ def test_wrong_arguments_are_told() -> None:
         ClassSoftmax(WIDTH, COUNTS, clusters=[0, 1])
     with pytest.raises(ConfigError, match="counts must be"):
         FullSoftmax(WIDTH, [1, -1])
-    with pytest.raises(ConfigError, match=r"given the number of words alone, 7; give \(V,\) counts, .* or update_every=0 for"):
+    with pytest.raises(ConfigError, match=r"given only their number, 7; give \(V,\) counts, .* or update_every=0 for"):
         SelfOrganizedSoftmax(WIDTH, WORDS)
     assert SelfOrganizedSoftmax(WIDTH, WORDS, update_every=0).num_words == WORDS
     with pytest.raises(ValueError, match=r"contexts must be \(..., 6\), given \(2, 5\)"):

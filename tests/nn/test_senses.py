@@ -112,7 +112,7 @@ def test_wrong_senses_are_told() -> None:
             with pytest.raises(ConfigError, match=rf"{kind.__name__}: senses must be lists .*, given {wrong!r}; .*of_words"):
                 kind(WIDTH, wrong)
     assert Senses([np.array([[0, 1]]), torch.tensor([[2]]), ()]).num_senses == 3
-    with pytest.raises(ConfigError, match="2 words and senses of 1"):
+    with pytest.raises(ConfigError, match="2 words, but senses for 1; give one word for each"):
         Senses([[[1]]], words=["a", "b"])
     with pytest.raises(ConfigError, match="sememe_offsets must rise from 0 to 2"):
         Senses.from_arrays([0, 1], [0, 1], [3, 4])
