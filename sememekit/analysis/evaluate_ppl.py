@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sememekit.analysis.scored_runs import RunText, TextReading, of_text, open_texts, score_texts
-from sememekit.analysis.word_groups import WordKind, kinds_of, reads_graph
+from sememekit.analysis.word_groups import WordKind, kinds_of, read_labels, reads_graph
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.measure import Perplexity, Tally, perplexity_of
@@ -75,6 +75,7 @@ def evaluate_ppl(
     by: Sequence[str] = (),
     data: Path | None = None,
     graph: Path | None = None,
+    labels: Path | None = None,
     batch_size: int | None = None,
     device: str = "auto",
     dtype: str | None = None,
@@ -89,8 +90,9 @@ def evaluate_ppl(
 
     ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
     senses (Table 3), with a row for words without annotation, by their count in the training text, or by sememes among words of
-    like counts. ``batch_size`` None is the batch size of the training, or 1 with an ``adaptation`` (cache, dynamic evaluation,
-    or both). The run is not changed; dynamic evaluation stores gradient statistics in its folder. Other arguments as
+    like counts; or sentences by ``labels``, a file with a label a line. ``batch_size`` None is the batch size of the training,
+    or 1 with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation stores gradient
+    statistics in its folder. Other arguments as
     ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by`` is given and there is no graph.
     Raises DataError: the data are absent, lack the split, or have another vocabulary. Raises GraphError: the graph is of
     another vocabulary.
@@ -98,7 +100,7 @@ def evaluate_ppl(
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = loaded.graph if graph is None else given_graph(graph, loaded)
-    kinds = kinds_of(by, [loaded], used)
+    kinds = kinds_of(by, [loaded], used, read_labels(labels, by, texts[0].scoring))
     score_texts(texts, kinds, progress)
     return report_of(texts[0], used, kinds)
 
@@ -111,8 +113,9 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
     split, total, lengths = scored.text.split, sums.total, scoring.source_lengths
     size = data.signature.splits[split]
     groups: dict[str, tuple[GroupPerplexity, ...]] = {}
-    for kind in kinds:
-        tally = sums.of(kind.words)
+    for place, kind in enumerate(kinds, start=1):
+        nats, counts = sums.units(place)
+        tally = sums.of(kind.words) if kind.units is None else Tally(float(nats.sum()), int(counts.sum()))
         row = GroupPerplexity(
             name=kind.name,
             perplexity=tally.perplexity if tally.count else None,
@@ -227,6 +230,7 @@ def compare_ppl(
     by: Sequence[str] = (),
     data: Path | None = None,
     graph: Path | None = None,
+    labels: Path | None = None,
     batch_size: int | None = None,
     adaptation: Adaptation | None = None,
     seed: int = 0,
@@ -242,7 +246,7 @@ def compare_ppl(
     text = TextReading(split, data, batch_size, adaptation)
     texts = open_texts(runs, text, "evaluate-ppl RUN RUN2", grouped=bool(by))
     used = _common_graph(runs, graph) if any(map(reads_graph, by)) else None
-    kinds = kinds_of(by, runs, used)
+    kinds = kinds_of(by, runs, used, read_labels(labels, by, texts[0].scoring))
     score_texts(texts, kinds, progress)
     reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
     return PerplexityComparison(**_side_by_side(texts, reports, kinds, used, seed))
@@ -258,6 +262,7 @@ def evaluate_overlay(
     by: Sequence[str] = (),
     data: Path | None = None,
     graph: Path | None = None,
+    labels: Path | None = None,
     batch_size: int | None = None,
 ) -> OverlayComparison:
     """Compare a run with and without an overlay: perplexity of the changed words and of all others.
@@ -280,7 +285,8 @@ def evaluate_overlay(
         raise GraphError(f"{run} has no sememe graph")
     used = before if graph is None else given_graph(graph, run)
     texts = open_texts([run, after], TextReading(split, data, batch_size), "evaluate-ppl --overlay", grouped=True)
-    kinds = [*_changed_kinds(changes, before.words), *kinds_of(by, [run], used)]
+    labelled = read_labels(labels, by, texts[0].scoring)
+    kinds = [*_changed_kinds(changes, before.words), *kinds_of(by, [run], used, labelled)]
     score_texts(texts, kinds, progress)
     return OverlayComparison(
         **_side_by_side(texts, [report_of(one, one.run.graph) for one in texts], kinds, used, seed),

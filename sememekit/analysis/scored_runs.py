@@ -120,7 +120,7 @@ class TextSums:
 
     def __init__(self, num_units: int, num_words: int, kinds: Sequence[WordKind] = ()) -> None:
         self._nats_V, self._counts_V = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
-        self._chosen: list[npt.NDArray[np.bool_] | None] = [None, *(kind.words for kind in kinds)]
+        self._chosen: list[WordKind | None] = [None, *kinds]
         self._units = [(np.zeros(num_units), np.zeros(num_units, dtype=np.int64)) for _ in self._chosen]
         self._parts: dict[str, float] = {}
 
@@ -130,8 +130,10 @@ class TextSums:
         if words is not None:
             self._nats_V += np.bincount(words, scores.values, minlength=len(self._nats_V))
             self._counts_V += np.bincount(words, minlength=len(self._nats_V))
-        for (values_U, counts_U), chosen_V in zip(self._units, self._chosen, strict=True):
-            own = slice(None) if chosen_V is None or words is None else chosen_V[words]
+        for (values_U, counts_U), kind in zip(self._units, self._chosen, strict=True):
+            own = slice(None) if kind is None or words is None else kind.words[words]
+            if kind is not None and kind.units is not None:
+                own = kind.units[scores.units]
             np.add.at(values_U, scores.units[own], scores.values[own])
             np.add.at(counts_U, scores.units[own], scores.counts[own])
         for name, nats in scores.parts.items():

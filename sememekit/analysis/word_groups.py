@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy.typing as npt
 
 from sememekit.analysis.groupings import Grouping
 from sememekit.config import nearest
-from sememekit.errors import ConfigError, GraphError
+from sememekit.errors import ConfigError, DataError, GraphError
+from sememekit.files import read_text
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
+from sememekit.tasks.scoring import Scoring
 
 SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))
 """[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
@@ -20,6 +23,10 @@ COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)
 """Bounds of the bands of counts in the training text."""
 
 Mask = npt.NDArray[np.bool_]
+
+LABELS_NEED_A_FILE: Final = (
+    "--by labels and --labels FILE belong together: FILE has a label a line, for each sentence of the split"
+)
 
 
 class WordKind(NamedTuple):
@@ -30,12 +37,14 @@ class WordKind(NamedTuple):
         name: of the kind, such as "one sense".
         words: (V,) which words are of it.
         of_which: whether other kinds of the grouping hold these words, too.
+        units: (U,) for a property of sentences, which units of the text are of it.
     """
 
     grouping: str
     name: str
     words: Mask
     of_which: bool = False
+    units: Mask | None = None
 
 
 def band_names() -> tuple[str, ...]:
@@ -46,10 +55,26 @@ def band_names() -> tuple[str, ...]:
 
 def reads_graph(by: str) -> bool:
     """Whether a sememe graph is needed to sort words like this."""
-    return by != Grouping.frequency
+    return by not in (Grouping.frequency, Grouping.labels)
 
 
-def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None) -> list[WordKind]:
+def read_labels(path: Path | None, by: Sequence[str], scoring: Scoring) -> tuple[str, ...]:
+    """Return the label of each unit of a text, a line of a file each. Raises ConfigError: ``labels`` without a file, or a file
+    without ``labels``. Raises DataError: not a label for each unit."""
+    if (path is None) == (Grouping.labels in by):
+        raise ConfigError(LABELS_NEED_A_FILE)
+    if path is None:
+        return ()
+    labels = tuple(line.strip() for line in read_text(path, DataError).splitlines())
+    if len(labels) != scoring.num_units:
+        number, unit = f"{scoring.num_units:,}", scoring.unit
+        raise DataError(f"--labels {path}: {len(labels):,} labels, but the split has {number} {unit}; write a label a line")
+    if "" in labels:
+        raise DataError(f"--labels {path}:{labels.index('') + 1}: the line is empty; write a label for each sentence")
+    return labels
+
+
+def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None, labels: Sequence[str] = ()) -> list[WordKind]:
     """Return the kinds of words of each grouping, the same for all runs. Raises ConfigError: there is no such grouping, or it
     sorts words by training counts, which differ among the runs. Raises GraphError: a graph is missing."""
     counts = runs[0].train_counts if by else np.zeros(0, dtype=np.int64)
@@ -59,12 +84,16 @@ def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None) 
         if graph is None and reads_graph(one):
             raise GraphError(f"--by {one} needs a sememe graph, and {runs[0]} has none; give one with --graph FILE")
         for other in runs[1:]:
-            if one not in (Grouping.senses, Grouping.sememes) and not np.array_equal(counts, other.train_counts):
+            if one not in (Grouping.senses, Grouping.sememes, Grouping.labels) and not np.array_equal(
+                counts, other.train_counts
+            ):
                 raise ConfigError(
                     f"--by {one}: {runs[0]} and {other} were trained on texts with other counts of words, so that their bands "
                     "are not the same words; measure each alone"
                 )
-    return [kind for one in by for kind in word_kinds(one, counts, graph)]
+    everywhere = np.ones(len(counts), dtype=np.bool_)
+    of_sentences = [WordKind("labels", name, everywhere, False, np.array(labels) == name) for name in dict.fromkeys(labels)]
+    return [kind for one in by for kind in (of_sentences if one == Grouping.labels else word_kinds(one, counts, graph))]
 
 
 def word_kinds(by: str, trained: npt.NDArray[np.int64], graph: SememeGraph | None) -> Iterator[WordKind]:

@@ -35,11 +35,14 @@ def command(
     split: shared.Split = "test",
     by: Annotated[
         list[Grouping] | None,
-        option("--by", "Also by senses, sememes, frequency or sememes-at-frequency of words; repeatable.", metavar="KIND"),
+        option(
+            "--by", "By senses, sememes, frequency or sememes-at-frequency of words, or labels; repeatable.", metavar="KIND"
+        ),
     ] = None,
     overlay: shared.Overlay = None,
     data: shared.EvaluationData = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph for --by, where the run has none.")] = None,
+    labels: Annotated[Path | None, option("--labels", "For --by labels: a label for each sentence, one a line.")] = None,
     batch_size: shared.BatchSize = None,
     which: shared.Which = "best",
     cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
@@ -111,7 +114,8 @@ def command(
             advice = f"models of several seeds are compared by: {typed('sememekit', 'compare', *runs)}"
         raise ConfigError(f"{seeds} holds runs of several seeds; {advice}")
     groupings = list(dict.fromkeys(one.value for one in by or ()))
-    options: dict[str, Any] = {"split": split, "by": groupings, "data": data, "graph": graph, "batch_size": batch_size}
+    options: dict[str, Any] = {"split": split, "by": groupings, "data": data, "graph": graph, "labels": labels}
+    options["batch_size"] = batch_size
     where: dict[str, Any] = {"which": which, "device": device, "dtype": dtype}
     report: PerplexityReport | PerplexityComparison | SeedsReport
     with progress_bars(quiet) as show:

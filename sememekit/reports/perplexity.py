@@ -36,7 +36,7 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
         for grouping, groups in (report.groups or {}).items():
             rows = [(group.name, group.perplexity, group.tokens, percent(group.share)) for group in groups]
             columns = ("words", "perplexity", "tokens", "share")
-            yield Table(columns, rows, f"By {grouping} of the word", numbers=(1, 2, 3))
+            yield Table(columns, rows, _title(grouping), numbers=(1, 2, 3))
     yield f"signature: {report.signature}"
 
 
@@ -48,6 +48,10 @@ def words_table(report: Any, names: Sequence[str] = (), parameters: Sequence[int
     empty = [""] * (len(found[0].columns) - 3 - len(parameters))
     rows += [("parameters", "", "", *parameters, *empty)] if parameters else []
     return Table(found[0].columns, rows, numbers=found[0].numbers)
+
+
+def _title(grouping: str) -> str:
+    return "By labels of the sentence" if grouping == "labels" else f"By {grouping} of the word"
 
 
 def _seeds(report: SeedsReport) -> Parts:
@@ -69,7 +73,7 @@ def _seeds(report: SeedsReport) -> Parts:
             known = [math.log(value) for value in values if value is not None]
             mean = SCALES["perplexity"].mean(known) if known else None
             rows.append((first.name, first.tokens, percent(first.share), *values, mean))
-        yield Table(columns, rows, f"By {grouping} of the word", numbers=range(1, len(columns)))
+        yield Table(columns, rows, _title(grouping), numbers=range(1, len(columns)))
 
 
 def _comparison(report: PerplexityComparison, names: Sequence[str]) -> Parts:

@@ -17,7 +17,7 @@ from sememekit.analysis.evaluate_ppl import PerplexityComparison, compare_ppl, e
 from sememekit.analysis.scored_runs import TextSums
 from sememekit.analysis.word_groups import WordKind
 from sememekit.commands._program import app
-from sememekit.errors import CheckpointError, ConfigError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.train import train
 from sememekit.measure.intervals import ratio_difference_interval, ratio_difference_intervals
 from sememekit.progress import silent
@@ -200,6 +200,31 @@ def test_the_order_of_the_columns_does_not_matter(softmax: Path, place: Place) -
         counts.append(number.tolist())
     assert counts[0] == counts[1] == counts[2]
     assert sorted(set(counts[0][1:])) == [4], "four words a sentence; of the first one the first word is not predicted"
+
+
+def test_labels_of_sentences_are_rows(softmax: Path, sdlm: Path, place: Place, tmp_path: Path) -> None:
+    """The rows of the labels add up to the text, and a sentence counts for its own label alone."""
+    scoring = Run.open(softmax, device="cpu").task.scored(place.data, "test", None)
+    assert scoring is not None
+    labels = ["news" if number % 3 else "prose" for number in range(scoring.num_units)]
+    file = tmp_path / "labels.txt"
+    file.write_text("".join(f"{label}\n" for label in labels), encoding="utf-8")
+    alone = evaluate_ppl(softmax, by=("labels",), labels=file, device="cpu")
+    assert alone.groups is not None
+    rows = {row.name: row for row in alone.groups["labels"]}
+    assert set(rows) == {"news", "prose"}
+    assert sum(row.tokens for row in rows.values()) == alone.tokens
+    assert sum(row.nats for row in rows.values()) == pytest.approx(alone.nats)
+    report = compare_ppl([Run.open(softmax), Run.open(sdlm)], by=("labels",), labels=file)
+    assert [(row.name, row.tokens) for row in report.rows[1:]] == [(name, rows[name].tokens) for name in ("prose", "news")]
+    file.write_text("news\n", encoding="utf-8")
+    with pytest.raises(DataError, match="labels, but the split has"):
+        evaluate_ppl(softmax, by=("labels",), labels=file, device="cpu")
+    file.write_text("".join(f"{label}\n" for label in ["", *labels[1:]]), encoding="utf-8")
+    with pytest.raises(DataError, match="txt:1: the line is empty"):
+        evaluate_ppl(softmax, by=("labels",), labels=file, device="cpu")
+    with pytest.raises(ConfigError, match="belong together"):
+        evaluate_ppl(softmax, by=("labels",), device="cpu")
 
 
 def test_several_ratios_are_drawn_as_one_is() -> None:
