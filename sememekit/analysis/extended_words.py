@@ -84,7 +84,7 @@ def compare_extended(
     if added.of_vocabulary != before.vocabulary.fingerprint:
         raise DataError(
             f"{others[0]} was extended from vocabulary {added.of_vocabulary}, and {before} has "
-            f"{before.vocabulary.fingerprint}; give the run that it was made of: {added.run}"
+            f"{before.vocabulary.fingerprint}; give the run that was extended: {added.run}"
         )
     larger = others[0].vocabulary
     different = next((other for other in others if {*other.vocabulary.tokens} != {*larger.tokens}), None)

@@ -229,8 +229,8 @@ def _shares(
     assumed = {word: max(0.5, counts.get(word, usual)) for word in added}
     if (total := sum(assumed.values())) >= of_unknown:
         raise DataError(
-            f"the counts of the new words add up to {total:,.0f}, and <unk> occurs {of_unknown:,} times in the text of the "
-            "run, which is where they were; give counts of that text, or leave the column out and use --prior"
+            f"the counts of the new words add up to {total:,.0f}, but <unk> occurs only {of_unknown:,} times in the "
+            "text of the run, where it stands for them; give counts of that text, or leave the column out and use --prior"
         )
     return [assumed[word] / of_unknown for word in added], {word: round(count) for word, count in assumed.items()}
 

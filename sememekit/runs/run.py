@@ -95,7 +95,7 @@ class Run:
         self._which: Which = which
         self._trust_code, self._overlay, self._sources = trust_code, overlay, (*sources,)
         if sources and (overlay is not None or plan.decoder is None):
-            raise ConfigError(f"{self}: lexicons (--source) show senses of predicted words, without --overlay; leave them out")
+            raise ConfigError(f"{self}: --source takes a model of words without --overlay; leave --source out")
 
     @classmethod
     def open(

@@ -231,7 +231,7 @@ def test_before_and_after_on_one_text(some: Place, sdlm_run: Path, words: Path, 
     )
     with pytest.raises(DataError, match=offer):
         compare_ppl([before, Run.open(tmp_path / "out")])
-    with pytest.raises(DataError, match="give the run that it was made of"):
+    with pytest.raises(DataError, match="give the run that was extended"):
         compare_extended(tmp_path / "out", [tmp_path / "out"], tmp_path / "data")
 
 
