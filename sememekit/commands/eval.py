@@ -56,7 +56,7 @@ def command(
     baseline: Annotated[Literal["lead"] | None, option("--baseline", "Score the lead; RUN is prepared pairs.")] = None,
     lead: Annotated[str | None, option("--lead", "Lead: N-words, N-bytes or N-characters.", metavar="N-UNIT")] = None,
     rouge: Annotated[
-        list[str] | None, option("--rouge", "Lead: gigaword, duc, lcsts-characters, lcsts-words; repeatable.")
+        list[str] | None, option("--rouge", "Score the lead by gigaword, duc, lcsts-characters, lcsts-words.")
     ] = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",

@@ -1,4 +1,4 @@
-"""Optimisers by name; gradients clipped together, sparse where a step looked up only some rows; averaged weights."""
+"""Optimisers by name, clipping of all gradients together (also sparse ones, of looked-up rows), averaged weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

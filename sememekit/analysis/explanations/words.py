@@ -68,7 +68,7 @@ class ChangedWord(Record):
 
 
 class ChangedSememe(Record):
-    """A sememe of changed senses, before and after; ranks are among all sememes by rise."""
+    """A sememe of changed senses, before and after; ranks are among all sememes by gain."""
 
     before: ContextSememe
     after: ContextSememe
