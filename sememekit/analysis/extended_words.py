@@ -41,7 +41,7 @@ class NewWordsRow(Record):
 
 
 class NewWordsReport(Record):
-    """The fair comparison of a run with what it became: every row gives the same tokens a probability.
+    """A fair comparison of a run with its extensions: every row predicts the same tokens.
 
     Attributes:
         words, tokens, new_tokens: new words, predicted tokens, and those that are new words.

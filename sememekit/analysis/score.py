@@ -100,7 +100,7 @@ def score(
 
 
 def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **options: Any) -> Iterator[OverlaidToken]:
-    """The same words scored by the run as it was trained, and with the changes of an overlay, side by side.
+    """Score the same words without and with the changes of an overlay, side by side.
 
     Args:
         overlay: a file that ``lookup --change`` wrote.

@@ -1,4 +1,4 @@
-"""``sememekit train``: from what was typed, a recipe's table, to a run folder."""
+"""``sememekit train``: train a model from options and a recipe, into a run folder."""
 
 from __future__ import annotations
 

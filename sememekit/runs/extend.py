@@ -150,7 +150,7 @@ def extend(
 def with_open_vocabulary(
     run: Run, words: Iterable[str], sources: Sequence[str], side: Side = "chinese", lemmas: str | None = None
 ) -> Run:
-    """Return the run with the ``words`` that it does not know and lexicons have, for as long as it is open.
+    """Return the open run with those unknown ``words`` that lexicons have; its folder stays unchanged.
 
     They get vectors as by ``extend``, and a sememe encoder reads their sememes. Errors as ``extend``."""
     known_graph, asked = _known_graph(run, sources, side)

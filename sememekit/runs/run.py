@@ -152,7 +152,7 @@ class Run:
         return Run(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, Path(overlay))
 
     def with_more_words(self, vocabulary: Vocabulary, graph: SememeGraph | None, task: Task) -> Run:
-        """The same run with a larger vocabulary, and a model and a graph of it; its folder stays as it is."""
+        """Return the same run with a larger vocabulary, its model and its graph; the folder stays unchanged."""
         made = copy(self)
         loaded = task, self.snapshot, self.weights_sha256
         made.__dict__.update(vocabulary=vocabulary, stored_graph=graph, graph=graph, _loaded=loaded)
