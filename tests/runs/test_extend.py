@@ -164,7 +164,7 @@ def test_words_that_cannot_be_added_are_counted_by_cause(sdlm_run: Path, tmp_pat
     with pytest.raises(DataError, match=r"new.tsv:2: the count 'many' is no whole number"):
         extend(sdlm_run, path, tmp_path / "out2")
     path.write_text("word\tsememes\tcount\n香蕉\t水果\t100000\n", encoding="utf-8")
-    with pytest.raises(DataError, match="add up to 100,000, and <unk> occurs"):
+    with pytest.raises(DataError, match="add up to 100,000, but <unk> occurs"):
         extend(sdlm_run, path, tmp_path / "out2")
     assert not (tmp_path / "out2").exists()
 
