@@ -80,6 +80,8 @@ def compare_extended(
     a run with other words."""
     before = Run.open(run, device=device)
     others = [Run.open(path, device=device) for path in extended]
+    for one in (before, *others):
+        require(one.task, WordPredictor, "extend --against")
     added = what_was_added(others[0])
     if added.of_vocabulary != before.vocabulary.fingerprint:
         raise DataError(

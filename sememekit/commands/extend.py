@@ -91,7 +91,11 @@ def _print_extended(report: ExtendReport, quiet: bool) -> None:
         **{f"left out: {cause}": len(words) for cause, words in report.refused.items()},
         "predicted from": f"{report.features:,} features: sememes, characters, count",
         "predicted": ", ".join(report.predicted),
-        "shares of <unk>": f"{shares}, {percent(1.0 - report.unknown_share)} together, {calibrated}",
+        **(
+            {"shares of <unk>": f"{shares}, {percent(1.0 - report.unknown_share)} together, {calibrated}"}
+            if report.shares
+            else {}
+        ),
         "vocabulary": f"{report.of_vocabulary} -> {report.vocabulary}",
     }
     print_fields(f"{report.written}: {report.run} with more words", fields)
@@ -99,7 +103,8 @@ def _print_extended(report: ExtendReport, quiet: bool) -> None:
         remark(f"{cause}: {' '.join(words[:10])}{' ...' if len(words) > 10 else ''}", quiet)
     if report.dropped_sememes:
         remark(f"sememes that the graph does not know: {' '.join(report.dropped_sememes[:10])}", quiet)
-    hint(f"next: {typed('sememekit', 'preprocess', 'plain', 'TEXT', '--vocabulary', report.written, '--out', 'DATA')}", quiet)
+    prepare = "preprocess", "plain", "TEXT", "--vocabulary", report.written, "--out", "DATA"
+    hint(f"next: {typed('sememekit', *(prepare if report.shares else ('predict', report.written, 'TEXTS')))}", quiet)
 
 
 def _print_comparison(report: NewWordsReport) -> None:

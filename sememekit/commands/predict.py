@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from sememekit.commands._input import input_name, some
-from sememekit.commands._options import Device, Errors, Json, Lemmas, Run, Side, Which, option
+from sememekit.commands._options import Device, Errors, Json, Lemmas, Run, Side, Which, fail_usage, option
 from sememekit.commands._printing import print_json, remark, say
 from sememekit.errors import DataError
 
@@ -39,6 +39,8 @@ def command(
     from sememekit.runs.run import Run as LoadedRun
 
     file = None if str(file) == "-" else file
+    if not open_vocabulary and (lemmas is not None or side != "chinese"):
+        fail_usage("--lemmas and --side are for --open-vocabulary FORMAT:PATH; add it, or leave them out")
     lexicons: dict[str, Any] = {"open_vocabulary": open_vocabulary or (), "side": side, "lemmas": lemmas}
     predictions = predict(
         LoadedRun.open(run, which=which, device=device), file, errors=errors, **lexicons

@@ -198,12 +198,14 @@ def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping
     clusters = _clusters(growth, decoder, run.clusters, "clusters" in needs)
     kept_graph = graph if run.stored_graph is not None else None
     made = build_task(plan, larger, kept_graph, clusters, run.labels, None, run.kept)
-    weights, predicted = growth.weights(run.task.state_dict(), made.state_dict())
+    old, new_state = dict(run.task.state_dict()), made.state_dict()
+    read = {name: new_state[name] for name in TextClassifier.word_tables if old.pop(name, None) is not None}
+    weights, predicted = growth.weights(old, new_state)
     if not predicted:
         raise ConfigError(
             f"{run} has no vectors of words, since its encoder reads text by pieces of its own; it needs no new words"
         )
-    load_weights(made, weights, run.path)
+    load_weights(made, {**weights, **read}, run.path)
     if isinstance(made, TextClassifier) and isinstance(run.task, TextClassifier):
         made.read_words_of(run.task, larger.encode(vocabulary.tokens))
     return _Enlarged(made.to(run.device).eval(), plan, kept_graph, clusters, growth, predicted)
@@ -280,7 +282,7 @@ class _Growth:
             if key not in done:
                 done[key] = self.grown(name, tensor, new[name])
             weights[name] = done[key]
-        return weights, tuple(name for name, tensor in old.items() if tensor.shape != new[name].shape)
+        return weights, tuple(name for name, tensor in old.items() if tensor.shape != weights[name].shape)
 
     def grown(self, name: str, old: Tensor, new: Tensor) -> Tensor:
         """A table with rows of new words, or of their senses; (V, ...), (S, ...), or of the last words of the vocabulary."""

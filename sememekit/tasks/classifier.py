@@ -63,6 +63,8 @@ class TextClassifier(LabelPredictor):
     summary, trained_by = "a classifier that words can be taken from", "nli|classification"
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("accuracy", lower_is_better=False)
     divides: ClassVar[bool] = True
+    word_tables: ClassVar[tuple[str, ...]] = ("read_as", "has_vector")
+    """Buffers of ids and marks of words, which a larger vocabulary takes by ``read_words_of``."""
 
     class Settings(config.Settings):
         vectors: str = ""

@@ -304,6 +304,7 @@ def test_a_classifier_reads_new_words_by_their_sememes(reviews: tuple[Path, Path
     (tmp_path / "words.txt").write_text("10\nnice\ntiresome\nfilm\nnews\nxyzzy\n", encoding="utf-8")
     report = extend(run, tmp_path / "words.txt", tmp_path / "out", sources=[f"table:{lexicon}"])
     assert (report.words, report.unannotated, report.shares) == (("10", "nice", "tiresome", "xyzzy"), ("xyzzy",), ())
+    assert report.predicted == ("embedding.weight",)
     assert report.refused == {"in the vocabulary already": ("film",), "no sememe that the graph knows": ("news",)}
     before, after = load_classifier(run), load_classifier(tmp_path / "out")
     old, new = ["fine film", "what a bore"], ["nice film", "tiresome"]
@@ -335,3 +336,16 @@ def test_predict_says_which_words_it_read_by_their_sememes(reviews: tuple[Path, 
     assert second[0] == second[1]
     found = CliRunner().invoke(app, [*typed, "--open-vocabulary", f"table:{lexicon}"])
     assert "1 words outside the vocabulary were read by their sememes: nice" in found.stderr
+
+
+def test_what_a_classifier_cannot_be_asked(reviews: tuple[Path, Path], tmp_path: Path) -> None:
+    run, lexicon = reviews
+    (tmp_path / "words.txt").write_text("nice\n", encoding="utf-8")
+    typed = ["extend", str(run), "--words", str(tmp_path / "words.txt"), "--source", f"table:{lexicon}"]
+    found = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / "out")])
+    assert "shares of <unk>" not in found.stdout
+    found = CliRunner().invoke(app, ["extend", str(run), "--against", str(tmp_path / "out"), "--data", str(tmp_path)])
+    assert "extend --against needs a model that predicts words" in " ".join(found.stderr.split())
+    found = CliRunner().invoke(app, ["predict", str(run), "--lemmas", "wordnet"])
+    assert found.exit_code == 2
+    assert "are for --open-vocabulary" in " ".join(found.stderr.split())

@@ -113,12 +113,12 @@ def test_a_graph_of_other_words_is_refused(place: Place) -> None:
         (
             "own.txt",
             "人\n人 家具\n",
-            "a lexicon, build one of it: .* list:HERE/own.txt --data DATA --out HERE/own.graph$",
+            "a lexicon, build a graph from it: .* list:HERE/own.txt --data DATA --out HERE/own.graph$",
         ),
         (
             "own.tsv",
             "人\t人 家具\n",
-            "a lexicon, build one of it: .* table:HERE/own.tsv --data DATA --out HERE/own.graph$",
+            "a lexicon, build a graph from it: .* table:HERE/own.tsv --data DATA --out HERE/own.graph$",
         ),
         (
             "torn.graph",
