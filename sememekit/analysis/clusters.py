@@ -30,7 +30,7 @@ class WordCluster(Record):
 
 
 class ClustersReport(OfRun):
-    """The clusters of a run: those that were asked for, or those with most of the text.
+    """The clusters of a run: the requested ones, or those with the largest share of the text.
 
     Attributes:
         num_clusters: of the model; ``empty_clusters`` of these have no word.

@@ -41,7 +41,7 @@ class NewWordsRow(Record):
 
 
 class NewWordsReport(Record):
-    """The fair comparison of a run with what it became: every row gives the same tokens a probability.
+    """A fair comparison of a run with its extensions: every row predicts the same tokens.
 
     Attributes:
         words, tokens, new_tokens: new words, predicted tokens, and those that are new words.
@@ -86,7 +86,7 @@ def compare_extended(
     if added.of_vocabulary != before.vocabulary.fingerprint:
         raise DataError(
             f"{others[0]} was extended from vocabulary {added.of_vocabulary}, and {before} has "
-            f"{before.vocabulary.fingerprint}; give the run that it was made of: {added.run}"
+            f"{before.vocabulary.fingerprint}; give the run that was extended: {added.run}"
         )
     larger = others[0].vocabulary
     different = next((other for other in others if {*other.vocabulary.tokens} != {*larger.tokens}), None)

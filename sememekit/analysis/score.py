@@ -81,7 +81,7 @@ def score(
     loaded = Run.open(run)
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
-        raise ConfigError(f"--carry: {run} reads pairs, which are texts of their own; leave it out")
+        raise ConfigError(f"--carry: {run} reads pairs, which do not continue each other; leave it out")
     segmenter = loaded.segmenter() if segment else None
     lines, where, form = iter(lines), name.removesuffix(", line"), loaded.form()
     first = list(islice(lines, _LINES_AT_ONCE))
@@ -100,7 +100,7 @@ def score(
 
 
 def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **options: Any) -> Iterator[OverlaidToken]:
-    """The same words scored by the run as it was trained, and with the changes of an overlay, side by side.
+    """Score the same words without and with the changes of an overlay, side by side.
 
     Args:
         overlay: a file that ``lookup --change`` wrote.

@@ -163,7 +163,7 @@ class RunText:
     """A text as one run reads it and, after ``score``, its sums under that run.
 
     Attributes:
-        scoring: how the task reads it; with a cache or dynamic evaluation, how these do.
+        scoring: how the task, or a cache or dynamic evaluation, reads the text.
         num_predictions: the tokens of the text; once it is scored, the predictions.
     """
 

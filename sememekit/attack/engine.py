@@ -75,7 +75,7 @@ class Attack:
     reads: Callable[[Fields], tuple[int, ...]] | None = None
 
     def run(self, examples: Iterable[Example], should_stop: Callable[[], bool] = lambda: False) -> Iterator[ExampleResult]:
-        """Attack the examples, ``together`` of them at a time, and yield each result as soon as it is known.
+        """Attack the examples, ``together`` at a time, and yield each result as soon as it is known.
 
         The outcome of an example does not depend on other examples. After ``should_stop`` no result is yielded; unfinished
         examples start again when the attack is resumed.

@@ -12,7 +12,7 @@ from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
 MOST_SEEDS: Final = 20
-"""Most seeds of an arm, up to which results are searched."""
+"""Largest number of seeds of a model for which results are searched."""
 
 
 class DataSet(Settings):

@@ -67,7 +67,7 @@ _ERRORS = option("--errors", "Policy for bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.", autocompletion=complete_split)
 
 _MEAN = option(
-    "--mean", "Mean probability of a sememe: over the word counts (the default), or over a split.", metavar="counts|SPLIT"
+    "--mean", "Mean that the gain is measured from: over word counts (default), or over a split.", metavar="counts|SPLIT"
 )
 
 Seed = Annotated[int, _SEED]

@@ -23,7 +23,7 @@ def command(
     split: Split = "test",
     data: EvaluationData = None,
     contexts: Annotated[
-        int | None, option("--contexts", "Contexts to sample (default: all); classifiers: examples (200).", min=2)
+        int | None, option("--contexts", "Contexts (default: all) or examples of a classifier (200) to sample.", min=2)
     ] = None,
     memory: Annotated[float | None, option("--memory", "Memory for the matrix (GiB).", min=0.0, show_default="2")] = None,
     cases: Annotated[int | None, option("--cases", "Cases shown where each run does better.", min=1, show_default="6")] = None,

@@ -100,7 +100,7 @@ def command(
     ] = None,
     ratings: Annotated[
         list[Path] | None,
-        option("--ratings", "Filled rating sheets of the attack in --out: validity of its successes.", metavar="FILE"),
+        option("--ratings", "Filled rating sheets of --out: report how valid its successes are.", metavar="FILE"),
     ] = None,
     html: Annotated[Path | None, option("--html", "With --compare, also write a page.")] = None,
     figure: shared.Figure = None,

@@ -25,7 +25,7 @@ _SIDE = "A run, several seeds of one model (a folder of 'train --seeds', or runs
 
 def command(
     context: typer.Context,
-    first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Differences are from this one.")],
+    first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Others are compared with it.")],
     others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="Others to compare with FIRST, of the same kind.")],
     by: Annotated[str | None, option("--by", "Metric of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
     split: shared.Split = "test",

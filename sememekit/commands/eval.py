@@ -38,7 +38,7 @@ def command(
         str | None, option("--lexicon", "With --segmentation: lexicon for maximum matching.", metavar="FORMAT:PATH")
     ] = None,
     marks: Annotated[
-        MarksName | None, option("--marks", "With --segmentation: numbers, Latin words and marks.", show_default="found")
+        MarksName | None, option("--marks", "With --segmentation: numbers, Latin, marks by rule or not.", show_default="found")
     ] = None,
     decode: shared.Decode = None,
     senses: Annotated[
@@ -46,17 +46,17 @@ def command(
     ] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
-    explanations: Annotated[bool, option("--explanations", "Score the sememes that explain lists.")] = False,
+    explanations: Annotated[bool, option("--explanations", "Score the sememes listed by explain.")] = False,
     tops: Annotated[list[int] | None, option("--top", "Score the top k; repeatable.", min=1, show_default="1, 5, 10")] = None,
     mean: shared.MeanIfGiven = None,
-    contexts: Annotated[int | None, option("--contexts", "Sample sentences up to N positions.", min=1)] = None,
+    contexts: Annotated[int | None, option("--contexts", "Sample sentences, N positions at most.", min=1)] = None,
     seed: shared.SeedIfGiven = None,
     html: shared.Html = None,
     figure: shared.Figure = None,
-    baseline: Annotated[Literal["lead"] | None, option("--baseline", "ROUGE of the lead; RUN is prepared pairs.")] = None,
+    baseline: Annotated[Literal["lead"] | None, option("--baseline", "Score the lead; RUN is prepared pairs.")] = None,
     lead: Annotated[str | None, option("--lead", "Lead: N-words, N-bytes or N-characters.", metavar="N-UNIT")] = None,
     rouge: Annotated[
-        list[str] | None, option("--rouge", "Lead: gigaword, duc, lcsts-characters, lcsts-words; repeatable.")
+        list[str] | None, option("--rouge", "Score the lead by gigaword, duc, lcsts-characters, lcsts-words.")
     ] = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",

@@ -41,7 +41,7 @@ def command(
     word: Annotated[str | None, option("--word", "Also show the senses of this word after CONTEXT.", metavar="WORD")] = None,
     right: Annotated[str | None, option("--right", "With --word: the words after it.", metavar="TEXT")] = None,
     apart: shared.Apart = False,
-    embeddings: Annotated[bool, option("--embeddings", "Lattices: contexts of each embedding of the words CONTEXT.")] = False,
+    embeddings: Annotated[bool, option("--embeddings", "Lattices: contexts of each embedding of these words.")] = False,
     split: shared.SplitIfGiven = None,
     data: shared.EvaluationData = None,
     which: shared.Which = "best",

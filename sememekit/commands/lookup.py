@@ -46,22 +46,22 @@ def command(
         list[str] | None, option("--sememe", "List words with this sememe; repeatable (all in one sense).", metavar="SEMEME")
     ] = None,
     similar: Annotated[bool, option("--similar", "Words with the sememes most similar to WORD's.")] = False,
-    top: Annotated[int, option("--top", "Rows to list (--suggest: 5).", min=1)] = 20,
+    top: Annotated[int, option("--top", "Rows to list (default of --suggest: 5).", min=1)] = 20,
     dump: Annotated[Path | None, option("--dump", "Write all senses, or suggestions, as a table.", metavar="FILE")] = None,
     diff: Annotated[str | None, option("--diff", "Compare --source with this lexicon.", metavar=LEXICON)] = None,
-    check: Annotated[bool, option("--check", "Check the open lexicon for consistency instead.")] = False,
+    check: Annotated[bool, option("--check", "Check the open lexicon for consistency.")] = False,
     change: Annotated[
         tuple[str, str] | None,
         option("--change", "Add a change to --overlay.", metavar='WORD[#SENSE] "+SEMEME -SEMEME"', show_default=False),
     ] = None,
-    pairs: Annotated[Path | None, option("--pairs", "Similarity of pairs; Spearman's rho.", metavar="FILE")] = None,
+    pairs: Annotated[Path | None, option("--pairs", "File of word pairs: similarity, Spearman's rho.", metavar="FILE")] = None,
     suggest: Annotated[bool, option("--suggest", "Suggest sememes for WORD..., by its parts and by neighbours.")] = False,
     unannotated_of: Annotated[
         Path | None, option("--unannotated-of", "With --suggest: words of DATA without annotation.", metavar="DATA")
     ] = None,
     vectors: Annotated[Path | None, option("--vectors", "With --suggest: run or file with word vectors.")] = None,
     graph: Annotated[Path | None, option("--graph", "Graph, or a run with one, in place of --source.")] = None,
-    overlay: Annotated[Path, option("--overlay", "File of changes to write, or with --graph to read.")] = Path("overlay.txt"),
+    overlay: Annotated[Path, option("--overlay", "File of changes to write (--change) or to read.")] = Path("overlay.txt"),
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

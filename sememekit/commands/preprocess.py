@@ -53,7 +53,7 @@ def command(
     ] = None,
     train: Annotated[
         list[str] | None,
-        option("--train", "File for train, of plain or of examples; may be repeated.", autocompletion=complete_path),
+        option("--train", "File for train (plain, examples); may be repeated.", autocompletion=complete_path),
     ] = None,
     valid: Annotated[list[str] | None, option("--valid", "File for valid, as --train.", autocompletion=complete_path)] = None,
     test: Annotated[list[str] | None, option("--test", "File for test, as --train.", autocompletion=complete_path)] = None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 complete_claim = completing(load_claims)
-_CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims, as 'reproduce list' names them.", autocompletion=complete_claim)
+_CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims: their names in 'reproduce list'.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]
 Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; unfinished work continues.")]
 Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons. Default: $SEMEMEKIT_DATA.")]
@@ -57,7 +57,7 @@ def list_all(word: Word = None, json: Json = False) -> None:
 
 @command.command("show", epilog=example("sememekit reproduce show sdlm-below-softmax"))
 def show(
-    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="As 'reproduce list' names it.", autocompletion=complete_claim)],
+    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="Name in 'reproduce list'.", autocompletion=complete_claim)],
     out: Out = DEFAULT_OUT,
     root: Root = None,
     seeds: Seeds = None,
@@ -77,7 +77,7 @@ def run(
     out: Out = DEFAULT_OUT,
     root: Root = None,
     seeds: Seeds = None,
-    jobs: Annotated[int, option("--jobs", "Trials at a time; more than one compute with one thread each.", min=1)] = 1,
+    jobs: Annotated[int, option("--jobs", "Trials at a time; above 1, each has one thread.", min=1)] = 1,
     engine: Engine = "local",
     tiny: Tiny = False,
     json: Json = False,

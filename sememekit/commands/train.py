@@ -1,4 +1,4 @@
-"""``sememekit train``: from what was typed, a recipe's table, to a run folder."""
+"""``sememekit train``: train a model from options and a recipe, into a run folder."""
 
 from __future__ import annotations
 
@@ -97,9 +97,7 @@ def command(
     dtype: DtypeIfGiven = None,
     track: Annotated[
         list[TrackerName] | None,
-        option(
-            "--track", "Also send the learning curves there; may be repeated. TensorBoard has them wherever it is installed."
-        ),
+        option("--track", "Also send learning curves to this service; may be repeated. TensorBoard needs no option."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

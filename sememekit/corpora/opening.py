@@ -92,4 +92,4 @@ def with_rules(corpus: Corpus, dataset: str, form: TextForm, max_length: int | N
     if not any(given.values()):
         return corpus
     asked = next(name for name, is_given in given.items() if is_given)
-    raise ConfigError(f"{asked}: {dataset} has rules of its own; this is for plain")
+    raise ConfigError(f"{asked} is for plain: {dataset} has its own rules")

@@ -64,7 +64,7 @@ class TreeHSM(Decoder, FixedTables):
     def room_for_words(self) -> Mapping[str, Any]:
         raise ConfigError(
             "decoder 'tree_hsm' has vectors of the nodes of its tree and none of words, so that no word can be added; train "
-            "another output layer, such as --decoder softmax, or this one with the words"
+            "another output layer, such as --decoder softmax, or train this one on data with the words"
         )
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:

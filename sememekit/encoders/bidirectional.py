@@ -100,7 +100,7 @@ class BiLSTM(Bidirectional):
 class BiGRU(Bidirectional):
     """A stack of GRU layers for each direction.
 
-    It is used as ``BiLSTM`` is.
+    Used in the same way as ``BiLSTM``.
     """
 
     direction_class: ClassVar[type[RecurrentStack]] = GRU

@@ -218,7 +218,7 @@ class Study:
             self.study.tell(trial, min(values), state=states.COMPLETE)
 
     def _report(self, trial: Trial, epoch: Mapping[str, Any]) -> None:
-        """Report an epoch to Optuna once, since its line in the run may be read before its message."""
+        """Report an epoch to Optuna once, though the run's file and a message may both announce it."""
         assert self.metric is not None
         value = float(epoch["valid"][self.metric.name])
         trial.set_user_attr("sign", 1 if self.metric.lower_is_better else -1)

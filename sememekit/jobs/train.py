@@ -176,4 +176,4 @@ def _how_to_go_on(out: Path, ranks: Ranks) -> Iterator[None]:
         again = typed("torchrun", f"--nproc_per_node={ranks.size}", "-m", "sememekit", "train", "--out", out, "--resume")
         if (out / "checkpoints").exists():
             raise RankError(f"{error}; go on from the last checkpoint with: {again} (or another number)") from error
-        raise RankError(f"{error}, before training began; see what it says, and start the same command again") from error
+        raise RankError(f"{error}, before training began; mend that, and type the same command again") from error

@@ -110,7 +110,7 @@ class _Shared:
         return pool, slice(pool.used - num_rows, pool.used)
 
     def gradients(self, num_calls: int) -> tuple[Tensor, Tensor]:
-        """Return gradients of words and bias after the last of ``num_calls`` calls went backward; drops what they stored.
+        """Return gradients of words and bias after the backward pass of the last of ``num_calls`` calls; frees their memory.
 
         Gradients before these were left by backward passes for the contexts alone, and do not count.
         """

@@ -77,8 +77,8 @@ def _at_once_is_quicker(num_rows: int, items_VE: Tensor, groups: Groups) -> bool
     """Whether all items take less time than a few groups of each row, by what was measured on a core of a CPU.
 
     All: vectors are read (0.8 ns a number) or multiplied (25 G multiply-adds a second), and 15 ns for each row and item.
-    Groups: 24 a row, 0.1 ms for each that any row asks for, and products of few rows (10 G multiply-adds a second). It
-    decides about time alone; both ways give the same items.
+    Groups: 24 a row, 0.1 ms for each that any row asks for, and products of few rows (10 G multiply-adds a second). The
+    choice changes only the time: both ways give the same items.
     """
     num_items, size = items_VE.shape
     at_once = num_items * size * max(0.8, num_rows / 25) + 15 * num_rows * num_items

@@ -27,7 +27,7 @@ class Scale:
         return self.outer(statistics.fmean(inner))
 
     def shown(self, estimate: Interval) -> Interval:
-        """A difference of inner values as it is shown."""
+        """Return the change to print for a difference of inner values."""
         return Interval(**{name: None if value is None else self.change(value) for name, value in estimate})
 
 

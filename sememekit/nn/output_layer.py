@@ -317,9 +317,9 @@ class StructuredLayer(OutputLayer):
         found = state.cpu().long().numpy() if isinstance(state, Tensor) else np.zeros(0, dtype=np.int64)
         if not np.array_equal(found, self._fingerprint):
             raise CheckpointError(
-                f"{type(self).__name__}: the state dict belongs to a layer with other senses, classes or another tree "
-                f"(fingerprint {_short(found)}, this layer {_short(self._fingerprint)}); build it from the counts, senses, "
-                "clusters and settings of the layer that was stored"
+                f"{type(self).__name__}: the state dict belongs to a layer with other senses, classes or tree "
+                f"(fingerprint {_short(found)}, here {_short(self._fingerprint)}); build it from the counts, senses, "
+                "clusters and settings of the stored one"
             )
 
 

@@ -110,7 +110,7 @@ class Senses:
             sememe_offsets: (S + 1,) sense s has ``sememes[sememe_offsets[s]:sememe_offsets[s + 1]]``.
             sememes: numbers of sememes.
 
-        Raises ConfigError: offsets that do not rise from 0 to the length of what they divide."""
+        Raises ConfigError: offsets that do not rise from 0 to the length of the array that they divide."""
         words, senses, members = (np.asarray(array, dtype=np.int64) for array in (sense_offsets, sememe_offsets, sememes))
         for name, offsets, size in (("sense_offsets", words, len(senses) - 1), ("sememe_offsets", senses, len(members))):
             if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 0).any():

@@ -128,7 +128,7 @@ class Pipeline:
         ends = sum(one.sentences for one in splits.values()) if self._end_of_sentence else 0
         if sum(one.tokens - one.unknown for one in splits.values()) <= ends:
             at_least = f"--min-count {self._min_count}" if self._given is None else f"--vocabulary {self._settings.vocabulary}"
-            raise DataError(f"{at_least}: no word of the text is left; leave it out, or give text of that language, cut")
+            raise DataError(f"{at_least}: no word is left; leave it out, or give text of its language, cut into words")
         for split, summary in splits.items():
             if examples is None and summary.tokens < 2:
                 raise DataError(
@@ -207,7 +207,7 @@ class Pipeline:
             if missing:
                 raise DataError(
                     f"--vocabulary {self._settings.vocabulary}: its words lack {', '.join(missing)}, which {self._dataset} "
-                    "needs; it is of data of another kind"
+                    "needs; it was made from data of another kind"
                 )
             return self._given, None
         splits = self._corpus.vocabulary_splits

@@ -121,7 +121,7 @@ def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, s
 
 
 def comparison_parts(found: AttackComparison) -> Iterator[str | Table]:
-    """Yield what a terminal shows of a comparison."""
+    """Yield the parts of a comparison for a terminal."""
     title = f"{found.first} against {found.second}: {found.common:,} examples in common"
     columns = ("", "first", "second", "first minus second (95 %)", "")
     yield Table(columns, comparison_rows(found), title, numbers=range(1, 5))

@@ -71,8 +71,8 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
 
 
 class _Validated(NamedTuple):
-    """Validation figures of some weights: ``valid`` by name (empty if not measured), mean training nats of their epoch (if they
-    end one), and ``told``, a description of the weights."""
+    """Validation figures of a checkpoint: ``valid`` by name (empty if not measured), mean training nats of its epoch (if it
+    ends one), and ``told``, a description of the checkpoint."""
 
     valid: Mapping[str, float]
     train_nats: float | None

@@ -20,7 +20,7 @@ Parts = Iterator[str | Table]
 
 
 def parts(report: Any) -> Parts:
-    """Yield what a terminal shows of a report of ``eval`` or of ``compare`` on texts."""
+    """Yield the parts for a terminal of a report of ``eval``, or of ``compare`` on texts."""
     return next(view for kind, view in _VIEWS.items() if isinstance(report, kind))(report)
 
 

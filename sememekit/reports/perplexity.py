@@ -24,7 +24,7 @@ _SKIPPED: Final = ("run", "split", "graph", "signature", "groups", "adaptation",
 
 
 def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: Sequence[str] = ()) -> Parts:
-    """Yield what a terminal shows of a report; ``names`` replace the numbers of the models."""
+    """Yield the parts of a report for a terminal; ``names`` replace the numbers of the models."""
     if isinstance(report, PerplexityComparison):
         yield from _comparison(report, names)
     elif isinstance(report, SeedsReport):

@@ -148,7 +148,7 @@ def _said(report: QuickstartReport) -> dict[str, list[str]]:
 
 
 def parts(report: QuickstartReport) -> Iterator[str | Table]:
-    """Yield what a terminal shows."""
+    """Yield the parts for a terminal."""
     said = _said(report)
     yield comparison(report)
     yield from (*said["models"], *said["scores"])

@@ -51,7 +51,7 @@ def augmented(
     found, labels = [], []
     for place, fields, label, origin in _lines(path, kind):
         if len(fields) != train.num_texts:
-            raise DataError(f"--augment {path}:{place}: {len(fields)} texts, and the data have {train.num_texts} an example")
+            raise DataError(f"--augment {path}:{place}: {len(fields)} texts in place of {train.num_texts}")
         if label not in summary.labels:
             raise DataError(f"--augment {path}:{place}: label {label!r} is none of the data's: {', '.join(summary.labels)}")
         if _key(ids(origin)) in held_out:

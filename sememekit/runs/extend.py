@@ -150,7 +150,7 @@ def extend(
 def with_open_vocabulary(
     run: Run, words: Iterable[str], sources: Sequence[str], side: Side = "chinese", lemmas: str | None = None
 ) -> Run:
-    """Return the run with the ``words`` that it does not know and lexicons have, for as long as it is open.
+    """Return the open run with those unknown ``words`` that lexicons have; its folder stays unchanged.
 
     They get vectors as by ``extend``, and a sememe encoder reads their sememes. Errors as ``extend``."""
     known_graph, asked = _known_graph(run, sources, side)
@@ -231,8 +231,8 @@ def _shares(
     assumed = {word: max(0.5, counts.get(word, usual)) for word in added}
     if (total := sum(assumed.values())) >= of_unknown:
         raise DataError(
-            f"the counts of the new words add up to {total:,.0f}, and <unk> occurs {of_unknown:,} times in the text of the "
-            "run, which is where they were; give counts of that text, or leave the column out and use --prior"
+            f"the counts of the new words add up to {total:,.0f}, but <unk> occurs only {of_unknown:,} times in the "
+            "text of the run, where it stands for them; give counts of that text, or leave the column out and use --prior"
         )
     return [assumed[word] / of_unknown for word in added], {word: round(count) for word, count in assumed.items()}
 

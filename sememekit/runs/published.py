@@ -171,7 +171,7 @@ class PublishedRun(Run):
         known = [tokenizer.id(piece) for piece in self._pieces.vocabulary.tokens]
         if not own.is_file() or read_bytes(own, ConfigError) != tokenizer.content or None in known:
             raise ConfigError(
-                f"{name}: the text of {data} is not in the pieces of its tokenizer; prepare it with: sememekit preprocess "
+                f"{name}: the text of {data} was not cut by its tokenizer; prepare it with: sememekit preprocess "
                 f"{self._pieces.signature.dataset} SOURCE --segmenter {name} --no-end-of-sentence --out DIR"
             )
         self._piece_of = np.array(known)

@@ -95,7 +95,7 @@ class Run:
         self._which: Which = which
         self._trust_code, self._overlay, self._sources = trust_code, overlay, (*sources,)
         if sources and (overlay is not None or plan.decoder is None):
-            raise ConfigError(f"{self}: lexicons (--source) show senses of predicted words, without --overlay; leave them out")
+            raise ConfigError(f"{self}: --source takes a model of words without --overlay; leave --source out")
 
     @classmethod
     def open(
@@ -152,7 +152,7 @@ class Run:
         return Run(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, Path(overlay))
 
     def with_more_words(self, vocabulary: Vocabulary, graph: SememeGraph | None, task: Task) -> Run:
-        """The same run with a larger vocabulary, and a model and a graph of it; its folder stays as it is."""
+        """Return the same run with a larger vocabulary, its model and its graph; the folder stays unchanged."""
         made = copy(self)
         loaded = task, self.snapshot, self.weights_sha256
         made.__dict__.update(vocabulary=vocabulary, stored_graph=graph, graph=graph, _loaded=loaded)

@@ -194,8 +194,8 @@ def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ..
 
     The first part of a definition is its root; a semicolon begins another definition with a root. All other parts are below the
     root: HowNet 2000 writes ``human|人,#occupation|职位``, later editions ``{human|人:domain={...}}``. A bracket around several
-    sememes adds no level, and gives its relation to those without one. A sememe that occurs several times has the place nearest
-    to the root, then the first; a sememe that is not found has none.
+    sememes adds no level; its sememes without a relation get the bracket's. A sememe that occurs several times has the place
+    nearest to the root, then the first; a sememe that is not found has none.
 
     >>> places_in("human|人,#occupation|职位,*teach|教", ("人", "教", "职位"))
     (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))

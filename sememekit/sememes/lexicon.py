@@ -171,4 +171,4 @@ class LexiconReader(ABC):
 
     @abstractmethod
     def read(self) -> Lexicon:
-        """Read it all. Raises DataError with the file, the line where there is one, what was found and what was expected."""
+        """Read it all. Raises DataError with the file, the line if there is one, the text found and the form expected."""

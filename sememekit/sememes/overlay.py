@@ -137,7 +137,7 @@ def apply_changes(
         if any(after == other.sememes for other in entry.senses):
             raise GraphError(
                 f"{change.place}: {name} would have the sememes of another sense of {entry.word}, and senses of a word must "
-                "differ; change it otherwise"
+                "differ; choose other sememes"
             )
         senses = [*entry.senses]
         senses[number] = before.with_sememes(after, before.label.replace(" ".join(before.sememes), " ".join(after)))

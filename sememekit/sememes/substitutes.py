@@ -28,8 +28,8 @@ class Substitutes:
         """Index the senses of all lexicons; a word belongs to the first lexicon that knows it.
 
         With ``inflections``, a word that no lexicon knows is looked up by its lemma, and its substitutes are inflected alike.
-        ``ranks`` of words by frequency, from 0, order substitutes that share equally many senses. A sense that a lexicon has
-        twice counts once.
+        Substitutes that share equally many senses are sorted by ``ranks``, ranks of words by frequency, from 0. A sense that a
+        lexicon has twice counts once.
         """
         self._inflections = inflections
         self._ranks = ranks or {}

@@ -131,7 +131,7 @@ def originals_of(data: PreparedData, split: str) -> Originals:
     found = data.examples(split).originals
     if found is None:
         raise DataError(
-            f"{data.folder}: keeps no references, which texts are measured by; write pairs with: sememekit preprocess "
+            f"{data.folder}: has no references to score texts against; write pairs with: sememekit preprocess "
             "gigaword|lcsts|duc|peoples-daily-headlines|switchboard SOURCE --out DIR"
         )
     return found

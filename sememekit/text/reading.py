@@ -154,7 +154,7 @@ def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
     """Raise DataError if most of the first ``lines`` (20 or more) were not UTF-8, under ``replace``."""
     if lines >= _FEWEST_LINES and 2 * invalid > lines:
         raise DataError(
-            f"{name}: {invalid:,} of the first {lines:,} lines are no text in UTF-8, and --errors replace mends single bytes; "
+            f"{name}: {invalid:,} of the first {lines:,} lines are not UTF-8, and --errors replace is for single bytes; "
             "convert the text before, such as with: iconv -f GB18030 -t UTF-8"
         )
 
@@ -172,7 +172,7 @@ def _refuse_other_encoding(file: BinaryIO, name: str) -> None:
     sample = b""
     while block := file.read(_SAMPLE):
         if not lines and _is_invalid(block) and (remedy := by_its_beginning(block, name)):
-            raise DataError(f"{name}: not UTF-8, and --errors replace mends single bytes; {remedy}")
+            raise DataError(f"{name}: not UTF-8, and --errors replace is for single bytes; {remedy}")
         block += file.readline(LINE_CAP)
         lines += block.count(b"\n") + (not block.endswith(b"\n"))
         if _is_invalid(block):
@@ -181,9 +181,7 @@ def _refuse_other_encoding(file: BinaryIO, name: str) -> None:
     if lines < _FEWEST_LINES or 2 * invalid <= lines:
         return
     remedy = from_gb18030(name) if may_be_gb18030(sample) else "convert the file to UTF-8"
-    raise DataError(
-        f"{name}: {invalid:,} of {lines:,} lines are no text in UTF-8, and --errors replace mends single bytes; {remedy}"
-    )
+    raise DataError(f"{name}: {invalid:,} of {lines:,} lines are not UTF-8, and --errors replace is for single bytes; {remedy}")
 
 
 def _is_invalid(raw: bytes) -> bool:

@@ -318,7 +318,7 @@ class RunFolder:
         stated = snapshots.run_of(self._checkpoints / name).get("metrics") if name is not None else None
         if stated and not metrics_file.begins_with(self.path / "metrics.jsonl", stated):
             raise CheckpointError(
-                f"{self.path / 'metrics.jsonl'} is not the file that the checkpoint {name} was written beside; it was changed, "
+                f"{self.path / 'metrics.jsonl'} does not belong to the checkpoint {name}; it was changed, "
                 "damaged or taken from another run; copy it again from where it was trained"
             )
 

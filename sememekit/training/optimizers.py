@@ -1,4 +1,4 @@
-"""Optimisers by name; gradients clipped together, sparse where a step looked up only some rows; averaged weights."""
+"""Optimisers by name, clipping of all gradients together (also sparse ones, of looked-up rows), averaged weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -125,7 +125,7 @@ class Average:
         if not self.count:
             return {"count": 0, "training": []}
         if self._kept is None:
-            raise RuntimeError("the state of an average is taken inside 'averaged_weights'")
+            raise RuntimeError("the state of an average can only be read inside 'averaged_weights'")
         return {"count": self.count, "training": self._kept}
 
     def restore(self, state: dict[str, int | list[Tensor]]) -> None:

@@ -237,7 +237,7 @@ def test_the_figures_of_a_card_are_those_of_the_weights_that_were_chosen(run: Pa
     for damaged in ("", digit, whole[:-9], whole.replace("\n", "\n\n", 1)):
         (folder / "metrics.jsonl").write_text(damaged, encoding="utf-8")
         for published in (lambda: model_card(folder), lambda: push(folder, str(tmp_path / "again"))):
-            with pytest.raises(CheckpointError, match=r"metrics\.jsonl is not the file that the checkpoint"):
+            with pytest.raises(CheckpointError, match=r"metrics\.jsonl does not belong to the checkpoint"):
                 published()
     assert not (tmp_path / "again").exists()
 

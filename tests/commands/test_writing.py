@@ -279,5 +279,5 @@ def test_data_without_references_are_refused(headlines: Path, pairs: PairPlace, 
     monkeypatch.setattr(Examples, "originals", None, raising=False)
     original = Examples.__init__
     monkeypatch.setattr(Examples, "__init__", lambda self, *parts: original(self, *parts[:4]))
-    with pytest.raises(DataError, match=r"keeps no references"):
+    with pytest.raises(DataError, match=r"has no references"):
         evaluate(headlines)

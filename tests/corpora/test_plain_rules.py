@@ -81,7 +81,7 @@ def test_rules_that_cannot_be(tmp_path: Path) -> None:
         preprocess("plain", source, tmp_path / "out", PreprocessSettings(numbers_to="a b"))
     with pytest.raises(ConfigError, match=r"--max-length 0: 1 or more"):
         preprocess("plain", source, tmp_path / "out", PreprocessSettings(max_length=0))
-    with pytest.raises(ConfigError, match=r"--lower: ptb has rules of its own; this is for plain"):
+    with pytest.raises(ConfigError, match=r"--lower is for plain: ptb has its own rules"):
         preprocess("ptb", source, tmp_path / "out", PreprocessSettings(lower=True))
     assert next(Plain(source).with_rules(TextForm(numbers_to="\\1"), None).units("a 5", WhiteSpace())).words == ["a", "\\1"], (
         "a word, not a pattern"

@@ -59,7 +59,7 @@ def test_the_counts_are_those_of_the_json() -> None:
     for found in FOUND.values():
         assert f"{found['targets']:,} targets" in PAGE
         assert [one["count"] for one in found["left_out"]] == [245, 55]
-    assert "245 targets have a sense that the lexicon lacks, 55 a word outside the vocabulary" in PAGE
+    assert "The lexicon lacks the sense of 245 targets, and 55 targets are outside the vocabulary" in " ".join(PAGE.split())
 
 
 def test_the_table_of_the_cloze_model() -> None:
@@ -94,6 +94,7 @@ def test_the_sentence_on_small_size_has_the_means_of_the_claims() -> None:
     ]
     assert len(runs) == 3
     words = " ".join(PAGE.split())
-    assert f"({means[0]} against {means[1]} %) nor above chance ({means[2]} %)" in words
+    assert f"is right for {means[0]} %. Whether it is above the sense prior of the model ({means[1]} %)" in words
+    assert f"above chance ({means[2]} %) is inconclusive" in words
     assert f"is above the share ({means[3]} %)" in words
     assert f"{runs[0]['measured']['targets']:,} targets" in words

@@ -59,7 +59,7 @@ def test_columns_in_another_encoding_are_no_single_bytes_to_mend(others: int, re
     (tmp_path / "x.jsonl").write_bytes(b"".join(texts))
     settings = PreprocessSettings(errors="replace")
     if refused:
-        with pytest.raises(DataError, match=r"x\.jsonl: 21 of the first 40 lines are no text in UTF-8, .*iconv"):
+        with pytest.raises(DataError, match=r"x\.jsonl: 21 of the first 40 lines are not UTF-8, .*iconv"):
             preprocess("plain", tmp_path / "x.jsonl", tmp_path / "out", settings)
     else:
         assert preprocess("plain", tmp_path / "x.jsonl", tmp_path / "out", settings).signature.faults.invalid_utf8 == others

@@ -237,7 +237,7 @@ def test_a_text_of_another_encoding_is_not_replaced(tmp_path: Path) -> None:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt"]
     rows = "".join(f"老师在学校里教中文\t{number % 2}\n" for number in range(30))
     (tmp_path / "rows.tsv").write_bytes(rows.encode("gb18030"))
-    with pytest.raises(DataError, match=r"rows\.tsv: 30 of 30 lines are no text in UTF-8"):
+    with pytest.raises(DataError, match=r"rows\.tsv: 30 of 30 lines are not UTF-8"):
         preprocess("classification", tmp_path / "rows.tsv", tmp_path / "out", PreprocessSettings(errors="replace"))
 
 

@@ -164,7 +164,7 @@ def test_words_that_cannot_be_added_are_counted_by_cause(sdlm_run: Path, tmp_pat
     with pytest.raises(DataError, match=r"new.tsv:2: the count 'many' is no whole number"):
         extend(sdlm_run, path, tmp_path / "out2")
     path.write_text("word\tsememes\tcount\n香蕉\t水果\t100000\n", encoding="utf-8")
-    with pytest.raises(DataError, match="add up to 100,000, and <unk> occurs"):
+    with pytest.raises(DataError, match="add up to 100,000, but <unk> occurs"):
         extend(sdlm_run, path, tmp_path / "out2")
     assert not (tmp_path / "out2").exists()
 
@@ -231,7 +231,7 @@ def test_before_and_after_on_one_text(some: Place, sdlm_run: Path, words: Path, 
     )
     with pytest.raises(DataError, match=offer):
         compare_ppl([before, Run.open(tmp_path / "out")])
-    with pytest.raises(DataError, match="give the run that it was made of"):
+    with pytest.raises(DataError, match="give the run that was extended"):
         compare_extended(tmp_path / "out", [tmp_path / "out"], tmp_path / "data")
 
 

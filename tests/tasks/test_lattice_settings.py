@@ -223,7 +223,7 @@ def test_a_temperature_is_asked_for_by_annealed_rules_in_training_alone() -> Non
         task = model(rule, "L=2").train(training)
         task.updates.fill_(3)
         assert torch.isfinite(task.loss(task.batch_of([ids("a b")]), ()).nats)
-    with pytest.raises(ConfigError, match=r"their number is not known: call task\.expect_updates"):
+    with pytest.raises(ConfigError, match=r"which is not known: call task\.expect_updates"):
         task.train().loss(task.batch_of([ids("a b")]), ())
 
 

@@ -62,9 +62,9 @@ def test_utf_8_and_binaries_are_not_taken_for_utf_16() -> None:
 def test_nul_in_most_lines_is_refused_under_replace(tmp_path: Path) -> None:
     path, faults = tmp_path / "t", FaultCounter("replace")
     path.write_bytes(b"fine\n" * 10 + b"\0\0\1a\0\n" * 30)
-    with pytest.raises(DataError, match="30 of 40 lines are no text in UTF-8"):
+    with pytest.raises(DataError, match="30 of 40 lines are not UTF-8"):
         refuse_other_encoding(path, "t", faults)
-    with path.open("rb") as file, pytest.raises(DataError, match="no text in UTF-8"):
+    with path.open("rb") as file, pytest.raises(DataError, match="not UTF-8"):
         list(read_named(file, "t", faults))
     path.write_bytes(b"fine\n" * 30 + b"a\0b\n" * 10)
     refuse_other_encoding(path, "t", faults)

@@ -175,7 +175,7 @@ def test_replacing_most_of_a_file_is_refused(tmp_path: Path) -> None:
         for policy in ("strict", "replace", "skip"):
             if not (refused and policy == "replace"):
                 refuse_other_encoding(path, str(path), FaultCounter(policy))
-    told = rf"{path}: 14 of 27 lines are no text in UTF-8, .*may be GB18030; type: iconv .*{path}"
+    told = rf"{path}: 14 of 27 lines are not UTF-8, .*may be GB18030; type: iconv .*{path}"
     with pytest.raises(DataError, match=told):
         refuse_other_encoding(path, str(path), FaultCounter("replace"))
     with path.open("rb") as file, pytest.raises(DataError, match="14 of 27 lines"):
@@ -193,7 +193,7 @@ def test_replacing_most_of_a_file_is_refused(tmp_path: Path) -> None:
 def test_nothing_is_mended_in_a_packed_file(tmp_path: Path) -> None:
     """However few lines it seems to have."""
     (tmp_path / "t").write_bytes(gzip.compress(b"fine", mtime=0))
-    with pytest.raises(DataError, match=r"t: not UTF-8, and --errors replace mends single bytes; .*gzip -dc < t > OTHER$"):
+    with pytest.raises(DataError, match=r"t: not UTF-8, and --errors replace is for single bytes; .*gzip -dc < t > OTHER$"):
         refuse_other_encoding(tmp_path / "t", "t", FaultCounter("replace"))
     with (tmp_path / "t").open("rb") as file, pytest.raises(DataError, match=r"gzip -dc < t > OTHER$"):
         list(read_named(file, "t", FaultCounter("replace")))
@@ -281,7 +281,7 @@ def test_a_pipe_in_another_encoding_is_refused_on_the_way_or_at_its_end(lines: i
         assert len(list(stream)) == lines
         return
     with pytest.raises(
-        DataError, match=rf"stdin: {min(others, 20)} of the first {read} lines are no text in UTF-8, .*iconv -f GB18030"
+        DataError, match=rf"stdin: {min(others, 20)} of the first {read} lines are not UTF-8, .*iconv -f GB18030"
     ):
         found.extend(stream)
     assert len(found) == 20
@@ -289,5 +289,5 @@ def test_a_pipe_in_another_encoding_is_refused_on_the_way_or_at_its_end(lines: i
 
 def test_a_pipe_whose_end_is_in_another_encoding_is_refused_at_its_end() -> None:
     text = ["上海市\n".encode("utf-8" if number < 20 else "gb18030") for number in range(75)]
-    with pytest.raises(DataError, match="stdin: 55 of the first 75 lines are no text in UTF-8"):
+    with pytest.raises(DataError, match="stdin: 55 of the first 75 lines are not UTF-8"):
         list(read_named(Pipe(b"".join(text)), "stdin", FaultCounter("replace")))

@@ -267,7 +267,7 @@ def test_lost_and_damaged_metrics_are_told(copy: Path) -> None:
     assert len(RunFolder.open(copy).metrics()) == len(lines) - 1
     with (
         pytest.warns(RunWarning, match="has lost its line of epoch 1, though the checkpoint is after epoch 2"),
-        pytest.raises(CheckpointError, match="is not the file that the checkpoint"),
+        pytest.raises(CheckpointError, match="does not belong to the checkpoint"),
     ):
         train({}, copy, resume=True)
     metrics.write_bytes(b"".join(lines) + b"\0" * 40 + b"\n")

@@ -40,7 +40,7 @@ class SememeMasses:
     >>> masses = SememeMasses(graph, device)
     >>> masses_NK = masses(decoder.sense_probabilities(hidden_NH).log_senses_NS)
 
-    It costs an addition for each edge between a sense and a sememe a context.
+    The cost is one addition for each context and each edge between a sense and a sememe.
     """
 
     def __init__(self, graph: SememeGraph, device: torch.device) -> None:
@@ -73,7 +73,7 @@ def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.int
 def mean_over_text(
     task: Predictor, data: PreparedData, split: str, masses: SememeMasses, progress: OneStage = silent
 ) -> Tensor:
-    """(K,) the mean mass over all predictions of a split, each from its own context. It costs what scoring the split does."""
+    """(K,) the mean mass over all predictions of a split, each from its own context. It takes as long as scoring the split."""
     text, done = PredictedText(task, data, split), 0
     total_K = torch.zeros((), dtype=torch.float64, device=task.device)
     for _, hidden in contexts_of(task, text, split):

@@ -60,7 +60,7 @@ class SenseShare(Record):
         share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
         prior: the same in an empty context, where it was asked for.
         label: part of speech and gloss where the lexicon has them, otherwise the sememes.
-        sememes: by falling rise.
+        sememes: by falling gain (``rise``).
     """
 
     share: float
@@ -82,7 +82,7 @@ class SememeViews(Record):
     """The sememes of one context by each ranking that is shown.
 
     Attributes:
-        expected: those whose mass rises most above its mean; only such as rise.
+        expected: sememes with the largest gain above 0.
         sememes: the largest gates (Table 5, Gu et al. 2018).
         raised: the gates that the context raises most above their value at rest.
     """
@@ -94,7 +94,7 @@ class SememeViews(Record):
 
 @final
 class SememeReader:
-    """Says of every sememe of a run's graph what it does in a context.
+    """Reads mass, mean and gate of every sememe of a run's graph in a context.
 
     >>> reader = SememeReader(run, run.task, torch.zeros_like(hidden_H), "counts", None, None)
     >>> shown = views(reader.read(hidden_H, attribution), 5)
@@ -129,7 +129,7 @@ class SememeReader:
 
     @torch.no_grad()
     def priors(self, words: Sequence[int]) -> dict[int, float]:
-        """The share of each sense of some words in the empty context; what was asked before is not computed again."""
+        """Return the share of each sense of some words in the empty context; earlier answers are reused."""
         if new := [word for word in words if word not in self._priors]:
             number = torch.tensor(new, device=self._empty_H.device)
             self._priors.update(zip(new, self._decoder.sense_attribution(self._empty_H, number).word_senses, strict=True))
@@ -167,7 +167,7 @@ def views(sememes: Sequence[ContextSememe], top: int) -> SememeViews:
 
 
 def ranked(sememes: Sequence[ContextSememe]) -> Iterator[tuple[int, ContextSememe]]:
-    """(rank, sememe) from 1 on, by falling rise."""
+    """Return (rank, sememe) from 1 on, by falling gain (``rise``)."""
     return enumerate(sorted(sememes, key=_by_rise), start=1)
 
 

@@ -68,7 +68,7 @@ class ChangedWord(Record):
 
 
 class ChangedSememe(Record):
-    """A sememe of changed senses, before and after; ranks are among all sememes by rise."""
+    """A sememe of changed senses, before and after; ranks are among all sememes by gain."""
 
     before: ContextSememe
     after: ContextSememe
@@ -106,7 +106,7 @@ class Explanation(OfRun, SememeViews):
 
 
 class OverlayExplanation(Explanation):
-    """An explanation with an overlay, and what is other without it.
+    """An explanation with an overlay, and the differences from that without it.
 
     Attributes:
         before: the explanation of the run as it was trained.

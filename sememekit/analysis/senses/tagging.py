@@ -50,7 +50,7 @@ class Measurement(Record):
 
 
 def remember(run: Path, measured: Measurement) -> bool:
-    """Store a measurement beside a run, in place of the same one; whether it could be, as a folder may be read-only."""
+    """Store a measurement beside a run, over an earlier one; return False if the folder cannot be written."""
     same = {"weights", "method", "sources", "gold_sha256"}
     kept = [one for one in _read(run) if one.model_dump(include=same) != measured.model_dump(include=same)]
     try:

@@ -178,8 +178,8 @@ class ExampleCorpus(Corpus):
             unused = [name for name, amount in zip(names, of_label.tolist(), strict=True) if not amount]
             if split == "train" and unused and self.kind.spelled and all(map(str.isdecimal, self._as_read)):
                 raise DataError(
-                    f"the labels of train are {', '.join(sorted(self._as_read))}, and no example has the label {unused[0]!r}: "
-                    "their numbers mean something else than in this set; read pairs with labels of your own by: sememekit "
+                    f"the labels of train are {', '.join(sorted(self._as_read))}, without {unused[0]!r} of this set: the "
+                    "numbers mean something else here; read pairs with labels of your own by: sememekit "
                     "preprocess text-pairs, single texts by: sememekit preprocess classification"
                 )
             summaries[split] = ExampleSplit(

@@ -43,7 +43,7 @@ def files_of_splits(
                 "sememekit preprocess gigaword"
             )
         raise DataError(
-            f"{source}: one of the {len(kind.parts)} files of this set ({', '.join(kind.parts)}), which are not divided anew; "
+            f"{source}: one of the {len(kind.parts)} files of this set ({', '.join(kind.parts)}), and a part is not divided; "
             "give the folder of all files, or name them with --train, --valid and --test; to evaluate a model on this file "
             "alone add --vocabulary RUN"
         )

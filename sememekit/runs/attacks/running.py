@@ -177,7 +177,7 @@ class OpenAttack(NamedTuple):
             if (gap := float(abs(one - other).max())) > SAME:
                 raise DataError(
                     f"the victim {victim.name} gives {text[-1][:40]!r} other probabilities when it is asked again among other "
-                    f"texts (they move by {gap:.4f}, at most {SAME} is allowed); put a torch model into evaluation mode "
+                    f"texts (they differ by {gap:.4f}, allowed: {SAME}); put a torch model into evaluation mode "
                     "(model.eval()), fix its random numbers, and pad on the right or mask the padding"
                 )
 

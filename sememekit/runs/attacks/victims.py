@@ -218,7 +218,7 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
         return run_cutter(Path(segmenter), lexicon)
     if segmenter.startswith(PREFIX) or (segmenter not in (*CUTS_WORDS, "none") and not is_own("segmenter", segmenter)):
         raise ConfigError(
-            f"--segmenter {segmenter}: an attack exchanges words where they stand, and takes {', '.join(CUTS_WORDS)}, none "
+            f"--segmenter {segmenter}: allowed, to replace words in place, are {', '.join(CUTS_WORDS)}, none "
             "(white space), the folder of a run or package.module:Class; leave it out for texts with blanks between their words"
         )
     with _working_folder_importable():

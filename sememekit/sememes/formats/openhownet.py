@@ -110,7 +110,7 @@ class OpenHowNetReader(LexiconReader):
         for, the package is not installed, or the download failed."""
         if str(self.path) != self.default_path():
             raise DataError(
-                f"openhownet {self.path}: --yes-download fills {self.default_path()}; give 'openhownet' without a path"
+                f"openhownet {self.path}: --yes-download writes to {self.default_path()}; give 'openhownet' without a path"
             )
         try:
             from OpenHowNet import Download

@@ -100,7 +100,7 @@ class LatticeSettings(config.Settings):
             cooled = 1.0
         elif planned is None:
             raise ConfigError(
-                "the temperature depends on the share of the updates that are done, and their number is not known: call "
+                "the temperature depends on the number of all updates, which is not known: call "
                 "task.expect_updates(NUMBER), or set task.temperature_every=100 for the schedule of the release"
             )
         else:
