@@ -31,7 +31,7 @@ def blocks() -> tuple[str, str, str, str]:
 def copy(tmp_path: Path) -> Path:
     """The project with what the page says."""
     skipped = shutil.ignore_patterns("__pycache__")
-    for name in ("sememekit", "tests"):
+    for name in ("sememekit", "tests", "resources"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     file, line, case, _ = blocks()

@@ -107,7 +107,7 @@ def test_no_word_of_a_help_page_is_cut(name: str, columns: int) -> None:
 
 
 def wide_help(*command: str) -> str:
-    return " ".join(runner.invoke(app, [*command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout.split())
+    return " ".join(runner.invoke(app, [*command, "--help"], env={"COLUMNS": "400", "TERM": "dumb"}).stdout.split())
 
 
 def test_help_shows_names_and_defaults() -> None:
