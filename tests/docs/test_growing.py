@@ -68,10 +68,11 @@ def test_perplexities_of_new_words(name: str) -> None:
     assert [f"{model}, seed {seed}", f"{share_of_the_way(found['rows']):.0%}".replace("%", " %")] in [row[:2] for row in ROWS]
 
 
-def test_random_labels() -> None:
-    rows, trained = report("softmax-random")["rows"], report("softmax-1")["rows"][5]
-    way = share_of_the_way([*rows, rows[3], trained])
-    assert f"{rows[3]['new']:,.1f}, which is {way:.0%} of the way".replace("%", " %") in PAGE
+@pytest.mark.parametrize(("model", "trained"), [("softmax", "softmax-1"), ("sdlm", "sdlm-3")])
+def test_random_labels(model: str, trained: str) -> None:
+    rows, last = report(f"{model}-random")["rows"], report(trained)["rows"][5]
+    way = share_of_the_way([*rows, rows[3], last])
+    assert f"{rows[3]['new']:,.1f}, which is {way:.0%} of the way".replace("%", " %") in " ".join(PAGE.split())
 
 
 def test_perplexities_by_the_size_of_the_text() -> None:
