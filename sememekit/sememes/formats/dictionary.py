@@ -56,8 +56,8 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
     """Choose the ``size`` lemmas that occur in most definitions, and annotate every sense with those in its definition.
 
     Equal definitions count once, so that a synset with many words counts once. If a definition has fewer than two defining
-    lemmas, the first definitions of its rarer words, from left to right, add theirs until the sense has two. A word that is a
-    defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
+    lemmas, the first definitions of its rarer words, from left to right, supply defining lemmas until there are two. A word
+    that is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
     """
     counts = Counter(lemma for lemmas in {(one.text, one.lemmas) for one in definitions} for lemma in lemmas[1])
     words = sorted(counts, key=lambda lemma: (-counts[lemma], lemma))[:size]
