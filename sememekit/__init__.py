@@ -40,7 +40,7 @@ _PLACES = {
     "preprocess": "jobs.preprocess",
     "train": "jobs.train",
 }
-"""Public name -> its module; empty for a package. ``__init__.pyi`` has the same for type checkers."""
+"""Public name -> its module; empty for a package. ``__init__.pyi`` has the same names for type checkers."""
 
 __all__ = [
     "DECODERS",

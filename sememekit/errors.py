@@ -7,10 +7,10 @@
     ├── CheckpointError   a run folder that is absent, torn, newer or of another kind
     ├── TrainingError     a run that ended early: non-finite loss, stall
     │   └── RankError     another process of the same training ended
-    └── EngineError       a process that an engine ran something in ended before it was done
+    └── EngineError       a process of an engine ended before its work was done
 
 A message has the problem, the place, the given value, what is allowed and what to type next. The command line prints it on one
-line and exits with 1; ``--debug`` shows the traceback. An OSError of writing, such as a full disk, is raised unchanged, and the
+line and exits with 1; ``--debug`` shows the traceback. An OSError from writing (a full disk) is raised unchanged, and the
 command line adds advice. Any other exception is a bug.
 """
 
@@ -44,4 +44,4 @@ class RankError(TrainingError):
 
 
 class EngineError(SememekitError):
-    """A process of an engine ended before it was done; finished parts are on disk."""
+    """A process of an engine ended before its work was done; finished parts are on disk."""

@@ -12,7 +12,7 @@ def formatted(value: float, form: str) -> str:
 
 
 def percent(share: float | None, digits: int = 1, sign: str = "", *, unit: bool = True) -> str:
-    """A share of 1 as a percentage; ``sign="+"`` for differences; "–" for none. Without ``unit`` its table says per cent.
+    """A share of 1 as a percentage; ``sign="+"`` for differences; "–" for none. ``unit=False`` is for tables with a unit.
 
     >>> percent(0.1823), percent(0.1823, 0), percent(0.1823, sign="+"), percent(0.1823, unit=False), percent(None)
     ('18.2 %', '18 %', '+18.2 %', '18.2', '–')

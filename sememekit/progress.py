@@ -1,4 +1,4 @@
-"""Progress of a long job, which calls a callback (default: ``silent``)."""
+"""Callbacks for the progress of a long job (default: ``silent``)."""
 
 from collections.abc import Callable
 

@@ -27,7 +27,7 @@ from sememekit.errors import ConfigError, RankError
 MEETING: Final = timedelta(minutes=5)
 """Timeout of processes at the start."""
 WAITING: Final = timedelta(hours=24)
-"""Later timeout, as a process may validate or write a checkpoint meanwhile."""
+"""Timeout after the start, long since another process may validate or write a checkpoint."""
 _LARGE: Final = 1 << 20
 """Size from which a tensor is sent alone; smaller ones are joined."""
 _WANTED: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -38,14 +38,14 @@ T = TypeVar("T")
 
 @final
 class Ranks:
-    """The processes that train one model, from the view of one; ``ALONE`` for a single process.
+    """The processes that train one model, seen from one of these processes; ``ALONE`` for a single process.
 
     Every rank makes the same calls in the same order. A call to a rank whose process ended raises RankError.
 
     Attributes:
         rank: the number of this process, 0 to ``size`` - 1.
         size: number of processes.
-        local: the number of this process among the processes of its machine, which is the number of its GPU.
+        local: the number of this process on its machine, which is the number of its GPU, too.
         restarts: number of restarts by torchrun.
     """
 
@@ -123,7 +123,7 @@ class Ranks:
     def joined_along(self, tensor: Tensor | None, dim: int) -> Tensor | None:
         """Concatenate the tensors of all ranks along an axis, with the same result on every rank.
 
-        A rank may have None; the result is None if all have. Other axes and dtypes agree.
+        A rank may pass None; the result is None if all ranks do. Other axes and dtypes agree.
         """
         if self.size == 1:
             return tensor
@@ -144,7 +144,7 @@ class Ranks:
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)]).movedim(0, dim)
 
     def speaks_of_failure(self) -> bool:
-        """Return whether this is the first process to fail, so that a failure is printed once."""
+        """Return whether this process is the first to fail, so that only this process prints the failure."""
         if self._store is None:
             return True
         try:
@@ -217,7 +217,7 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int) -> int:
 
 
 def _lasting(store: Store) -> Store:
-    """Return the store without the prefix of one attempt, which torchrun keeps over restarts."""
+    """Return the store of torchrun without the prefix of the present attempt; its content survives restarts."""
     while isinstance(store, PrefixStore):
         store = store.underlying_store
     return store

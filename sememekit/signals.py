@@ -1,5 +1,5 @@
-"""Signals that ask a long command to stop: it writes a checkpoint, and ``--resume`` continues it. No heavy import here, so that
-a command can listen before it loads torch. Exit codes of the program:
+"""Signals that ask a long command to stop: the command writes a checkpoint, and ``--resume`` continues it. This module imports
+nothing heavy, so that a command can listen before it loads torch. Exit codes of the program:
 
 ==== ==========================================================================
 0    done
@@ -24,7 +24,7 @@ STOPPING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", 
 """Signals of a scheduler, of Ctrl-C, of a closed terminal, and Slurm's early warning."""
 
 SAME_SIGNAL: Final = 2.0
-"""Seconds in which a further signal counts as the same request, as ``timeout`` and Slurm signal a process and its group."""
+"""Seconds in which a further signal is the same request, since ``timeout`` and Slurm signal a process and its group."""
 
 
 class Stopped(BaseException):
@@ -44,8 +44,8 @@ class StopRequest:
         return self._asked
 
     def note(self) -> bool:
-        """Record a signal; return True for a second one after the first had time to act. Raises Stopped for the first, inside
-        ``at_once``."""
+        """Record a signal; return True for a second signal that comes after the first had time to act. Raises Stopped for the
+        first, inside ``at_once``."""
         now = time.monotonic()
         if self._asked:
             return not self._settled and now - self._first > SAME_SIGNAL
@@ -57,7 +57,7 @@ class StopRequest:
         return False
 
     def settle(self) -> None:
-        """Ignore further signals, after the requested stop with its checkpoint."""
+        """Ignore further signals once the requested stop has written its checkpoint."""
         self._settled = True
 
     @contextmanager

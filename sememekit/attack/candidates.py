@@ -42,7 +42,7 @@ class Candidates(AttackPart, ABC):
         """
 
     def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
-        """Return at most ``most`` substitutes that the contract allows; 0 for all."""
+        """Return at most ``most`` allowed substitutes (see ``Candidates.table``); 0 for all."""
         known = self.resources.known_words
         fine = [
             other
@@ -92,8 +92,8 @@ _WORDS_AT_ONCE: Final = 256
 class EmbeddingCandidates(Candidates):
     """The nearest words, nearest first, whose SQUARED Euclidean distance is below ``delta``.
 
-    As the public code of Alzantot et al. 2018, except that words without a vector have no neighbours and are not neighbours;
-    there they are at the origin and neighbours of each other.
+    The public code of Alzantot et al. 2018 does the same, but puts words without a vector at the origin, as neighbours of each
+    other. Here such words are excluded.
     """
 
     class Settings(Candidates.Settings):
@@ -140,7 +140,7 @@ def squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -
 
 @final
 class WordNetCandidates(Candidates):
-    """Words that share a synset, and so a part of speech, with the word, in the order of its synsets."""
+    """Words that share a synset (and so a part of speech) with the word, in the order of the word's synsets."""
 
     class Settings(Candidates.Settings):
         path: str = ""

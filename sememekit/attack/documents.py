@@ -52,8 +52,8 @@ class Document:
     def read(cls, fields: Fields, cut: Cutter | None = None) -> Document:
         """Segment the fields into words, with their text unchanged.
 
-        ``cut`` segments text without blanks (Chinese); None cuts at white space and marks. DataError if its words do not add up
-        to the text, so that they cannot be replaced.
+        ``cut`` segments text without blanks (Chinese); None cuts at white space and marks. Raises DataError if the segmented
+        words do not add up to the text, so that they cannot be replaced.
         """
         words = (
             Word(number, begin, end, field[begin:end])
@@ -79,7 +79,7 @@ def long_run(fields: Fields) -> str:
 
 
 def _spans(field: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Return the span of each word; together the words must be the field but for white space."""
+    """Return the span of each word; joined, the words must equal the field except for white space."""
     end = 0
     for word in words:
         begin = end

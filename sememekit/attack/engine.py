@@ -1,7 +1,7 @@
 """Run attacks: each example is a coroutine that yields texts and receives answers; each round queries the victim in batches.
 
-A round takes the examples with the fewest texts; one that is too large for a round waits for the others, then is queried in
-parts.
+A round takes the examples with the fewest texts. An example that is too large for a round waits for the others, then is queried
+in parts.
 
 Queries: every text that a search asks for is one query of its example, the example itself included. With the rule ``distinct``
 a text that the same example asked before is answered from memory and not counted again; with ``every`` it is counted each time.
@@ -10,8 +10,8 @@ and the search ends.
 
 A text that a constraint refuses is not queried and not counted; the search gets the score ``REFUSED``.
 
-An invalid or missing answer of the victim ends its example with the outcome ``error``. A success is queried again, each of its
-two texts alone and uncounted, and must hold.
+An invalid or missing answer of the victim ends its example with the outcome ``error``. A success must hold when its original
+and its adversarial text are queried again, each alone; these queries are not counted.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from sememekit.measure.attack_rates import SpaceSize
 _Asking = Generator[Sequence[Fields], list[Answer], ExampleResult]
 
 NOT_AGAIN: Final = "fooled the victim once, and not when asked again alone"
-"""The reason for a success that did not hold."""
+"""The reason of a success that failed when queried again."""
 _TIMES: Final = 9
 """Number of calls that are averaged for a victim with varying answers."""
 _BATCHES: Final = 8
-"""Most batches of a round: enough texts to sort by length, few enough to lose at a stop."""
+"""Most batches of a round: enough to sort texts by length, few enough that a stop loses little."""
 REFUSED: Final = 0.0
-"""The lowest score: no search prefers such a text."""
+"""The lowest score, for texts that a constraint refuses: no search prefers such a text."""
 
 
 @final
@@ -105,8 +105,8 @@ class Attack:
                     yield self.confirmed(result)
 
     def _round(self, active: Sequence[_Active]) -> list[tuple[_Active, int]]:
-        """Return the examples to query next, fewest texts first, with the number of texts: all, or a part of an example that is
-        too large for a round, if no other is left."""
+        """Return the examples to query next, fewest texts first, and how many texts of each: all of them, except that an
+        example too large for a round is queried in parts, once no other example waits."""
         room = _BATCHES * self.victim.batch_size * LENGTH
         found: list[tuple[_Active, int]] = []
         for one in sorted(active, key=lambda one: one.left * one.length):
@@ -118,8 +118,8 @@ class Attack:
         return found
 
     def confirmed(self, result: ExampleResult) -> ExampleResult:
-        """Return a success unchanged if the victim is fooled again by its texts one by one, otherwise a failure. If answers
-        vary, the means of several calls decide."""
+        """Return a success unchanged if its texts, queried one by one, fool the victim again; otherwise return a failure. If
+        answers vary, the means of several calls decide."""
         if result.adversarial is None or result.probabilities is None or result.adversarial_probabilities is None:
             return result
         label = self.victim.labels.index(result.label)
@@ -307,11 +307,11 @@ class _Run:
         return _Outcome(self._queries, best, self._attack.search.verdict)
 
     def _key(self, row: Rows) -> bytes:
-        """Return a key for the text of a row (P,): in Chinese two rows can be one text, which counts once."""
+        """Return a key for the text of a row (P,): in Chinese two rows can give the same text, which counts once."""
         return blake2b("\0".join(self._space.text(row)).encode(errors="surrogatepass"), digest_size=16).digest()
 
     def _check(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return (N,) which rows the constraints allow; each constraint checks only the rows that earlier ones allow."""
+        """Return (N,) which rows the constraints allow; each constraint checks only the rows that earlier constraints allow."""
         if not self._checks:
             return np.ones(len(rows), dtype=bool)
         keys = [row.tobytes() for row in rows]
@@ -324,7 +324,7 @@ class _Run:
         return np.array([self._allowed[key] for key in keys])
 
     def _count(self, keys: list[bytes], allowed: NDArray[np.bool_]) -> tuple[list[int], int]:
-        """Return the rows to query, and the number of rows within the budget; count them."""
+        """Return the rows to query and the number of rows within the budget, and count these rows as queries."""
         settings = self._attack.settings
         fresh: dict[bytes, int] = {}
         for index, key in enumerate(keys):

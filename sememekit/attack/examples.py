@@ -23,7 +23,7 @@ class Example:
     """One labelled text.
 
     Attributes:
-        index: place in the file, from 0; it decides, with the seed, all random numbers of the attack on it.
+        index: place in the file, from 0; index and seed together decide all random numbers of the attack on this example.
         fields: the text, or (premise, hypothesis).
         label: name of the true label, as the file has it.
     """

@@ -5,8 +5,8 @@
       added as soon as it is finished; in the order of the data once all are report.json the numbers report.html the same for
       people, with every change marked
 
-A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result. So are
-examples on which the victim failed, which may be repaired by then; of two lines of an example the last counts.
+A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
+Examples on which the victim failed are attacked again, too. If an example has two lines, the last counts.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class AttackFolder:
 
     @property
     def resume_command(self) -> str:
-        """The command that resumes it, with code named again or trusted."""
+        """The command that resumes the attack, with the options that name or trust its code."""
         code = code_names(self.identity)
         victim = [str(code.pop("victim"))] if "victim" in code else []
         return typed("sememekit", "attack", *victim, "--out", self.path, "--resume", *(["--trust-code"] if code else []))
 
     def refuse_code(self, given: Iterable[str], *, trust: bool) -> None:
-        """Raise CheckpointError if attack.json names code that the command line does not name.
+        """Raise CheckpointError if attack.json names code that is not named on the command line as well.
 
         ``given`` are the names that the command line repeats; ``trust`` takes all (--trust-code).
         """
@@ -127,8 +127,8 @@ class AttackFolder:
 
     @property
     def signature(self) -> str:
-        """Return one line of all that must agree before two rates can be compared: everything but the victim, and whether it
-        limits substitutes to its words. Files count by name and content, not by folder."""
+        """Return as one line everything that must agree before two rates can be compared: all settings and files except the
+        victim, plus whether substitutes are limited to the victim's words. Files count by name and content, not by folder."""
         flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data", "unread")})
         free = {f"plan.attack.{name}" for name in _FREE}
         deciding = {name: _without_folder(value) for name, value in flat.items() if name not in free}
@@ -225,7 +225,7 @@ HUGGING_FACE: Final = "hf:"
 
 
 def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
-    """Return part -> name for all code of an attack from outside sememekit, which are the names with a colon."""
+    """Return part -> name for all code of an attack from outside sememekit, which is every name with a colon."""
     names = {"victim": (identity.get("victim") or {}).get("name")}
     if isinstance(names["victim"], str) and (Path(names["victim"]).exists() or names["victim"].startswith(HUGGING_FACE)):
         names = {}  # a run folder whose path has a colon, or weights of a model, which are no code
@@ -263,8 +263,8 @@ def _flat(tree: Any, name: str = "") -> dict[str, Any]:
 
 def compare_attacks(first: Path, second: Path) -> AttackComparison:
     """Paired differences between two finished attacks on the same data, the first minus the second. Raises CheckpointError: a
-    folder is no attack, or is unfinished (successes end first, so its examples are not a sample). Raises DataError: they have
-    neither the same file nor the same texts and labels, or no common example.
+    folder is no attack, or is unfinished (successes end first, so its examples are not a sample). Raises DataError: the attacks
+    differ both in the file and in the texts and labels, or have no common example.
     """
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
@@ -299,7 +299,7 @@ def compare_attacks(first: Path, second: Path) -> AttackComparison:
 
 
 def _other_answers(first: Mapping[int, ExampleResult], second: Mapping[int, ExampleResult]) -> dict[str, tuple[str, str]]:
-    """Return a row in which the victims answer differently on the same texts, as two functions can have one name."""
+    """Return a row in which the two victims answer differently on the same text, since two functions can share a name."""
     pairs = [(first[one].probabilities, second[one].probabilities) for one in first.keys() & second.keys()]
     known = [(one, two) for one, two in pairs if one is not None and two is not None and len(one) == len(two)]
     moved = sum(any(abs(a - b) > SAME for a, b in zip(one, two, strict=True)) for one, two in known)

@@ -25,7 +25,7 @@ class Aim(NamedTuple):
         return probabilities[:, self.target] if self.target is not None else 1.0 - probabilities[:, self.label]
 
     def reached(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return (N,) whether the most probable label (first of ties) is the target, or without target is wrong."""
+        """Return (N,) whether the most probable label (first of ties) is the target or, without a target, is wrong."""
         predicted = probabilities.argmax(axis=1)
         return predicted == self.target if self.target is not None else predicted != self.label
 

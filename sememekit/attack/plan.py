@@ -25,18 +25,18 @@ class RunningSettings(Settings):
     limit: int = Field(default=0, ge=0)
     """Most examples; 0 for all."""
     sample: Literal["first", "random"] = "first"
-    """Choice of examples, where there are more than ``limit``."""
+    """Choice of examples if the file has more than ``limit``."""
     query_budget: int = Field(default=0, ge=0)
     """Most queries for an example; 0 for no limit."""
     counting: Literal["distinct", "every"] = "distinct"
-    """Whether a repeated text of an example counts once or every time. The victim is called once either way."""
+    """Whether a repeated text of an example counts once or every time. The victim is called once in either case."""
     constraints: Literal["standard", "loose", "none"] = "standard"
     """Preset that is added to the named constraints. ``loose``: stop_words, protected (marks, numbers, negations),
     part_of_speech and opposites, as published attacks; ``standard``: also names, first_senses, common_words and length;
     ``none``: nothing."""
     segmenter: str = ""
     """Segmenter of unsegmented text (Chinese) for a victim function, which still reads it without blanks; empty for white space
-    and marks. A run has a segmenter of its own; if it reads characters, this segmenter gives the words."""
+    and marks. A run uses the segmenter of its data; if this one reads characters, the setting gives the words."""
     lexicon: str = ""
     """``FORMAT:PATH`` of the words of this segmenter."""
     known_words: bool = True
@@ -67,7 +67,7 @@ class Part(Settings):
 
 
 class AttackPlan(Settings):
-    """An attack, every setting resolved. ``table`` gives it back as a recipe."""
+    """An attack, every setting resolved. ``table`` returns the plan as a recipe."""
 
     claim: Claim | None
     goal: Part
@@ -99,7 +99,7 @@ _TABLES = ("claim", *ATTACK_SLOTS)
 
 
 def is_attack(table: Mapping[str, Any]) -> bool:
-    """Whether a recipe's table describes an attack: it names a search or candidates."""
+    """Return whether the table of a recipe describes an attack, that is, names a search or candidates."""
     return "search" in table or "candidates" in table
 
 

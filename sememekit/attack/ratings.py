@@ -55,7 +55,7 @@ def sheet(items: Sequence[Item]) -> bytes:
 
 
 def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[str]) -> tuple[dict[int, Verdict], int]:
-    """Return the majority of raters for each rated example, by number, and the number of filled rows. A tie is a no.
+    """Return the majority vote for each rated example, by its number, and the number of filled rows. A tie counts as "no".
 
     ``paths`` are filled sheets of one or several raters; rows without answers are skipped. Raises DataError: a row of another
     attack, an unknown answer, or no answers at all.

@@ -11,7 +11,7 @@ class AttackReport(Record):
 
     Attributes:
         preset: the published setup of the settings, from the recipe.
-        targeted: whether examples have a target label, so that other wrong labels are no success.
+        targeted: whether examples have a target label, so that any other wrong label is a failure.
         segmentation: how texts were cut into words that may be replaced.
         texts_cut, words_cut: texts that the victim truncates, and their words behind the cut, which are not attacked.
         notes: constraints in force, and filters that were off.
@@ -66,8 +66,8 @@ class AttackComparison(Record):
 
     Attributes:
         common: examples that both finished without an error.
-        only_one: examples that only one side has, or with an error on a side; they are left out. Accuracy and accuracy under
-            attack still count examples with an error that both sides classified.
+        only_one: left-out examples, which only one side has or which ended in an error on a side. If both sides classified such
+            an example before the error, accuracy and accuracy under attack still count it.
         unlike: settings that differ between the two, and may cause differences of rates.
         rows: the differences, the first minus the second.
     """

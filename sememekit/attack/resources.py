@@ -13,7 +13,7 @@ from sememekit.sememes import Lexicon, open_lexicons
 from sememekit.sememes.substitutes import Inflections
 
 SentenceNats = Callable[[Sequence[Sequence[str]]], list[list[float]]]
-"""N sentences as words -> the nats of every prediction under a language model, for each sentence."""
+"""A function from N sentences (lists of words) to the loss in nats of every prediction of each under a language model."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class AttackResources:
     """Resources of candidates and constraints besides their settings.
 
     Attributes:
-        known_words: the allowed substitutes, or None for no limit; a word unknown to the victim would test its ``<unk>`` alone.
+        known_words: the allowed substitutes, or None for no limit; an unknown word would only test the victim's ``<unk>``.
         frequent_words: words by falling frequency, in the victim's training (if known) or in the attacked texts.
         field_names: names of the fields of an example.
         sentence_nats: the language model of the constraints ``language_model`` and ``perplexity``, or None.
@@ -72,7 +72,7 @@ class AttackPart:
     required: ClassVar[Mapping[str, str]] = {}
     """Setting -> the message if it is empty."""
     asks_model_as: ClassVar[str] = ""
-    """The name of a constraint that needs the language model; otherwise empty."""
+    """The name of the constraint if it needs a language model; otherwise empty."""
 
     @classmethod
     def check_settings(cls, settings: Settings, *, language_model: bool) -> None:

@@ -63,7 +63,7 @@ def best_single_replacement(
     Args:
         rows: (N, P).
         where: (N,) the place of each row.
-        known: (N,) scores of the rows; None queries them as well.
+        known: (N,) scores of the rows; None queries the rows, too.
     """
     sizes = space.sizes[where]
     trials = np.repeat(rows, sizes, axis=0)
@@ -85,7 +85,7 @@ def best_single_replacement(
 def draw_places(
     rows: Rows, weights: NDArray[np.float64], space: Space, generator: np.random.Generator, *, revisit: bool
 ) -> NDArray[np.int64]:
-    """Draw a place for each row (N,) in proportion to ``weights`` (P,); without ``revisit``, unchanged places first.
+    """Draw a place for each row (N,) in proportion to ``weights`` (P,); without ``revisit``, unchanged places come first.
 
     A row at the limit of changes can only replace a changed word. One uniform number is drawn for each row.
     """
@@ -102,8 +102,8 @@ def draw_places(
 class Greedy(Search):
     """Try every single change, take the best, and continue while the score rises.
 
-    Without ``rescan`` only the first round tries everything. It finds the best substitute of each word and ranks words by gain;
-    words are then changed in that order (as Ren et al. 2019), with far fewer queries.
+    Without ``rescan`` only the first round tries everything. This round finds the best substitute of each word and ranks the
+    words by gain. Words are then changed in this order (as in Ren et al. 2019), with far fewer queries.
     """
 
     class Settings(Search.Settings):
@@ -141,7 +141,7 @@ class Greedy(Search):
 
 @final
 class Beam(Search):
-    """Keep the ``width`` best rows for each number of changes, and try every further change of each."""
+    """Keep the ``width`` best rows for each number of changes, and try every further change of each kept row."""
 
     class Settings(Search.Settings):
         width: int = Field(default=8, ge=1)
@@ -230,8 +230,8 @@ class Genetic(Search):
     substitutes. ``replacement`` is ``best`` (sentiment: all substitutes of the place are tried, the best is taken if it raises
     the score) or ``random`` (entailment, as released). A child with more changes than allowed loses random ones.
 
-    Every tried text that fools the victim is a success; the public code checks only the fittest of each generation, so it may
-    need more queries.
+    Every tried text that fools the victim is a success. The public code checks only the fittest text of each generation, so the
+    public code may need more queries.
     """
 
     class Settings(Search.Settings):
@@ -267,7 +267,7 @@ class Genetic(Search):
             members = np.concatenate([members[best_index(scores)][None], children])
 
     def _mutate(self, rows: Rows, space: Space, generator: np.random.Generator, share: float) -> Generator[Rows, Scores, Rows]:
-        """Give each row, or the share of them that is drawn, one replacement in place."""
+        """Give each row, or a randomly drawn share of the rows, one replacement in place."""
         chosen = np.arange(len(rows)) if share == 1.0 else np.flatnonzero(generator.random(len(rows)) < share)
         if not len(chosen):
             return rows
@@ -293,8 +293,8 @@ class ParticleSwarm(Search):
     likewise for the swarm's best; w falls from the first ``inertia`` to the second. With the falling probability P1 a particle
     takes words of its own best, each with probability sigmoid(v); then with the rising P2, words of the swarm's best. A
     particle with a share r of changed words mutates with probability 1 - 2 r: it takes the best substitute at a place drawn in
-    proportion to the number of its substitutes (at most 10). As in the public code, except that the limit of changes holds for
-    all texts.
+    proportion to the number of its substitutes (at most 10). All this follows the public code, except that the limit of changes
+    holds for all texts.
     """
 
     class Settings(Search.Settings):

@@ -19,7 +19,7 @@ Rows = NDArray[np.int16]
 """(N, P) points of a space."""
 
 _CLOSE = 1e-6
-"""Scores that differ by less count as equal, as the last bits depend on the rest of the batch."""
+"""Scores that differ by less count as equal, since rounding depends on the other rows of the batch."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Space:
         return self.narrowed(substitutes=tuple(left))
 
     def inside(self, stays: Callable[[Word], bool]) -> Space:
-        """Return the space of these words only; no other word may change, or counts for length and share of changes."""
+        """Return the space of these words only; other words may not change or count for length and share."""
         kept = [stays(word) for word in self.document.words]
         return self.narrowed(
             substitutes=tuple(found if keep else () for found, keep in zip(self.substitutes, kept, strict=True)),
@@ -85,7 +85,7 @@ class Space:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """(P,) how many substitutes each changeable word has."""
+        """(P,) numbers of substitutes of the changeable words."""
         return np.array([len(self.substitutes[number]) for number in self.positions], dtype=np.int64)
 
     @property
@@ -95,7 +95,7 @@ class Space:
 
     @property
     def most(self) -> int:
-        """Most words that can differ at once: the limit, or P if less."""
+        """Most words that can differ at once: the limit, or P if P is smaller."""
         return min(self.max_changes, len(self.positions))
 
     def origin(self, num: int = 1) -> Rows:
@@ -131,7 +131,7 @@ class Space:
         return round(float(np.logaddexp.reduce(logs[1:]) / np.log(10.0)), 4)
 
     def within_limit(self, rows: Rows, generator: np.random.Generator) -> Rows:
-        """Undo random changes of rows with more than ``max_changes``; one draw for each such row."""
+        """Undo random changes of rows that have more than ``max_changes``; one draw for each such row."""
         rows = rows.copy()
         for index in np.flatnonzero((rows > 0).sum(axis=1) > self.max_changes):
             changed = np.flatnonzero(rows[index])
@@ -152,7 +152,7 @@ class Space:
 
 
 class Texts(Sequence[Fields]):
-    """The texts of the chosen rows, built when read, since all variants of a long text would fill the memory."""
+    """The texts of the chosen rows, built only when read, since all variants of a long text would fill the memory."""
 
     def __init__(self, space: Space, rows: Rows, chosen: Sequence[int]) -> None:
         self._space, self._rows, self._chosen = space, rows, chosen

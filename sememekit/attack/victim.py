@@ -12,13 +12,13 @@ Answer = NDArray[np.float64] | str
 """(C,) probabilities of one text, or an error message."""
 
 DECIMALS: Final = 9
-"""Decimals of a probability that count and are stored, as the last bits depend on the rest of the batch."""
+"""Decimals to which probabilities are rounded, since further decimals depend on the other rows of the batch."""
 SAME: Final = 1e-4
-"""Largest difference of a probability between two calls of one victim: with other texts in the batch, on another machine."""
+"""Largest difference of a probability between two calls of one victim, with other texts in the batch or on another machine."""
 LENGTH: Final = 600
 """Longest text in characters for batches of ``batch_size``; batches of longer texts are smaller, to bound memory."""
 _TOLERANCE: Final = 1e-3
-"""Largest distance of a row's sum from 1, as in half precision."""
+"""Largest distance of a row's sum from 1; half precision needs it."""
 
 FAULT: Final = "the victim"
 """Prefix of errors caused by the victim; other errors are due to the example."""
@@ -94,8 +94,8 @@ class Victim:
         return answer
 
     def _batches(self, texts: Iterable[Fields]) -> Iterator[list[Fields]]:
-        """Yield batches of texts of similar length: ``batch_size``, or fewer if padding would exceed that many of ``LENGTH``
-        characters."""
+        """Yield batches of texts of similar length: ``batch_size`` texts, or fewer if the padded batch would exceed
+        ``batch_size`` texts of ``LENGTH`` characters."""
         batch: list[Fields] = []
         for text in sorted(texts, key=lambda text: (num_characters(text), text)):
             if batch and len(batch) >= min(self.batch_size, self.batch_size * LENGTH // max(num_characters(text), 1)):

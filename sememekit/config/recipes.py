@@ -24,7 +24,7 @@ ENDING = ".toml"
 
 @dataclass(frozen=True)
 class RecipeFile:
-    """One file, read: its own recipe (the tables at the top), and rows ``[row.NAME]`` that are merged over another recipe."""
+    """One file, read: the recipe at its top, and rows ``[row.NAME]``, each of which is merged over another recipe."""
 
     path: Path
     text: str
@@ -91,8 +91,8 @@ class Shelf:
         self._files: dict[Path, RecipeFile] = {}
 
     def names(self) -> list[str]:
-        """Return every recipe below the folder, sorted. An unreadable file counts as one recipe, whose error appears when it is
-        opened."""
+        """Return every recipe below the folder, sorted. An unreadable file counts as one recipe; opening this recipe raises the
+        error."""
         names = list(self._named)
         for path in self._named.values():
             with suppress(ConfigError):
@@ -100,8 +100,8 @@ class Shelf:
         return sorted(names)
 
     def find(self, name: str, asked: Place | None = None) -> Place:
-        """Find a recipe by name; as a base of the recipe ``asked``, also a row of the same file. Raises ConfigError for an
-        unknown name, or one that two files have."""
+        """Find a recipe by name. With ``asked``, the recipe whose base is wanted, the name may also be a row of its file.
+        Raises ConfigError for an unknown name, or a name that two files have."""
         where = f"{asked.where}: key 'base': " if asked else ""
         if name.endswith(ENDING) or f"{ENDING}:" in name:
             return self._own(name, where)
@@ -121,8 +121,8 @@ class Shelf:
         return places[0]
 
     def base_of(self, place: Place) -> Place | None:
-        """Return the base of a recipe: ``base``, or for a row without it its file's own recipe. Raises ConfigError: ``base`` is
-        not the name of a recipe."""
+        """Return the base of a recipe: ``base``; a row without ``base`` has the recipe at the top of its file. Raises
+        ConfigError: ``base`` is not the name of a recipe."""
         name = place.table().get("base")
         if name is None:
             return self._place(place.file) if place.row else None
@@ -223,15 +223,15 @@ class Cost(Settings):
     """The cost of a training or an attack by a recipe, for ``recipes list``; see docs/reproducing.md."""
 
     epochs: int = Field(default=0, ge=0)
-    """Epochs of the schedule, or if measured the mean number that was trained; 0 for an attack."""
+    """Epochs of the schedule or, if measured, the mean number of trained epochs; 0 for an attack."""
     cpu_hours: float = Field(gt=0.0)
-    """Hours on two cores, or if measured on one core."""
+    """Hours on two cores or, if measured, on one core."""
     gpu_hours: float | None = Field(default=None, gt=0.0)
     """Estimated hours on a GPU; None if a CPU suffices."""
     measured: bool = False
     """Whether the hours on a CPU were measured; otherwise they are estimates."""
     unit: str = ""
-    """Unit of the hours, such as 1,000 texts, if not one training."""
+    """Unit of the hours, such as 1,000 texts (default: one training)."""
 
     def __str__(self) -> str:
         hours = [(self.cpu_hours, "CPU"), (self.gpu_hours, "GPU")]
@@ -283,7 +283,7 @@ def names_in(name: str) -> list[str]:
 
 
 def list_recipes(folder: Path | None = None) -> list[RecipeInfo]:
-    """Every shipped recipe, sorted by name. Raises ConfigError for one that is no recipe, or two of one name."""
+    """Every shipped recipe, sorted by name. Raises ConfigError for an invalid recipe, or two recipes of one name."""
     shelf = Shelf(folder or recipes_folder())
     names = shelf.names()
     twice = [name for name, count in Counter(names).items() if count > 1]

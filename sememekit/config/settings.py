@@ -30,7 +30,7 @@ _LONGEST_SHOWN: Final = 200
 
 @dataclass(frozen=True)
 class OnlyWith:
-    """The condition for reading a setting: ``key`` of the same table is one of ``values``, or none of ``other_than``."""
+    """The condition for reading a setting: ``key`` of the same table has a value in ``values``, or not in ``other_than``."""
 
     key: str
     values: tuple[Any, ...] = ()
@@ -79,7 +79,7 @@ def conditions_of(kind: type[Settings]) -> dict[str, OnlyWith]:
 
 
 def unread(settings: Settings, where: str) -> list[str]:
-    """Return a remark for each setting of the slot ``where`` that was changed but has no effect with the others."""
+    """Return a remark for each setting of the slot ``where`` that was changed but has no effect, given the other settings."""
     sentences = []
     for key, condition in conditions_of(type(settings)).items():
         value, other = getattr(settings, key), getattr(settings, condition.key)
@@ -113,15 +113,15 @@ NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def names_here(name: str) -> tuple[str, ...]:
-    """Return our possible names of a setting: its own first, then its meaning in other codes."""
+    """Return the possible names of a setting here: the given name, then our names for it if other codes use it."""
     return (name, *NAMES_ELSEWHERE.get(name, ()))
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
     """A hint such as ``did you mean 'dropout'?``, or an empty string.
 
-    A key with the name as one of its words (``rate`` of ``learning_rate``) is nearer than a similar spelling, and a key with
-    this name in other codes is nearest.
+    A key that other codes call by this name is nearest; then a key with this name as one of its words (``rate`` of
+    ``learning_rate``); then a similar spelling.
     """
     keys = list(allowed)
     holding = [key for key in names_here(name)[1:] if key in keys][:1]
@@ -145,8 +145,8 @@ def read_settings(
     Args:
         where: opens the message of an error, such as ``[decoder]``.
         slot: name of the table in ``--set``, such as ``decoder``.
-        beside, taken: for the message, further names of the caller, and keys that it sets itself.
-        homes: for the message, keys of other tables, and which table that is.
+        beside, taken: for the message, further names of the caller, and keys that the caller sets. homes: for the message, keys
+        of other tables -> their table.
 
     Raises ConfigError: naming every bad key.
     """
@@ -212,15 +212,15 @@ def _short(value: object) -> str:
 
 
 class _Arguments(Settings):
-    """Base of the models made from signatures, whose types settings need not allow."""
+    """Base of the models made from signatures of functions, which may have types that settings do not allow."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
 
 def checked_arguments(where: str, options: Mapping[str, Any], *functions: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options converted for the functions, such as strings to paths. Allowed are their keyword-only arguments, each
-    of its annotated type. ``where`` opens the message of an error, such as ``run.explain``. Raises ConfigError: a name that no
-    function takes, or a value of another type, with what is allowed."""
+    """Return the options converted for the functions, such as strings to paths. An option must be a keyword-only argument of a
+    function, with a value of the annotated type. ``where`` opens the message of an error, such as ``run.explain``. Raises
+    ConfigError: a name that no function takes, or a value of another type, with what is allowed."""
     checked = read_settings(_arguments_of(functions), options, where)
     return {name: getattr(checked, name) for name in options}
 
@@ -238,6 +238,6 @@ def _arguments_of(functions: tuple[Callable[..., Any], ...]) -> type[_Arguments]
 
 
 def _of_one_kind(annotation: Any) -> Any:
-    """Drop ``str`` from a type of paths, which strings convert to, so that messages name one type."""
+    """Drop ``str`` from a type that also allows paths, so that messages name one type; strings convert to paths."""
     types = get_args(annotation)
     return Union[tuple(one for one in types if one is not str)] if Path in types else annotation  # noqa: UP007

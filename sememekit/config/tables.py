@@ -29,7 +29,7 @@ SLOTS = ("claim", *RUN_SLOTS)
 """The tables that a recipe may have."""
 
 VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
-"""Tables whose key ``name`` chooses a variant: another name replaces the whole table."""
+"""Tables whose key ``name`` chooses a variant: changing ``name`` replaces the whole table."""
 
 USUAL_VARIANTS = {
     "task": "language_model",
@@ -92,7 +92,7 @@ def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Se
 
 
 def _value(table: Mapping[str, Any], slot: str, key: str) -> tuple[Any, ...]:
-    """Return the value of a setting for comparison, or nothing."""
+    """Return (value,) of a setting, for comparison; () if it is not set."""
     keys = table.get(slot, {})
     return (keys[key],) if key in keys else ()
 
@@ -104,10 +104,10 @@ def _shown(table: Mapping[str, Any], slot: str, key: str) -> str:
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:
     """Return the table with each ``slot.key=value`` applied; the given table is not changed.
 
-    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``), otherwise as a bare string. Another variant as the
-    ``name`` of a slot replaces the slot of the given table, but never another override: names are applied first, then keys, a
-    table before the keys inside it. So order matters only between values of one key: the last wins. Raises ConfigError for an
-    override that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
+    A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``), otherwise as a bare string. A new variant (``name``) of
+    a slot drops the other keys of the given table, but no override: names are applied first, then keys, and a table before the
+    keys inside it. So the order of overrides matters only for one key: its last value wins. Raises ConfigError for an override
+    that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
     """
     result = deepcopy(dict(table))
     for slot, name in named_variants(overrides).items():
@@ -182,7 +182,7 @@ PLACES_OF_KEYS: Final = {
 
 
 def place_of_setting(name: str) -> str:
-    """Return the setting that a name without slot, or of other programs, most likely means; "" if unknown."""
+    """Return the setting that a name without a slot, or a name from another program, most likely means; "" if unknown."""
     return next((PLACES_OF_KEYS[one] for one in names_here(name) if one in PLACES_OF_KEYS), "")
 
 

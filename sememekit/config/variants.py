@@ -33,9 +33,9 @@ _METHODS: dict[str, tuple[str, ...]] = {
 
 
 def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:
-    """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class``, also of the working folder.
+    """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class`` (working folder included).
 
-    ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks whether a custom class is of the kind (default: by its
+    ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks whether a custom class is of this kind (default: checks its
     methods). A victim may be any function. Raises ConfigError for an unknown name and for code of another kind.
     """
     if not isinstance(name, str):  # a file may hold anything there
@@ -116,7 +116,7 @@ def is_own(kind: str, name: str) -> bool:
 
 @contextmanager
 def trusting_code(trust: bool | Collection[str] = True) -> Iterator[None]:
-    """Allow code named by folders inside the block, all or some names; use it for folders that you trust like a program."""
+    """Inside the block, allow code that folders name (all names, or some); use it for folders that you trust like a program."""
     outer = _trusted.get()
     more = frozenset() if isinstance(trust, bool) else frozenset(trust)
     before = _trusted.set(None if trust is True or outer is None else outer | more)
@@ -133,7 +133,7 @@ def trusted_code() -> frozenset[str] | None:
 
 def check_code(names: Mapping[str, object], where: str) -> None:
     """Refuse code that the file ``where`` names, such as ``{"decoder.name": "softmax"}``; names without a colon are our own.
-    Raises ConfigError for code that is trusted neither by :func:`trusting_code` nor by being typed on the command line."""
+    Raises ConfigError for code that was neither allowed by :func:`trusting_code` nor typed on the command line."""
     trusted = _trusted.get()
     for key, name in names.items():
         if trusted is not None and isinstance(name, str) and ":" in name and name not in trusted:
@@ -152,8 +152,8 @@ def named_in(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_table(table: Mapping[str, Any], where: str) -> None:
-    """Refuse a table of the file ``where`` (recipe or run) that names code; see :func:`check_code`. Raises
-    CheckpointError: a slot of it is no table."""
+    """Refuse a table of the file ``where`` (recipe or run) that names code; see :func:`check_code`. Raises CheckpointError: a
+    slot is not a table."""
     for slot, keys in table.items():
         if not isinstance(keys, Mapping):
             raise CheckpointError(

@@ -16,7 +16,7 @@ from sememekit.text.vocabulary import UNKNOWN
 
 
 class Predicted(NamedTuple):
-    """The text (index ``text`` of ``texts``) of each example that models predict, followed by the word ``end``."""
+    """The text that models predict in each example: its index ``text`` in ``texts``, and the word ``end`` that follows it."""
 
     texts: int
     text: int
@@ -42,11 +42,11 @@ class Corpus(ABC):
         default_lexicon: the default lexicon; None for none.
         proportions, shuffle: of train, valid and test, for undivided text, and whether it is shuffled before the division.
         vocabulary_splits: the splits whose words are counted for the vocabulary.
-        predicted: the texts of examples that models predict, whose words alone are counted. None for all.
+        predicted: the texts of examples that models predict; only their words are counted. None for all.
         specials: words that the vocabulary always holds; ``<eos>`` is added by ``end_of_sentence``.
         column: the column of .jsonl and .parquet files to read; None reads lines.
-        unpacks_apart: whether ``unpack`` of a source depends on that source alone, so that sources can be read in parallel.
-        stands_alone: function for the words outside the lexicon that do not become ``<unk>``.
+        unpacks_apart: whether sources can be read in parallel, since ``unpack`` of a source uses no other source.
+        stands_alone: function that is true for words that stay although the lexicon lacks them.
         wanted: description of SOURCE, for the error if it is missing; empty if it is optional.
     """
 
@@ -102,7 +102,7 @@ class Corpus(ABC):
         """Yield the sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
 
     def is_lines(self, segmenter: Segmenter) -> bool:
-        """Whether :meth:`units` only segments a line, so that many lines can be read at once."""
+        """Whether :meth:`units` does nothing but segment a line, so that many lines can be segmented at once."""
         return False
 
 

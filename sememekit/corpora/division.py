@@ -14,7 +14,7 @@ from sememekit.errors import DataError
 
 
 def shuffled_division(count: int, proportions: Sequence[int], seed: int) -> list[npt.NDArray[np.int64]]:
-    """Shuffle 0..count-1 and cut the result in the given proportions: one array of sentence numbers for each.
+    """Shuffle 0..count-1 and cut the result in the given proportions; return an array of sentence numbers for each part.
 
     Memory: 16 bytes a sentence. Raises DataError when a part would be empty.
     """
@@ -42,7 +42,7 @@ class StratifiedDivision:
         self.smallest = len(self._pattern)
 
     def skip(self, count: int) -> None:
-        """Continue as after ``take(count)``, without drawing; only before the first ``take``."""
+        """Move to the state after ``take(count)`` without drawing; allowed only before the first ``take``."""
         size = len(self._pattern)
         self._generator.advance(count // size * size)
         self.take(count % size)

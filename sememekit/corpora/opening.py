@@ -31,7 +31,7 @@ def open_corpus(
 ) -> Corpus:
     """The corpus of a data set: a name of ``DATASETS`` or ``EXAMPLE_SETS``, or ``package.module:Class``.
 
-    ``source`` is a file or folder, for ``plain`` also a pattern or a URL; ``files``, split -> files, is for examples and
+    ``source`` is a file or folder (for ``plain``, a pattern or a URL, too). ``files`` (split -> files) is for examples and
     ``plain``; ``seed`` divides one file of examples; ``turns`` is for ``switchboard``; for ``has_vocabulary`` see
     ``files_of_splits``. With ``column``, the corpus is one text of each example, or a column of .jsonl and .parquet files of
     ``plain``. Raises ConfigError: an unknown name, or options that do not fit the data set. Raises DataError: a source that is
@@ -69,7 +69,7 @@ def open_corpus(
 
 
 def _refuse_prepared(dataset: str, source: Path | str | None, files: Mapping[str, Sequence[Path | str]]) -> None:
-    """Refuse prepared data, whose stored texts another data set would read as its source."""
+    """Refuse prepared data as a source, since a reader would take the stored texts for a corpus."""
     for place in (source, *chain.from_iterable(files.values())):
         if place is not None and not is_url(place) and (Path(place) / SIGNATURE).is_file():
             raise DataError(

@@ -39,10 +39,10 @@ class TaggedMonth(Corpus):
     3. Any other word is cut by forward maximum matching into words of the lexicon and single characters. (The released code
     cuts only words that occur five times or more, and replaces all others by ``<unk>``; with a small lexicon that would lose
     most names.)
-    4. Over the whole month, words and characters that the lexicon lacks and rule 1 does not protect become ``<unk>``, as do all
-    below the minimum count.
+    4. Words and characters become ``<unk>`` if neither the lexicon has them nor rule 1 protects them, or if they occur less
+    than the minimum count in the whole month.
 
-    Without a lexicon only rule 1 and the minimum count act. Sentences are shuffled and divided as the released files are.
+    Without a lexicon only rule 1 and the minimum count act. Sentences are shuffled and divided like the released files.
     """
 
     normalisation = RULE
@@ -59,7 +59,7 @@ class TaggedMonth(Corpus):
         return [CorpusFile(None, self._source)]
 
     def units(self, text: str, segmenter: Segmenter) -> Iterator[Unit]:
-        """Yield the sentences of a paragraph; characters and bytes count the text before normalisation."""
+        """Yield the sentences of a paragraph; characters and bytes are counted before normalisation."""
         for sentence in split_sentences(join_names(parse_tagged(text))):
             words: list[str] = []
             for word in sentence:

@@ -1,4 +1,4 @@
-"""Files of a corpus by path: a file, a folder, a pattern with ``*``, or a URL of any of them for fsspec."""
+"""Files of a corpus by path: a file, a folder, a pattern with ``*``, or an fsspec URL of a file, folder or pattern."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class RemoteFile(NamedTuple):
 
     @contextmanager
     def open(self, mode: str = "rb") -> Iterator[_Stream]:
-        """Read it as a stream. Raises DataError: the store does not give it."""
+        """Open the file as a stream. Raises DataError: the store does not deliver the file."""
         with _asking(self.url):
             opened = _file_system(self.url)[0].open(self.url, mode)
         with opened as stream:
             yield _Stream(stream, self.url)
 
     def stamp(self) -> str:
-        """A stamp of its content from the store, which changes with the content."""
+        """The store's stamp of the content, which changes with the content."""
         with _asking(self.url):
             return str(_file_system(self.url)[0].ukey(self.url))
 
@@ -119,11 +119,11 @@ def is_folder(place: str) -> bool:
 
 
 def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool) -> list[CorpusFile]:
-    """The files of a folder with a file for each split, by parts of their names (``SPLIT_NAMES``), if any.
+    """The files of a folder that has a file for each split, found by parts of their names (``SPLIT_NAMES``); maybe none.
 
     If a split has several files, ``train.txt`` (or ``valid.txt``, ``test.txt``, compressed or not) is taken; without it, names
     that differ only in digits are parts of one split. Raises DataError: a file is ambiguous, a needed train is absent, or files
-    belong to no split while no split has such an exact name.
+    belong to no split and no file has such an exact name.
     """
     named = {split: [path for path in files if split in splits_in_name(path.name)] for split in SPLITS}
     others = [path for path in files if not splits_in_name(path.name)]

@@ -23,12 +23,12 @@ TEXT: Final = "text"
 
 @final
 class Plain(Corpus):
-    """Plain text: files are divided 90:5:5 by a seed, in the order of their lines; a folder may have a file for each split.
+    """Plain text: lines go to train, valid and test 90:5:5 by a seed, in order; a folder may have a file for each split.
 
-    Text may be in many files: a folder, a pattern, a URL for fsspec, or several of each for a split. File names with train,
-    valid (validation, dev, val) or test as a part define splits; valid and test may be absent. From .jsonl, .ndjson, .json (an
-    object a line) and .parquet files one column is read. Blank lines are skipped. The vocabulary comes from train alone.
-    Options convert the text into the form of a benchmark: lower case, one word in place of every number
+    Text may be in many files: a folder, a pattern, an fsspec URL, or several of these for a split. File names with train, valid
+    (validation, dev, val) or test as a part define splits; valid and test may be absent. From .jsonl, .ndjson, .json (an object
+    a line) and .parquet files one column is read. Blank lines are skipped. The vocabulary comes from train alone. Options
+    convert the text into the form of a benchmark: lower case, one word in place of every number
     (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split. With the vocabulary of other data, a text may
     be a test set alone.
     """
@@ -64,8 +64,8 @@ class Plain(Corpus):
         self._max_length: int | None = None
 
     def with_rules(self, form: TextForm, max_length: int | None) -> Plain:
-        """The same text in a form, without sentences of more words than ``max_length``. Raises ConfigError for a replacement of
-        numbers that is no word, or a length below 1."""
+        """Return this text brought into a form, without sentences of more than ``max_length`` words. Raises ConfigError for a
+        replacement of numbers that is no word, or a length below 1."""
         if (numbers_to := form.numbers_to) is not None and numbers_to.split() != [numbers_to]:
             raise ConfigError(f"--numbers-to {numbers_to!r}: one word is needed, such as N")
         if max_length is not None and max_length < 1:

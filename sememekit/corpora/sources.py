@@ -43,9 +43,9 @@ class CorpusFile(NamedTuple):
 
 
 class Unpacked(NamedTuple):
-    """A source for reading by byte ranges: the plain file and its size, and ``bytes`` and SHA-256 of the given file.
+    """A source for reading by byte ranges: the plain file with its size, and ``bytes`` and SHA-256 of the original file.
 
-    ``text_sha256`` is the checksum of the plain file, if the given file alone does not determine it.
+    ``text_sha256`` is the checksum of the plain file, if the original file alone does not determine the plain file.
     """
 
     path: Path
@@ -93,8 +93,8 @@ def require_file(path: Path) -> Path:
 def unpack(
     source: CorpusFile, folder: Path, faults: FaultCounter, *, name: str | None = None, column: str | None = None
 ) -> Unpacked:
-    """Hash a source and, unless it is a plain file of this machine, write its text as ``NAME.unpacked`` into ``folder``, block
-    by block; the default name is the split.
+    """Hash a source, and write its text block by block as ``NAME.unpacked`` into ``folder`` (default name: the split). A plain
+    file of this machine is only hashed.
 
     ``faults`` counts archives that end too early, and texts that are not UTF-8. ``column`` is the column of .jsonl and .parquet
     files; None reads lines. Raises DataError: a file that cannot be read, is empty, is damaged or, under the policy ``strict``,
@@ -129,7 +129,7 @@ def form_of(name: str) -> tuple[str, str]:
 
 
 def _unpack_folder(folder: Path, target: Path, faults: FaultCounter) -> Unpacked:
-    """Write the texts of a folder with a folder for each label as JSON lines, in the order of their names."""
+    """Write the texts of a folder, which has a folder for each label, as JSON lines in the order of the names."""
     text = _Counted()
     with target.open("wb") as out:
         for path in sorted(folder.glob("*/*.txt")):
@@ -202,8 +202,8 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
     """Yield the text of each JSON object with a line end, one line at a time.
 
     Byte-order marks are removed and counted; lines that are not UTF-8 are counted under ``replace`` and ``skip``. Raises
-    DataError: with file and line, a line that is not an object with the column; invalid UTF-8 under ``strict``, or in most
-    lines under ``replace``.
+    DataError, with file and line: a line is not an object with the column; invalid UTF-8 under ``strict``, or in most lines
+    under ``replace``.
     """
     lines, invalid_before = 0, faults.bad_lines
     for number, line in enumerate(_lines(blocks), start=1):

@@ -12,7 +12,7 @@ from sememekit.text.maximum_matching import line_sums
 
 
 class Unit(NamedTuple):
-    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space; or a skipped one."""
+    """A sentence: its words, and the characters and UTF-8 bytes of its text without white space; or a skipped sentence."""
 
     words: list[str]
     characters: int

@@ -41,10 +41,10 @@ def random_segments(
 ) -> list[int]:
     """Return bounds of segments of random length, so that segment edges vary (Merity et al. 2018, Sec. 4.1).
 
-    Each length is max(``shortest``, int(Normal(base, ``spread``))), base being ``length`` or, with probability ``halving``,
-    half of it; at most ``length + excess`` (None: no bound). The last segment is the rest. Two random numbers are drawn for
-    each segment. The result rises from 0 to ``rows``, the words to predict in each column: segment i predicts the rows from
-    entry i up to, not including, entry i + 1.
+    Each length is max(``shortest``, int(Normal(base, ``spread``))), at most ``length + excess`` (None: no bound). The base is
+    ``length`` or, with probability ``halving``, half of ``length``. The last segment is the rest. Two random numbers are drawn
+    for each segment. The bounds rise from 0 to ``rows``, the number of words to predict in each column: segment i predicts the
+    rows bounds[i] to bounds[i + 1] - 1.
     """
     bounds = [0]
     while bounds[-1] < rows:
@@ -83,7 +83,7 @@ def bucketed_batches(lengths: npt.NDArray[np.int64], batch_size: int, order: int
     """Cut the examples of an epoch, with ``lengths`` (n,), into ceil(n / B) batches with little padding; ``order`` is the seed.
 
     Examples are shuffled, cut into pools of 50 batches, sorted by length inside each pool, cut into batches, and the batches
-    are shuffled. All have B examples but the last of the last pool.
+    are shuffled. All batches have B examples, except for the last batch of the last pool.
     """
     generator = np.random.default_rng(order)
     shuffled = generator.permutation(len(lengths))

@@ -34,7 +34,7 @@ class Original(NamedTuple):
 
 @final
 class Originals:
-    """The original texts of a split, read a line at a time: the bytes of the file at ``path``, and where each line begins."""
+    """The original texts of a split, read a line at a time: the bytes of the file at ``path``, and the start of each line."""
 
     def __init__(self, path: Path, texts: npt.NDArray[np.uint8], lines: npt.NDArray[np.int64]) -> None:
         self._path, self._texts, self._lines = path, texts, lines
@@ -104,7 +104,7 @@ class Examples:
 
 
 def example_files(folder: Path, signature: Signature) -> Iterator[tuple[Path, int]]:
-    """Further files of a folder of examples, and the size of each."""
+    """The files that a folder of examples has in addition, and the size of each."""
     if signature.examples is None:
         return
     for split, summary in signature.examples.splits.items():

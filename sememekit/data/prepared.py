@@ -66,7 +66,7 @@ class PreparedData:
         return other
 
     def recoded(self, vocabulary: Vocabulary, recode: Callable[[Any], Sequence[int]]) -> PreparedData:
-        """The same folder read in other words; ``recode`` turns the ids of a split into theirs."""
+        """Return the same folder with another vocabulary; ``recode`` turns the ids of a split into ids of this vocabulary."""
         other = PreparedData(self.folder, vocabulary, self.signature)
         other._checked = {*self.splits}
         other._mapped = {f"{split}.bin": np.array(recode(self.tokens(split)), dtype=np.uint32) for split in self.splits}
@@ -143,7 +143,7 @@ class PreparedData:
         return self._mapped[f"{split}.bin"]
 
     def first_contexts(self, words: Sequence[str], around: int = 8) -> dict[str, str]:
-        """Return each word with the context of its first occurrence; words that never occur are left out."""
+        """Return word -> context of its first occurrence; words that never occur are left out."""
         wanted = {self.vocabulary.id(word): word for word in words}
         found: dict[str, str] = {}
         for split in self.splits:
@@ -156,8 +156,8 @@ class PreparedData:
         return found
 
     def train_counts(self) -> npt.NDArray[np.int64]:
-        """Count each word in the training text alone, (V,). The counts of the vocabulary may be over all splits, or over other
-        text. Examples and folders without training text use the vocabulary's counts."""
+        """Count each word in the training text alone, (V,). By contrast, the counts of the vocabulary may be over all splits,
+        or over other text; they are returned for examples and for folders without training text."""
         if self.signature.examples is not None or "train" not in self.splits:
             return self.vocabulary.counts
         return np.bincount(self.tokens("train"), minlength=len(self.vocabulary))
@@ -168,8 +168,8 @@ class PreparedData:
             self._mapped[name] = mapped(path, dtype)
 
     def chunks(self) -> ChunkVocabulary:
-        """Return the chunk vocabulary (default: chunks of one word). Raises DataError: the file is absent or torn, or belongs
-        to another vocabulary or another call of ``preprocess``."""
+        """Return the chunk vocabulary (default: chunks of one word). Raises DataError: the file is absent or incomplete, or
+        belongs to another vocabulary or another call of ``preprocess``."""
         summary = self.signature.chunks
         if summary is None:
             return ChunkVocabulary(self.vocabulary, max_length=1)
@@ -182,7 +182,7 @@ class PreparedData:
         return chunks
 
     def segmenter(self) -> Segmenter:
-        """Return the segmenter of these data, opened from this folder, for other text. Raises ConfigError,
+        """Return the segmenter of these data, opened from this folder, for segmenting other text. Raises ConfigError,
         DataError: as ``recorded_segmenter``."""
         return recorded_segmenter(self.signature, self.folder / SIGNATURE)
 

@@ -1,4 +1,4 @@
-"""Open the segmenter of prepared data or of a run from its folder, which has words, model and description."""
+"""Open the segmenter of prepared data or of a run from its folder, which stores words, model and description."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -47,10 +47,10 @@ def segmenter_for(
 
 
 def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str] | None = None) -> Segmenter:
-    """Return the segmenter of some data; its description must equal the signature's, which was read from the file ``where``.
+    """Return the segmenter of some data; its description must equal the signature's, read from the file ``where``.
 
-    It uses the words beside the signature; ``words`` from a user must be the same. Raises ConfigError: the signature names code
-    that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs.
+    The segmenter uses the words stored beside the signature; if a user gives ``words``, they must be equal. Raises ConfigError:
+    the signature names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs.
     """
     name, folder, given, model = recorded_name(signature, where), where.parent, words is not None, None
     if not given:

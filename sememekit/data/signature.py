@@ -18,7 +18,7 @@ CHECKSUM: Final = "signature.sha256"
 
 
 def remedy(folder: str | Path) -> str:
-    """Return how to prepare a folder again, as a clause of a message."""
+    """Return advice on preparing a folder again, as a clause of a message."""
     return f"write it with: {typed('sememekit', 'preprocess', 'DATASET', 'SOURCE', '--force', '--out', folder)}"
 
 
@@ -57,7 +57,7 @@ class SplitSummary(Record):
 
 
 class ExampleSplit(Record):
-    """The number of examples of one split, also by label, and the SHA-256 over the files of offsets, labels and texts."""
+    """The number of examples of a split, in all and by label, and the SHA-256 over the files of offsets, labels and texts."""
 
     examples: int
     of_label: dict[str, int]

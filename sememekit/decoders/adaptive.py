@@ -16,10 +16,10 @@ from sememekit.errors import ConfigError
 
 @final
 class Adaptive(Decoder):
-    """A softmax over frequent words and tail clusters, and one in each tail, with contexts that shrink from tail to tail.
+    """A softmax over frequent words and tail clusters, and one inside each tail; contexts shrink from tail to tail.
 
-    torch's ``AdaptiveLogSoftmaxWithLoss`` behind our contract. Word ids are sorted by falling frequency, as it requires. It is
-    never tied, since the tails have shorter vectors than the input.
+    It wraps torch's ``AdaptiveLogSoftmaxWithLoss``, which requires word ids by falling frequency. It is never tied, since the
+    tails have shorter vectors than the input.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
@@ -57,8 +57,8 @@ class Adaptive(Decoder):
             return -self.layer(self._rows(hidden), target.flatten()).output.view(target.shape)
 
     def _topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Compute the head for all contexts, and a tail only where it is more probable than the last word so far, since no word
-        is more probable than its tail."""
+        """Compute the head for all contexts, and a tail only where the tail is more probable than the last word found so far:
+        no word is more probable than its tail."""
         count = min(count, self.layer.n_classes)
         with torch.autocast(hidden.device.type, enabled=False):
             rows = self._rows(hidden)
@@ -86,7 +86,7 @@ class Adaptive(Decoder):
 
 
 def band_bounds(cutoffs: tuple[int, ...] | None, size: int, name: str) -> list[int]:
-    """Return the first words of the bands by falling count, and V = ``size``.
+    """Return the first word of each band (bands of words by falling count), and V = ``size`` at the end.
 
     Args:
         cutoffs: where all bands but the first begin; None for 5 % and 25 % of the vocabulary.

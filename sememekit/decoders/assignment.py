@@ -14,7 +14,7 @@ class Assignment(NamedTuple):
 
     Attributes:
         cluster_of: (V,) int64.
-        orphaned: number of words that went to the least loaded cluster, since none was open.
+        orphaned: number of words that went to the least loaded cluster, since no cluster was open.
     """
 
     cluster_of: NDArray[np.int64]
@@ -31,9 +31,9 @@ def assign_greedily(
 ) -> Assignment:
     """Assign each word, by falling frequency, to the open cluster with its best score.
 
-    A cluster is open while it has fewer than ``largest`` words and they have less than ``budget`` of the frequency; both are
-    tested before a word is added, as printed, so a very frequent word can enter an empty cluster, and the last word can exceed
-    the budget. The paper leaves open, and we decided:
+    A cluster is open while it has fewer than ``largest`` words, and their total frequency is below ``budget``. Both are tested
+    before a word is added, as printed; so a very frequent word can enter an empty cluster, and the last word can exceed the
+    budget. The paper leaves open, and we decided:
 
     - words of equal frequency are taken in order of their ids;
     - among clusters of equal score a word stays in its present cluster, or else takes the first;

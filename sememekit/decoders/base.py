@@ -20,10 +20,10 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class Resources(NamedTuple):
-    """Resources from which an output layer is built. Five fields, and a sixth needs a written reason.
+    """Resources from which an output layer is built. There are five fields; a sixth needs a written reason.
 
-    The reason for the fifth: clusters learned by one model are data for the next. They are read once, when a run begins, and
-    copied into its folder like the graph; a path in a decoder's settings would break later.
+    The reason for the field ``clusters``: clusters learned by one model are data for the next model. They are read once, when a
+    run begins, and copied into its folder like the graph; a path in the settings of a decoder would break later.
 
     Attributes:
         width: H, the size of the contexts.
@@ -53,7 +53,7 @@ class SenseAttribution(NamedTuple):
 
 
 class SenseProbabilities(NamedTuple):
-    """The distribution over all senses that the word probabilities are sums of, for N contexts.
+    """The distribution over all senses in N contexts; a word probability is the sum over the senses of the word.
 
     Attributes:
         log_senses_NS: (N, S) log p(sense | context), in the order of the graph; the exponentials of a row sum to one.
@@ -88,7 +88,7 @@ class Decoder(nn.Module, ABC):
 
     Settings: type[Settings]
     tables: int = 1
-    """Number of contexts x words tables that ``log_probs`` holds at once; searches bound their memory by it."""
+    """Number of tables (contexts x words) that ``log_probs`` holds at once, by which searches bound their memory."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
@@ -126,8 +126,8 @@ class Decoder(nn.Module, ABC):
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return a function from contexts (N, H) and K words for each (N, K) to log-probabilities (N, K).
 
-        It serves one training step and may be called many times, as by a recurrence over the probabilities, so that a decoder
-        can share work between calls. Equal to the gathered ``log_probs``.
+        The function serves one training step. It may be called many times, for example by a recurrence over the probabilities,
+        and a decoder can share work between the calls. Equal to the gathered ``log_probs``.
         """
         return lambda hidden, words: self.log_probs(hidden).gather(-1, words)
 
@@ -166,17 +166,17 @@ class Decoder(nn.Module, ABC):
         """
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """Update what changes without gradients, after each optimiser step, numbered from 1.
+        """Update the state that changes without gradients; called after each optimiser step, numbered from 1.
 
         Returns numbers for the trainer to report and write into metrics.jsonl, or None if nothing changed. All its state must
         be in buffers, so that a resumed run does the same."""
         return None
 
     def room_for_words(self) -> Mapping[str, Any]:
-        """Return settings that keep this layer the same when words are appended to the vocabulary; None removes a key.
+        """Return settings that keep this layer unchanged when words are appended to the vocabulary; None removes a key.
 
-        They fix values that the layer derives from the number or the counts of words. Raises ConfigError: it has no word
-        vectors.
+        They fix values that the layer would otherwise derive from the number or the counts of words. Raises ConfigError: it has
+        no word vectors.
         """
         return {}
 
@@ -193,8 +193,8 @@ class Scheduled(Decoder):
         """
 
     def look_up_sparsely(self, allowed: bool) -> None:
-        """Allow or forbid sparse gradients of word vectors around each training step; they save time if a step uses few words.
-        A decoder with an ``nn.Embedding`` sets its ``sparse``; most need the whole table."""
+        """Allow or forbid sparse gradients of word vectors around each training step; sparse gradients save time if a step uses
+        few words. A decoder with an ``nn.Embedding`` sets its ``sparse``; most need the whole table."""
 
     def after_rate_cut(self) -> None:
         """React to a cut of the learning rate, called before the next epoch.
@@ -216,7 +216,7 @@ class Sensed(Decoder):
         """Probabilities of all senses and sememe gates in contexts ``hidden`` (N, H)."""
 
     def sense_logs(self, hidden: Tensor, words: Tensor, senses: Tensor) -> Tensor:
-        """Return (N, S') log p(sense | context) up to a constant for each context; ``senses`` (S',) are all senses of the
+        """Return (N, S') log p(sense | context), up to a constant for each context, for ``senses`` (S',): all senses of the
         distinct ``words`` (W,).
 
         Contexts are ``hidden`` (N, H); maybe cheaper than ``sense_probabilities``.
@@ -253,7 +253,7 @@ class Clustered(Decoder):
         return within + among.index_select(-1, self.groups.group_of)
 
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Skip most clusters on a CPU, since no word is more probable than its cluster."""
+        """Search only probable clusters on a CPU, since no word is more probable than its cluster."""
         if hidden.device.type != "cpu":
             return super().topk_words(hidden, count)
         among, rows = self._choices(hidden)
@@ -266,9 +266,8 @@ class ClusterChange(NamedTuple):
     Attributes:
         moved_words: share of the V words that changed their cluster, 0 to 1.
         moved_frequency: their share of the text, 0 to 1.
-        orphaned_words: words that went to the least loaded cluster, since none was open.
-        empty_clusters: clusters without a word.
-        largest_cluster: words in the largest.
+        orphaned_words: words that went to the least loaded cluster, since no cluster was open. empty_clusters: clusters without
+        a word. largest_cluster: words in the largest cluster.
     """
 
     moved_words: float
@@ -323,7 +322,7 @@ def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bo
     Args:
         any_size: the decoder maps contexts to the size of the embedding.
 
-    Raises ConfigError: tied, and the task has no embedding, or one of another size than the contexts."""
+    Raises ConfigError: tied, but the task has no embedding, or its embedding and the contexts differ in size."""
     if not tied:
         return uniform_embedding(len(resources.vocabulary), resources.width)
     if resources.embedding is None:
@@ -346,5 +345,5 @@ def rate_was_cut(model: nn.Module) -> None:
 
 
 def loss_is_estimated(layers: Iterable[Decoder]) -> bool:
-    """Return whether training estimates the loss of any of these output layers at this point, from sampled words."""
+    """Return whether training at this point estimates the loss of any of these output layers from sampled words."""
     return any(layer.estimates_in_training for layer in layers)

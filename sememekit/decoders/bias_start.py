@@ -36,8 +36,8 @@ class BiasStartSettings(Settings):
 def log_frequencies(counts: NDArray[np.integer]) -> Tensor:
     """(V,) log(count + 1) of each word, minus the mean over all words, in float64.
 
-    With these as word biases, a layer with contexts of 0 is the add-one unigram model. A constant does not change a softmax;
-    with mean 0 weight decay changes the biases least.
+    With these values as word biases, a layer whose contexts are 0 is the add-one unigram model. Subtracting the mean does not
+    change a softmax, and weight decay then changes the biases least.
 
     Args:
         counts: (V,) how often each word is predicted in the training text.

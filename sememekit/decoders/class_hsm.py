@@ -27,8 +27,8 @@ class ClassHSM(Clustered):
     - p(w | c, g) = softmax over the words of c of g . x_w + b_w.
 
     Classes have equal total frequency (Mikolov et al. 2011), group words that share sememes (``word_classes.partition``), or
-    come from a file. Nothing is padded, so no probability is lost; unused numbers of the file are left out. A token needs the
-    scores of C classes and of the words of one class: about 2 sqrt(V) products instead of V with C = sqrt(V).
+    come from a file. No class is padded, so no probability is lost; numbers that the file does not use are left out. A token
+    needs the scores of C classes and of the words of one class: about 2 sqrt(V) products instead of V with C = sqrt(V).
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """

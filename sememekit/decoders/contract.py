@@ -25,9 +25,9 @@ def check_contract(decoder: Decoder) -> None:
     """Refuse an output layer whose losses or probabilities are inconsistent, since its figures would mean nothing.
 
     In evaluation, on 2 x 3 random contexts: ``nll`` gives a number for each target, each row of ``log_probs`` sums to one,
-    and ``nll`` agrees with ``log_probs`` of the target, all to ``TOLERANCE``. In a ``NormalisedScores`` with sampled words,
-    ``scores`` of some words agree with ``scores`` of all, and ``sampled_nll`` is the estimate from them. Generators are not
-    changed. Raises ConfigError: naming the class, the method and its result."""
+    and ``nll`` agrees with ``log_probs`` of the target, all to ``TOLERANCE``. For a ``NormalisedScores`` with sampled words,
+    ``scores`` of some words agree with ``scores`` of all words, and ``sampled_nll`` is the estimate from these scores.
+    Generators are not changed. Raises ConfigError: naming the class, the method and its result."""
     name = f"{type(decoder).__module__}:{type(decoder).__qualname__}"
     weight = next((parameter for parameter in decoder.parameters() if parameter.is_floating_point()), torch.zeros(()))
     generator = torch.Generator().manual_seed(1)

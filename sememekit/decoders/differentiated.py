@@ -18,9 +18,9 @@ from sememekit.errors import ConfigError
 class Differentiated(NormalisedScores):
     """p(w | g) = softmax over all words of g[part(w)] . x_w + b_w, Sec. 3.2 of Chen et al. 2015 (D-softmax).
 
-    The vocabulary is divided into bands by falling count, and the context into a part for each band, the widest for the first.
-    A word is scored by the part of its band alone, and its vector has that width. One softmax covers all bands, so the
-    distribution is exact. The products cost the sum of band size x part width instead of V x H.
+    The vocabulary is divided into bands by falling count. The context is divided into a part for each band, the widest part for
+    the first band. A word is scored by the part of its band alone, and its vector has the width of this part. One softmax
+    covers all bands, so the distribution is exact. The products cost the sum of band size x part width instead of V x H.
 
     If tied (E = H), the vector of a word is the slice of its input vector that belongs to its band.
 

@@ -1,5 +1,5 @@
-"""Mixture of softmaxes (Yang et al. 2018), its control, the mixture of contexts, and their shared part: several weighted
-contexts for each position.
+"""Mixture of softmaxes and its control, the mixture of contexts (Yang et al. 2018); both use several weighted contexts for each
+position.
 """
 
 from typing import final
@@ -28,7 +28,7 @@ class MixtureSettings(config.Settings):
     """One bias for each word, the same for all components: in the public code, not in the paper."""
     bias_start: BiasStart = "log_frequency"
     """Start of the word biases: "log_frequency", or "zero" as in the public code. From zero, frequencies are learned through
-    the tanh of the contexts, which saturates under Adam: the mixture then stays a unigram model."""
+    the tanh of the contexts. Under Adam this tanh saturates, and the mixture stays a unigram model."""
     tied: bool = True
     """Share the word vectors with the input embedding; contexts take its size."""
     context_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -81,9 +81,9 @@ class MoS(_Mixture):
     log space: the likelihood of a word is the log-sum-exp over k of log pi_k minus the k-th cross entropy, so that
     no tensor of K x V probabilities exists. The public code adds 1e-8 inside the logarithm; ``log_shift`` does so in training.
 
-    With ``samples`` the K normalisers are estimated from the same sampled words in training. The estimate is biased:
-    with w_k the posterior of component k and C the covariance of the relative errors of the normalisers, by
-    -sum_k w_k C_kk + (1/2) w^T C w to second order, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w.
+    With ``samples`` the K normalisers are estimated from the same sampled words in training. Let w_k be the posterior of
+    component k, and C the covariance of the relative errors of the normalisers. To second order the bias of the estimate is
+    -sum_k w_k C_kk + (1/2) w^T C w, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """
@@ -128,7 +128,7 @@ class MoS(_Mixture):
 class MoC(_Mixture, NormalisedScores):
     """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Eq. (2) of Yang et al. 2018.
 
-    It has the parameters of the mixture of softmaxes, but the rank of its log-probabilities is bounded by E.
+    It has the same parameters as the mixture of softmaxes, but E bounds the rank of its log-probabilities.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """

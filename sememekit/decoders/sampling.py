@@ -1,7 +1,7 @@
 """Sampled training: a few sampled words estimate the normaliser of an output layer (Bengio and Senecal 2003).
 
-For output layers with one normaliser, p(w | g) = exp s(w) / Z, Z is the sum of exp s(v) over all words v. In training, Z is
-replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i), with the target t and S words drawn from q.
+An output layer with one normaliser has p(w | g) = exp s(w) / Z, where Z is the sum of exp s(v) over all words v. In training, Z
+is replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i), with the target t and S words drawn from q.
 """
 
 from abc import abstractmethod
@@ -33,7 +33,7 @@ class SamplingSettings(config.Settings):
     }
 
     samples: int = Field(default=0, ge=0)
-    """S, words drawn for each training batch to estimate the normaliser; 0 trains with the exact one."""
+    """S, words drawn for each training batch to estimate the normaliser; 0 trains with the exact normaliser."""
     samples_power: float = Field(default=0.75, ge=0.0, le=1.0)
     """Exponent of the word counts in the distribution q of the draws: 1 is the unigram distribution, 0 is uniform."""
     samples_until: Literal["end", "first-cut"] = "end"
@@ -90,7 +90,7 @@ class WordSampler(FixedTables):
         return self.samples > 0 and not (self.until == "first-cut" and bool(self.exact))
 
     def stop(self) -> None:
-        """End sampling with ``samples_until = "first-cut"``, after the schedule cut the rate."""
+        """End sampling after the schedule has cut the rate, if ``samples_until = "first-cut"``."""
         self.exact.fill_(True)
 
     def draw(self, target: Tensor) -> Draw:
@@ -121,11 +121,11 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
 class SampledDecoder(Scheduled):
     """An output layer that can be trained with words that ``sampler`` draws; its settings inherit ``SamplingSettings``.
 
-    A ``bias`` (V,) starts as ``bias_start`` says, if it has both.
+    If it has both ``bias`` (V,) and ``bias_start``, the bias starts as ``bias_start`` says.
     """
 
     words: nn.Embedding | None
-    """Its word vectors, if they are one table."""
+    """The word vectors of the layer, if they are one table."""
 
     def __init__(self, settings: SamplingSettings, resources: Resources) -> None:
         super().__init__(settings, resources)

@@ -60,13 +60,13 @@ class SDLM(NormalisedScores, Sensed):
         normalisation: Literal["left", "symmetric"] = "left"
         """C[k, s]: 1 / |E(s)|, or 1 / sqrt(|E(s)| |D(k)|). All the public code runs left."""
         sense_bias: bool = True
-        """A bias for each sense; it starts with "log_frequency" from the word's, shared evenly by its senses."""
+        """A bias for each sense. With "log_frequency" the frequency of the word is shared evenly by its senses."""
         context_tanh: bool = False
         """tanh on g Q_r, as the released AWD form has it."""
         gate_bias: bool = True
         """A bias in the sememe gates, starting at 0."""
         start: Literal["published", "identity"] = "identity"
-        """Q_r uniform in +-0.05, or that noise plus 2 I: with gates near one half an untrained layer is a tied softmax."""
+        """Q_r uniform in +-0.05, or this noise plus 2 I: as gates begin near 1/2, an untrained layer then is a tied softmax."""
         tied: bool = True
         """Share the word vectors with the input embedding."""
         vector_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)

@@ -32,16 +32,16 @@ class SelfOrganized(ClusterLearner, FixedTables):
     - every K steps words are assigned by falling frequency to the open cluster with the highest q, Algorithm 1
       (``assignment.assign_greedily``). Only the assignment changes, not the vectors.
 
-    Eq. (10) prints a = 1 - 1/f with f the count of w. By it a word seen once never moves, and a frequent word remembers its
-    last occurrence alone. The running mean over about one epoch of the text needs a = 1/f, the default here;
+    The printed Eq. (10) has a = 1 - 1/f with f the count of w: a word seen once then never moves, and q of a frequent word
+    depends on its last occurrence alone. A running mean over about one epoch of the text needs a = 1/f, the default here;
     ``smoothing="printed"`` is Eq. (10) to the letter.
 
     Our choices where the paper is silent: C is sqrt(V) rounded up. q starts at -log2 C, the value of the uniform distribution
     (at 0 an unseen pair would beat all others), continues over updates and is never reset. Occurrences of a word in one batch
     count in the order of the text. f is the count of the vocabulary, over all splits, at least 1. First clusters come from
     random scores, under the same two limits. With fewer clusters than sqrt(V), as from a file, the limit of words is gamma V /
-    C. A cluster without words gets no probability, so that words sum to one; q uses the softmax over all clusters, so that it
-    can win words again. Statistics see training contexts, with dropout. Padding words of a task are counted, too.
+    C. A cluster without words gets no probability, so that words sum to one; q uses the softmax over all clusters, so that an
+    empty cluster can win words again. Statistics use contexts with dropout. Padding words of a task are counted, too.
 
     With several processes each step shares the occurrences of all ranks, so that q and the clusters are the same everywhere:
     contexts (T, B, H) in the order of one process, rows (N, H) rank after rank.
@@ -112,7 +112,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self._held = 0
         self._ranks = ALONE
         self._seen: list[tuple[Tensor, Tensor, Tensor]] = []
-        """Since the last step of this rank, with several ranks: log p(c | h), words, and the growth of ``losses``."""
+        """With several ranks, the data since the last step of this rank: log p(c | h), words, and the growth of ``losses``."""
         first, self.orphaned_at_start = self._assign(None) if given is None else (given, 0)
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))
@@ -125,7 +125,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         return {"num_clusters": self.num_clusters}
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
-        """With "log_frequency", cluster biases start from the frequency of the first words, and stay when words move."""
+        """With "log_frequency", cluster biases start from the frequencies of the first words and stay when words move."""
         begin_class_bias(self.cluster_vectors.bias, self.settings.bias_start, counts, self.groups.group_of)
         begin_bias(self.bias, self.settings.bias_start, counts)
 

@@ -1,11 +1,11 @@
 """The main computation of the sememe-driven layer: logits of all senses and likelihood of target words, in blocks of tokens and
 words.
 
-Forward cost of a token: R V E multiply-adds for the products of contexts and words (as R softmax layers), R edges for the gates
-of all senses, and R S for their products. Unlike the paper's formulation, the product with the word vector is computed once for
-all senses of a word (V rows, not S), which is exact. Arrays of words, senses and sememes are transposed, (rows, n), so that a
-gather copies contiguous rows. Senses are processed by some thousand for 64 tokens, so that intermediate values stay in the
-cache.
+The forward cost of a token in multiply-adds: R V E for the products of contexts and words (as in R softmax layers), R times the
+number of edges for the gates of all senses, and R S for the products of gates and scores. The product with the word vector is
+computed once for all senses of a word (V rows instead of S as in the paper), which is exact. Arrays of words, senses and
+sememes are transposed, (rows, n), so that a gather copies contiguous rows. Blocks of some thousand senses and 64 tokens are
+processed at a time, so that intermediate values stay in the cache.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from sememekit.decoders.sense_structure import SenseBlock, SenseStructure
 from sememekit.layers import add_product, differentiable_once, product_dtype
 
 KEPT_FROM = 96
-"""Below this width the products with the words are taken again in the backward pass: R V numbers a token less to keep."""
+"""Below this width, the backward pass recomputes the products with the words, which saves R V stored numbers a token."""
 
 
 class SenseInputs(NamedTuple):
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
         target_N: words.
         block: tokens computed at once.
         lowered: dtype of matrix products; sums keep the dtype of the words.
-        learns: whether gradients are recorded, which torch does not tell inside ``forward`` of a Function.
+        learns: whether gradients are recorded (unknown inside ``forward`` of a torch Function).
         correction_V: term of each word in the normaliser (``sampling.estimated_nll``), or None.
     """
 
@@ -108,8 +108,8 @@ class _SenseSums(torch.autograd.Function):
     """``normaliser_and_score`` with its gradient. Products run in ``lowered``; gates, logits, sums keep the dtype of the words.
 
     n is the number of tokens of a block, M the most senses of a word; s and v are senses and words of a block of words. Arrays
-    over all words or senses are in the order of the blocks (``SenseBlocks``). The kept tensors have some megabytes each, which
-    malloc reuses in the next step; one array for all tokens would be new memory in every step.
+    over all words or senses are in the order of the blocks (``SenseBlocks``). The kept tensors have some megabytes each, so
+    that malloc reuses their memory in the next step; one array for all tokens would need new memory in every step.
     """
 
     @staticmethod
@@ -279,7 +279,7 @@ def grad_of_logits(kept: Sequence[Tensor], by_normaliser_n: Tensor, by_score_n: 
     """Return the gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a
     ``Likelihood``.
 
-    ``by_normaliser_n`` is the gradient of the normaliser divided by ``total_n``, which takes n divisions instead of S n.
+    ``by_normaliser_n`` is the gradient of the normaliser, already divided by ``total_n``: n divisions instead of S n.
     """
     raised_Sn, place_Mn, share_Mn = kept
     grad_Sn = torch.mul(raised_Sn, by_normaliser_n, out=piece(memory, raised_Sn.shape))

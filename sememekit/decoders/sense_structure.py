@@ -14,10 +14,10 @@ from sememekit.layers import FixedTables, Incidence
 from sememekit.sememes import SememeGraph
 
 SENSES_PER_BLOCK = 2560
-"""On CPU: so many senses times 64 tokens are an array of 0.7 MB."""
+"""Senses of a block on a CPU: times 64 tokens they are an array of 0.7 MB."""
 
 RANKS = 4
-"""Senses of a word that are ranges; the few that are left have an index."""
+"""The first so many senses of a word are stored as ranges; the few further senses have an index."""
 
 Views = tuple[Tensor, ...]
 """Parts of an array, one for each rank of the senses in a block."""
@@ -27,8 +27,8 @@ Views = tuple[Tensor, ...]
 class SenseBlock(NamedTuple):
     """The senses of some words, which are sorted by falling number of senses.
 
-    First the first sense of each word, then the second sense of each word that has one, and so on: the words that have a j-th
-    sense are the first ones of the block, so that their scores are used where they lie. Senses after the first ``RANKS`` of a
+    The order is: the first sense of each word, then the second sense of each word that has two, and so on. The words with a
+    j-th sense are the first words of the block, so that their scores are read in place. Senses after the first ``RANKS`` of a
     word are a tail in the order of words. s is the number of senses, v of words.
 
     Attributes:
@@ -59,7 +59,7 @@ class SenseBlock(NamedTuple):
         return self.places.stop - self.places.start
 
     def by_basis(self, of_words_Rvn: Tensor) -> list[tuple[Tensor, ...]]:
-        """For each basis the parts of (R, v, n) that belong to each rank. All views at once: each costs a microsecond."""
+        """For each basis, the parts of (R, v, n) that belong to each rank. All views are made at once (a microsecond each)."""
         return list(zip(*(of_words_Rvn[:, :size].unbind(0) for size in self.ranks), strict=True))
 
     def by_rank(self, of_senses_sn: Tensor) -> tuple[Tensor, ...]:
@@ -112,12 +112,12 @@ class SenseBlocks(NamedTuple):
 
     @property
     def most_words(self) -> int:
-        """Words of the block that has most."""
+        """The largest number of words of a block."""
         return max(block.num_words for block in self.blocks)
 
     @property
     def most_senses(self) -> int:
-        """Senses of the block that has most."""
+        """The largest number of senses of a block."""
         return max(block.num_senses for block in self.blocks)
 
 
@@ -244,7 +244,7 @@ def inverse(order: Tensor) -> Tensor:
 
 
 def inverse_root(squares: Tensor, dtype: torch.dtype) -> Tensor:
-    """1 / sqrt of integers. Those above 65,504 are infinite in half precision, and their root would be 0."""
+    """1 / sqrt of integers. Integers above 65,504 are infinite in half precision, and their inverse root would be 0."""
     return squares.to(torch.promote_types(dtype, torch.float32)).rsqrt().to(dtype)
 
 

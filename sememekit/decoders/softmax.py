@@ -41,7 +41,7 @@ class Softmax(NormalisedScores):
         return linear_scores(hidden, self.words.weight, self.bias, words, sparse=self.words.sparse)
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """Return a function with one product for each call, and one backward product for many calls."""
+        """Return a function that computes one product for each call, and one backward product for many calls."""
         return ChosenLogits(self.words.weight, self.bias).log_probs
 
 

@@ -22,13 +22,13 @@ class TreeHSM(Decoder, FixedTables):
 
     s_j is +1 for a left turn and -1 for a right turn; n_j (H) and b_j belong to one of V - 1 nodes (Morin and Bengio 2005). The
     tree is Huffman's over the counts (Mikolov et al. 2013), with the shortest mean path, or a balanced tree over words sorted
-    so that neighbours share sememes (``word_classes.partition``). Each node of the latter divides a semantic field, as in the
-    WordNet tree of Morin and Bengio.
+    so that neighbours share sememes (``word_classes.partition``). Each node of the balanced tree divides a semantic field, as
+    in the WordNet tree of Morin and Bengio.
 
     Words have no vectors to share with the input embedding, so this layer is never tied.
 
-    The likelihood of N tokens is one product over the packed nodes of all their paths, whose number is read from the device
-    once a call. The distribution over all words goes down the tree level by level in log space.
+    The likelihood of N tokens is one product over the packed nodes of all their paths; each call reads the number of these
+    nodes from the device once. The distribution over all words goes down the tree level by level in log space.
 
     Shapes: contexts (..., H), log-probabilities (..., V).
     """

@@ -22,7 +22,7 @@ class AWDLSTM(Encoder):
     torch.Size([5, 2, 8])
 
     Inside a layer, elements of the hidden-to-hidden matrix are dropped: one mask for each call of ``forward``, the same for all
-    steps. Between layers, one mask for each sequence and coordinate, the same for all steps. In evaluation there is neither.
+    steps. Between layers there is one mask for each sequence and coordinate, the same for all steps. Evaluation has no dropout.
     Dropout of the input, of the output and of whole words, and the penalties on activations belong to the task, which sees
     words and losses. Weights start as torch's: uniform in +-1 / sqrt(H).
 
@@ -32,7 +32,7 @@ class AWDLSTM(Encoder):
     class Settings(config.Settings):
         """Settings of the AWD-LSTM. Default sizes: Penn Treebank in the public code; default rates: 0.
 
-        The published rates, with the task's own, belong together: ``mixture/ptb-awd`` has them all.
+        The published rates belong together with the published rates of the task: see the recipe ``mixture/ptb-awd``.
         """
 
         hidden_size: int = Field(default=1150, ge=1)

@@ -34,8 +34,8 @@ class Encoded:
 
 
 class EncoderResources(NamedTuple):
-    """Resources of an encoder: E, the size of the input vectors; the words; the graph, if any; and the bytes that
-    ``Encoder.keep`` returned when the run began, if any."""
+    """Resources of an encoder: E, the size of the input vectors; the words; the graph, if any; and the bytes, if any, that
+    ``Encoder.keep`` returned when the run began."""
 
     input_size: int
     vocabulary: Vocabulary
@@ -61,7 +61,7 @@ class Encoder(nn.Module, ABC):
     reads_ahead: ClassVar[bool] = False
     """Whether hidden states depend on words to the right, which excludes predicting the next word."""
     unit_contexts: ClassVar[bool] = False
-    """Whether hidden states are normalised to variance one; word vectors of tied layers then start shorter."""
+    """Whether hidden states are normalised to variance one; if so, word vectors of tied layers start shorter."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
@@ -146,7 +146,7 @@ class Encoder(nn.Module, ABC):
 
 
 class ChildSum(Encoder):
-    """An encoder that can step from several states at once, with a forget gate for each (child-sum tree LSTM)."""
+    """An encoder that can step from several states at once, with a forget gate for each state (child-sum tree LSTM)."""
 
     @abstractmethod
     def child_sum_part(self, states: State, weights: Tensor, masks: State = ()) -> State:
@@ -154,7 +154,7 @@ class ChildSum(Encoder):
 
     @abstractmethod
     def child_sum_combine(self, input_part: Tensor, state_part: State, masks: State = ()) -> tuple[Tensor, State]:
-        """``combine`` for what ``child_sum_part`` gave."""
+        """``combine`` for the result of ``child_sum_part``."""
 
 
 def zero_padding(sequence: Tensor, lengths: Tensor | None) -> Tensor:
@@ -182,7 +182,7 @@ def reversal(length_of_batch: int, lengths: Tensor | None, batch_size: int, devi
 
 
 def reorder(sequence: Tensor, order: Tensor) -> Tensor:
-    """Every row of ``sequence`` (T, B) or (T, B, H) in the ``order`` (T, B) of its own steps."""
+    """Put the steps of each row of ``sequence`` (T, B) or (T, B, H) into the ``order`` (T, B) of this row."""
     return sequence[order, torch.arange(sequence.shape[1], device=sequence.device)]
 
 

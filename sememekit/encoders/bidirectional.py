@@ -28,11 +28,11 @@ class SharedSettings(config.Settings):
 class Bidirectional(Encoder):
     """A forward and a backward stack with concatenated outputs (Eq. (3), Qin et al. 2020).
 
-    The backward stack reads each row from its last real step to its first: vectors and words in the same order. The stacks have
-    separate recurrent layers and meet above the last layer. They share the sememe vectors and the second cell of injection
-    "cell", as in the text and the released code, unless ``shared_sememes=False``. If shared, pi is computed once, with one
-    dropout mask on the sememe matrix. Settings describe one stack; hidden states are twice as wide. State: of the forward
-    stack, then of the backward stack.
+    The backward stack reads the vectors and words of each row from the last real step to the first. The stacks have separate
+    recurrent layers and meet above the last layer. They share the sememe vectors and the second cell of injection "cell", as in
+    the text and the released code, unless ``shared_sememes=False``. If shared, pi is computed once, with one dropout mask on
+    the sememe matrix. Settings describe one stack; hidden states are twice as wide. State: of the forward stack, then of the
+    backward stack.
     """
 
     direction_class: ClassVar[type[RecurrentStack]]
@@ -76,7 +76,7 @@ class Bidirectional(Encoder):
         raise ConfigError(f"encoder {type(self).__name__!r} reads whole sentences and cannot go word by word")
 
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
-        """Join the last output of the forward stack and the backward stack's output at the first word."""
+        """Join the output of the forward stack at the last word and the output of the backward stack at the first word."""
         half = self.output_size // 2
         return torch.cat([last_real_step(encoded.hidden[..., :half], lengths), encoded.hidden[0, :, half:]], dim=-1)
 

@@ -1,7 +1,6 @@
 """Gated recurrent units, with the reset gate before or after the matrix, and with the sememes of a word (Qin et al. 2020).
 
-h' = (1 - z) h + z n: z weighs the new state in the layers with the gate before the matrix, while torch's z weighs the old
-state.
+h' = (1 - z) h + z n: in the layers with the gate before the matrix z weighs the new state; in torch z weighs the old state.
 """
 
 from collections.abc import Mapping
@@ -45,8 +44,8 @@ class GRUGate(CustomRecurrentLayer):
     z, r, o_s = sigmoid of maps of x, h and pi; n = tanh(W x + U (r h)); h' = (1 - z) h + z n + o_s tanh(W_s pi + b) as in the
     released code ("mapped"), or + o_s tanh(pi) as in the text ("plain", which needs P = H).
 
-    The added term stays in h, and with a small z nothing reduces it: unlike in other cells, |h| can grow from step to step.
-    This is the published form, in text and code; a lower learning rate keeps h bounded.
+    The added term stays in h, and a small z does not reduce it: unlike in other cells, |h| can grow from step to step. Text and
+    code publish this form; a lower learning rate keeps h bounded.
     """
 
     def __init__(self, input_size: int, sememe_size: int, size: int, gate_output: GateOutput) -> None:
@@ -152,8 +151,8 @@ def gru_scan(
 ) -> Tensor:
     """Scan h' = (1 - z) h + z n (+ o_s output) over time.
 
-    [z, r (, o_s)] = sigmoid(ready_gates_t + h U^T), n = tanh(ready_candidate_t + what r lets through, times W^T). With a
-    ``second`` memory h_s the reset gate acts on both: on their sum, or on each separately if W is (H, 2 H).
+    [z, r (, o_s)] = sigmoid(ready_gates_t + h U^T), n = tanh(ready_candidate_t + (r h) W^T). With a ``second`` memory h_s the
+    reset gate acts on both: on their sum, or on each separately if W is (H, 2 H).
 
     G is 2 H, or 3 H with ``output``; R is H, or 2 H for separate memories.
 
@@ -183,7 +182,7 @@ def gru_scan(
 
 
 class _GRUScan(torch.autograd.Function):
-    """Gradients of both matrices take one product each after the loop. The loops never synchronise with a device."""
+    """The gradient of each matrix takes one product after the loop. The loops never synchronise with a device."""
 
     @staticmethod
     def forward(ctx: Any, ready_gates_TBG: Tensor, ready_candidate_TBH: Tensor, *more: Any) -> Tensor:

@@ -20,9 +20,9 @@ class LatticeLSTM(ChildSum):
     >>> part = encoder.state_part(encoder.start(batch_size=2))  # once for all edges that leave a state
     >>> hidden_BH, state = encoder.combine(encoder.input_part(vectors_TBE[0]), target_TB[0], part)
 
-    With ``coupled`` gates i = 1 - f (Greff et al. 2016, as Buckman and Neubig 2018 use them). As 1 - sigmoid(z) = sigmoid(-z),
-    that is the ordinary cell with one matrix used twice, once negated. Dropout is variational (Gal and Ghahramani 2016): one
-    mask a text between layers and one on each layer's previous output, at every step and on every edge.
+    With ``coupled`` gates i = 1 - f (Greff et al. 2016, as Buckman and Neubig 2018 use them). Since 1 - sigmoid(z) =
+    sigmoid(-z), this is the ordinary cell with one matrix for two gates, negated once. Dropout is variational (Gal and
+    Ghahramani 2016): one mask a text between layers and one on each layer's previous output, at every step and on every edge.
 
     Steps from one state share the product of its output with the recurrent matrices (``state_part``), edges the product of
     their vectors with the input matrix (``input_part``). Steps from several states h_k, c_k with weights M_k follow the
@@ -38,7 +38,7 @@ class LatticeLSTM(ChildSum):
         num_layers: int = Field(default=2, ge=1)
         """Number of layers on top of each other."""
         coupled: bool = False
-        """Input gate 1 - f instead of a separate gate."""
+        """Use 1 - f as the input gate instead of a separate gate."""
         dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate between layers, one mask a text (not on the input, not on the output: those belong to the task)."""
         recurrent_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -63,7 +63,7 @@ class LatticeLSTM(ChildSum):
         return self.scan(x, state, self.draw_masks(x.shape[1]), lengths)
 
     def draw_masks(self, batch_size: int) -> State:
-        """A mask (B, H) on the previous output of each layer, then one below each layer but the first."""
+        """Draw a mask (B, H) on the previous output of each layer, then a mask below each layer but the first."""
         if not self.training or not (self.settings.dropout or self.settings.recurrent_dropout):
             return ()
         ones = next(self.parameters()).new_ones(batch_size, self.output_size)

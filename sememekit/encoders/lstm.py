@@ -63,9 +63,9 @@ class LSTMGate(CustomRecurrentLayer):
 class LSTMCell(CustomRecurrentLayer):
     """A second LSTM cell reads pi, and its cell state enters through a separate forget gate (Eq. (7), Qin et al. 2020).
 
-    c_s, h_s are one step of an LSTM on pi from a zero state, so without forget gate and recurrence. f = sigmoid of maps of x
-    and h; f_s of x and h_s; i, o, u of x, h and h_s; c = f c + f_s c_s + i u; h = o tanh(c). Only f c and the maps of h depend
-    on the step before; all else is computed for the whole sequence at once.
+    c_s, h_s result from one LSTM step on pi from a zero state, which needs no forget gate and no recurrence. f = sigmoid of
+    maps of x and h; f_s of x and h_s; i, o, u of x, h and h_s; c = f c + f_s c_s + i u; h = o tanh(c). Only f c and the maps of
+    h depend on the previous step; all else is computed for the whole sequence at once.
     """
 
     def __init__(self, input_size: int, sememe_size: int, size: int) -> None:

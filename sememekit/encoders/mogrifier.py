@@ -37,9 +37,9 @@ class MogrifierLayer(CustomRecurrentLayer):
         super().__init__()
         self.size, self.recurrent_dropout, self.weight_drop = size, recurrent_dropout, weight_drop
         self.input = nn.Linear(size_in, 4 * size)
-        """To u, f, i, o."""
+        """The map from the input to u, f, i, o."""
         self.recurrent = nn.Linear(size, 4 * size, bias=False)
-        """To the same."""
+        """The map from the previous output to u, f, i, o."""
         sizes = [(size, size_in) if number % 2 else (size_in, size) for number in range(1, num_rounds + 1)]
         self.ups = nn.ModuleList(nn.Linear(rank or source, target) for source, target in sizes)
         """Q^1, R^2, Q^3, .., or their left factors, with their biases."""
@@ -47,7 +47,7 @@ class MogrifierLayer(CustomRecurrentLayer):
         """Their right factors."""
 
     def start_low_ranks(self) -> None:
-        """Draw the factors such that products have the variance 1 / fan-in, as the public code has it, and no biases.
+        """Draw the factors so that products have the variance 1 / fan-in, as in the public code; set biases to 0.
 
         The initialisation of the other maps, applied to each factor, would make the products near 0 and the layer an LSTM.
         """
@@ -110,8 +110,8 @@ class Mogrifier(RecurrentStack):
     the input (injection "concat"). The published best models also cap the input gate at 1 - f and sum the outputs of all
     layers; both are not implemented.
 
-    In a lattice, Q^1 h is computed once for each state and all else for each edge, since later rounds depend on both. State:
-    (h_1, c_1, h_2, c_2, ...), each (B, H_l).
+    In a lattice, Q^1 h is computed once for each state, and all else for each edge, since later rounds depend on state and
+    edge. State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
     """
 
     states_per_layer: ClassVar[int] = 2

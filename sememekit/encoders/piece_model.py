@@ -1,4 +1,4 @@
-"""A causal or masked language model out of a Hugging Face folder, with the probabilities that it gives to pieces of words."""
+"""A causal or masked language model from a Hugging Face folder, and its probabilities of pieces of words."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, final
@@ -11,7 +11,7 @@ from sememekit.files import read_object
 from sememekit.text.huggingface import PREFIX, HuggingFacePieces, load_published, local_folder, special_tokens
 
 LONGEST: Final = 512
-"""Pieces that a model is given at once at most."""
+"""The most pieces in one call of a model."""
 _ROWS_AT_ONCE: Final = 16
 
 
@@ -23,9 +23,9 @@ class PieceModel(nn.Module):
     >>> log_probs_NP = model.after([[12, 7]])                    # of the piece that comes next
     >>> scores = model.in_sentence([12, 7], [[3], [4, 5]], [9])  # of [3] and [4, 5] between them
 
-    It is masked if its configuration names ``...ForMaskedLM`` or ``...ForPreTraining``, else causal; ``limit`` is how many
-    pieces it reads at once. Raises ConfigError: as ``load_published``, a causal model that looks ahead, a masked one whose
-    tokenizer names no mask, or with ``causal`` any masked one.
+    The model is masked if its configuration names ``...ForMaskedLM`` or ``...ForPreTraining``, else causal; ``limit`` is the
+    number of pieces that it reads at once. Raises ConfigError: as ``load_published``, a causal model that looks ahead, a masked
+    one whose tokenizer names no mask, or with ``causal`` any masked one.
     """
 
     def __init__(self, path: str, *, causal: bool = False) -> None:
@@ -78,9 +78,9 @@ class PieceModel(nn.Module):
     def in_sentence(self, left: Sequence[int], middles: Sequence[Sequence[int]], right: Sequence[int]) -> list[float]:
         """Score rows of pieces, the ``middles``, between the pieces before and after.
 
-        A causal model: log-probability of the middle and all that follows, summed over pieces. A masked model: as many masks
-        as the middle has pieces stand in its place, and the score is their mean log-probability of these pieces (Hou et al.
-        2020 take the mean of logits). A sentence that is too long is cut on both sides.
+        Causal model: the score is the log-probability of the middle and all pieces after it, summed over pieces. Masked model:
+        masks replace the pieces of the middle, and the score is the mean log-probability of these pieces (Hou et al. 2020 take
+        the mean of logits). A sentence that is too long is cut on both sides.
         """
         room = self.limit - max(map(len, middles)) - len(self._alone) - len(self._behind)
         left = left[max(0, len(left) - max(room - len(right), room // 2)) :]

@@ -41,16 +41,16 @@ class Pretrained(Encoder):
     >>> encoder.initialise()
     >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
 
-    The model reads pieces. In data that its own tokenizer cut (``preprocess --segmenter hf:PATH``) a word is a piece. In other
-    data a word is its pieces in running text (``blanks``), and its hidden state is the state after its last piece, which
+    The model reads pieces. In data that the model's own tokenizer segmented (``preprocess --segmenter hf:PATH``) a word is a
+    piece. In other data a word is split into its pieces in running text (``blanks``), and the state after its last piece
     predicts the next word. The encoder does not read word vectors. They are as wide as the hidden states
     (``task.embedding_size``), for tied output layers, and start in a fresh language model as the mean of the model's output
     vectors over the pieces of the word.
 
     A text is read in blocks of at most ``context`` pieces, each beginning with the tokenizer's start pieces. A word that does
     not fit begins a new block, which repeats the last ``overlap`` pieces of the previous block. So a word sees between
-    ``overlap`` and ``context`` pieces, within the model's positions, and its context depends on its place in the text alone,
-    not on the batching. Gradients reach the whole block.
+    ``overlap`` and ``context`` pieces, within the model's positions. Its context depends on its place in the text alone, not on
+    the batching. Gradients reach the whole block.
 
     State: (B, context) the pieces of the block so far as ids plus 1, then zeros. Each call reads every block again, so chunks
     much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``) cost more.
@@ -63,7 +63,7 @@ class Pretrained(Encoder):
         path: str = Field(min_length=1)
         """Folder of the model, with config.json, tokenizer.json and safetensors; or the name of a model in the local cache."""
         frozen: bool = True
-        """Keep its weights fixed, without its dropout; false trains them further, with dropout."""
+        """Keep the weights of the model fixed and use no dropout; false trains them further, with dropout."""
         context: int = Field(default=256, ge=2)
         """Most pieces of a block."""
         overlap: int = Field(default=128, ge=0)
@@ -211,7 +211,7 @@ class Pretrained(Encoder):
     def _read(
         self, blocks: Sequence[Sequence[int]], places: Sequence[Sequence[tuple[int, int]]], device: torch.device
     ) -> Tensor:
-        """Return the states (T, B, H) at ``places`` of the blocks; padding is at the end, where no piece sees it."""
+        """Return the states (T, B, H) at ``places`` of the blocks; padding is at the end, where no piece attends to it."""
         longest = max(map(len, blocks))
         ids_NL = torch.tensor([[*block, *[0] * (longest - len(block))] for block in blocks], device=device)
         states_NLH = self.model(input_ids=ids_NL, use_cache=False)[0]

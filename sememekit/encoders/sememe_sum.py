@@ -1,4 +1,4 @@
-"""pi, the sum of the sememe vectors of a word, and recurrent layers that may read it."""
+"""pi, the sum of the sememe vectors of a word, and recurrent layers that may read pi."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from sememekit.sememes import SememeGraph
 
 @dataclass(frozen=True)
 class Pi:
-    """pi of every position, stored once for all positions with equal sememes.
+    """pi of every position; positions with equal sememes share one stored row.
 
     Attributes:
         rows: (N, P), one row for each distinct set of sememes.
@@ -59,8 +59,8 @@ class SememeSum(FixedTables):
     def forward(self, tokens: Tensor) -> Pi:
         """pi of each of ``tokens``.
 
-        On a CPU, where it needs no synchronisation, repeated sets of a batch are summed once: about half of the positions of a
-        text.
+        On a CPU, where this needs no synchronisation, repeated sets of a batch are summed once, which saves about half of the
+        sums in a text.
         """
         sets = self.set_of_word[tokens]
         if sets.device.type == "cpu" and not torch.compiler.is_compiling():
@@ -97,8 +97,8 @@ def _positions(x: Tensor) -> Tensor:
 def further_words(module: nn.Module, sets: Sequence[Sequence[int]]) -> Iterator[int]:
     """Give every ``SememeSum`` of ``module`` further words inside the block: ids V, V + 1, ... with the sememes in ``sets``.
 
-    For questions such as the effect of a word without one of its sememes. Yields V, the first new id; 0 if no part of the
-    module reads sememes.
+    This answers questions such as: what is the effect of a word without one of its sememes? Yields V, the first new id; 0 if no
+    part of the module reads sememes.
     """
     sums = [part for part in module.modules() if isinstance(part, SememeSum)]
     before = [(part, part.set_of_word, part.lists) for part in sums]

@@ -23,8 +23,8 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
     """Run a recurrent module of torch, or a ``WeightDropped`` one, over ``x`` (T, B, E): outputs (T, B, H), states (B, H).
 
     Autocast is off inside. If ``dtype`` (``product_dtype``) is lower than the dtype of ``x``, an LSTM on a CPU multiplies in
-    it, with states, sums and gates in the dtype of ``x``; all other layers and devices use the dtype of ``x``. Torch's autocast
-    would round the states, too.
+    ``dtype``; its states, sums and gates, and all other layers and devices, use the dtype of ``x``. Torch's autocast would
+    round the states, too.
     """
     if dtype != x.dtype and x.device.type == "cpu" and isinstance(layer, nn.LSTM | WeightDropped):
         return _scan_with_products_in(dtype, layer.all_weights[0], x, own, lengths)
@@ -62,7 +62,7 @@ Injection = Literal["none", "concat", "gate", "cell"]
 
 
 class RecurrentStack(Encoder):
-    """Layers of one kind with a module for each, so that dropout between layers is ours and repeatable.
+    """Layers of one kind, each a separate module, so that dropout between them is done here and repeatable.
 
     The first layer may read the sememes of each word (Qin et al. 2020): concatenated to its input (``concat``), through an
     output gate (``gate``), or through a second cell (``cell``). Upper layers are plain. The state has the tensors (B, H_l) of
@@ -89,7 +89,7 @@ class RecurrentStack(Encoder):
         sememe_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
         """Rate on the elements of the sememe matrix, the same for every position of a batch."""
         sememe_deviation: float = Field(default=0.2236068, gt=0.0)
-        """Standard deviation of the initial sememe vectors: the text says "variance 0.05", the square of this default; the
+        """Standard deviation of the initial sememe vectors: the text says "variance 0.05", the square of this default. The
         released code uses a deviation of 0.05, with which models learn more slowly."""
 
         only_with: ClassVar[Mapping[str, config.OnlyWith]] = {

@@ -93,13 +93,13 @@ class Transformer(Encoder):
     scale does not matter. A last norm gives the contexts.
 
     State: presence (B, C), then for each layer the keys and values of the last C = ``context`` positions, (B, C H) each, the
-    latest at the end, keys not rotated: rotation by the place in the window gives distances, so no position is stored. Presence
-    is 1 for a word and 0 for none (at the start of a text), and multiplies the attention weights before normalisation.
+    latest at the end. Keys are stored without rotation and rotated by their place in the window, so no position is stored.
+    Presence is 1 for a word and 0 for none (at the start of a text), and multiplies the attention weights before normalisation.
 
-    In a lattice, presence, keys and values merge as any state, aligned at the latest step. With ``segmental`` and rules that
-    keep the state of one edge (``monte_carlo``) this is attention to one sequence of words; ``marginal`` and ``gumbel`` average
-    keys and values of steps equally far back, which is not attention to all of them, and ``direct`` adds them. Each edge copies
-    its state, 2 C H numbers a layer: keep ``context`` small.
+    In a lattice, presence, keys and values merge like any state, aligned at the latest step. With ``segmental`` and rules that
+    keep the state of one edge (``monte_carlo``) this is attention to one sequence of words. ``marginal`` and ``gumbel`` average
+    the keys and values of steps equally far back, and ``direct`` adds them; this is not attention to all steps. Each edge
+    copies its state, 2 C H numbers a layer: keep ``context`` small.
     """
 
     unit_contexts: ClassVar[bool] = True

@@ -40,8 +40,8 @@ class Engine(ABC):
 
     @abstractmethod
     def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        """Begin a call; the future raises its exception, or ``EngineError`` if the process was lost; ``cancel`` drops a call
-        that has not begun."""
+        """Begin a call and return a future, which raises the exception of the call, or ``EngineError`` if the process was lost.
+        Its ``cancel`` drops a call that has not begun."""
 
     @abstractmethod
     def close(self) -> None:
@@ -61,7 +61,7 @@ class Engine(ABC):
         submit: Callable[..., Future[Any]] | None = None,
     ) -> Iterator[tuple[int, Result]]:
         """Yield (index, result) of every item as soon as it is known. Raises the exception of the first failed call; calls that
-        have not begun are dropped. ``look`` is called a few times a second; ``submit`` begins calls.
+        have not begun are dropped. ``look`` is called a few times a second; ``submit`` begins calls (default: the method).
         """
         size = -(-len(items) // self.num_workers) if self.starts_slowly and items else 1
         groups = [list(range(first, min(first + size, len(items)))) for first in range(0, len(items), size)]

@@ -17,7 +17,7 @@ from sememekit.errors import ConfigError, EngineError
 from sememekit.signals import held_signals
 
 _SPAWN: Final = multiprocessing.get_context("spawn")
-"""A forked child of a process with threads (torch, BLAS) can hang."""
+""""spawn", since a forked child of a process with threads (torch, BLAS) can hang."""
 
 
 @final
@@ -104,7 +104,7 @@ def _begin() -> None:
 
 
 def _end_with_parent() -> None:
-    """Exit when the parent process is gone, as its lock is released."""
+    """Exit when the parent process is gone: its lock is then released."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

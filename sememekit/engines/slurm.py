@@ -96,7 +96,7 @@ class Call:
             return None, error
 
     def checkpoint(self, *arguments: Any) -> Any:
-        """Return the job that submitit submits when this one must leave its machine."""
+        """Return the job that submitit submits when the present job must leave its machine."""
         import submitit
 
         return submitit.helpers.DelayedSubmission(self, *arguments)

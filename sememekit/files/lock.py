@@ -19,9 +19,9 @@ def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
 
     Args:
         file: created where it is missing, and left there.
-        busy: makes the error for a second process from the holder of the lock: ``process 12 on host since ...``.
+        busy: makes the error for a second process from the name of the holder, ``process 12 on host since ...``.
 
-    Raises OSError with the name of the file: it is a link, a folder or a pipe, or the file system has no locks.
+    Raises OSError with the name of the file: the file is a link, a folder or a pipe, or the file system has no locks.
     """
     with _opened(file) as stream, naming(file):
         if not _take(stream.fileno()):

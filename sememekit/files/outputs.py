@@ -15,7 +15,7 @@ from sememekit.files.writing import remove_leftovers, sync_to_disk, write_bytes
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of output file: its name with an article, for messages, and a test of the first and the last 4 KiB."""
+    """A kind of output file: its name with an article, for messages, and a test of the first and the last 4 KiB of a file."""
 
     name: str
     begins: Callable[[bytes], bool]

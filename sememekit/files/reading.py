@@ -1,4 +1,4 @@
-"""Whole files, read with one wording for what can go wrong; of one that is not UTF-8 also the command that converts it."""
+"""Read whole files with uniform error messages; for a file that is not UTF-8 the message has a command that converts it."""
 
 import codecs
 import json
@@ -31,7 +31,7 @@ def at_home(path: Path | str) -> Path:
 
 
 def is_there(path: Path, refuse: Refuse) -> bool:
-    """Return whether a file exists; ``refuse`` makes the error for anything but a file, as reading a pipe may never end."""
+    """Return whether a file exists; ``refuse`` makes the error for anything but a file, since reading a pipe may never end."""
     if path.is_file():
         return True
     if os.path.lexists(path):
@@ -68,7 +68,7 @@ def read_text(path: Path, refuse: Refuse) -> str:
 
 
 def read_object(path: Path, refuse: Refuse) -> dict[str, Any]:
-    """Read a JSON object; ``refuse`` makes the error if it cannot be opened or is not one."""
+    """Read a JSON object; ``refuse`` makes the error if the file cannot be opened or holds no JSON object."""
     return object_of(read_bytes(path, refuse), path, refuse)
 
 
@@ -81,7 +81,7 @@ def read_sealed(path: Path, refuse: Refuse) -> dict[str, Any]:
 
 
 def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:
-    """Parse the bytes of ``path`` as a JSON object; ``refuse`` makes the error if they are not one."""
+    """Parse the bytes of ``path`` as a JSON object; ``refuse`` makes the error if the bytes are no JSON object."""
     try:
         found = json.loads(raw.decode())
     except RecursionError:
@@ -116,7 +116,7 @@ _BEGINNINGS: Final = (
 
 
 def by_its_beginning(head: bytes, name: str | Path) -> str:
-    """Return the next step for a file that is not UTF-8 by its first bytes, as a clause of a message; otherwise ""."""
+    """Return advice for a file whose first bytes show that it is not UTF-8, as a clause of a message; otherwise ""."""
     told = next((told for begin, told in _BEGINNINGS if head.startswith(begin)), "")
     if head.startswith(b"PK") and Path(name).suffix.lower() in (".xlsx", ".ods"):
         return f"it is a spreadsheet; save it as CSV, such as with: soffice --headless --convert-to csv {typed(name)}"
@@ -128,8 +128,8 @@ def by_its_beginning(head: bytes, name: str | Path) -> str:
 def may_be_gb18030(sample: bytes) -> bool:
     """Return whether bytes are GB18030 text, perhaps with a truncated last character.
 
-    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. Such text has what is rare in Chinese:
-    complete UTF-8 characters, and characters outside GB2312, the common part of GB18030.
+    UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. They are recognised by what is rare in
+    Chinese: complete UTF-8 characters, and characters outside GB2312, the common part of GB18030.
     """
     try:
         text = codecs.getincrementaldecoder("gb18030")().decode(sample)
@@ -144,7 +144,7 @@ def may_be_gb18030(sample: bytes) -> bool:
 
 
 def from_gb18030(name: str | Path) -> str:
-    """Return the next step for a file that may be GB18030, as a clause of a message."""
+    """Return advice for a file that may be GB18030, as a clause of a message."""
     path = Path(name)
     command = typed("iconv", "-f", "GB18030", "-t", "UTF-8")
     if packing_of(path.name) or not path.is_file():

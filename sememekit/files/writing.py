@@ -1,4 +1,4 @@
-"""Files and folders that are written atomically, also when the process is killed in between; and their SHA-256."""
+"""Write files and folders atomically, even if the process is killed in between, and compute their SHA-256."""
 
 import errno
 import hashlib
@@ -52,8 +52,8 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def new_file(path: Path) -> BinaryIO:
-    """Open a file that did not exist before, for writing. A file in its place is removed first, a link never followed: in a
-    folder of somebody else it may be a link to any file of the user. Raises OSError with the name of the file."""
+    """Open a file that did not exist before, for writing. A file in its place is removed first. A link is never followed, since
+    in somebody else's folder it may lead to any file of the user. Raises OSError with the name of the file."""
     with suppress(FileNotFoundError):
         path.unlink()
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), "wb")
@@ -78,7 +78,7 @@ def sealed(table: Mapping[str, Any]) -> bytes:
 
 
 def fits_seal(table: dict[str, Any]) -> bool:
-    """Take the SHA-256 out of a table and return whether it fits the rest. A table without one fits."""
+    """Take the SHA-256 out of a table, and return whether it is the SHA-256 of the rest. A table without one fits."""
     stated = table.pop("sha256", None)
     try:
         return stated is None or stated == hashlib.sha256(to_json(table)).hexdigest()
@@ -89,9 +89,9 @@ def fits_seal(table: dict[str, Any]) -> bool:
 def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]], manifest: str) -> None:
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
-    The content of a file may come in pieces, of which one is held at a time. The files go to a hidden folder beside it, are
-    synced, and one rename makes them visible. Leftovers of killed processes are removed first, even with the same PID, which is
-    common in containers.
+    The content of a file may come in pieces, held one at a time. The files are written into a hidden folder beside the final
+    one and synced; one rename makes them visible. Leftovers of killed processes are removed first, even with the same PID,
+    which is common in containers.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
@@ -146,7 +146,7 @@ def _lives(number: int) -> bool:
 
 
 _SETTLED: Final = 2 * 10**9
-"""Age in nanoseconds from which a file is identified by its time, since file systems have coarse clocks."""
+"""Age in nanoseconds from which the time of a file identifies its content, since clocks of file systems are coarse."""
 
 _hashes: dict[tuple[Any, ...], str] = {}
 

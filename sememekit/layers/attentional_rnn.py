@@ -92,8 +92,8 @@ class AttentionalRNN(nn.Module):
 
     With y_t the vector of the previous word, s_t the state of the last layer and c_t the attention context:
 
-    - ``none``: s_t = cell(s_{t-1}, y_t), c_t = attend(s_t). The recurrence does not wait for the attention, so that in
-      training it runs over the whole text at once (Luong et al. 2015 without input feeding);
+    - ``none``: s_t = cell(s_{t-1}, y_t), c_t = attend(s_t). The recurrence does not depend on the attention, so in training it
+      runs over the whole text at once (Luong et al. 2015 without input feeding);
     - ``context``: c_t = attend(s_{t-1}), s_t = cell(s_{t-1}, [y_t; c_t]): the context vector is concatenated with the word
       vector (Bahdanau et al. 2015; "RNN-context" of Hu et al. 2015 and Gu et al. 2018);
     - ``output``: s_t = cell(s_{t-1}, [y_t; g_{t-1}]), c_t = attend(s_t): input feeding (Sec. 3.3, Luong et al. 2015);
@@ -101,8 +101,8 @@ class AttentionalRNN(nn.Module):
     and always g_t = tanh(W [s_t; c_t]) (Eq. 5, Luong et al. 2015), from which the output layer predicts. The states start at
     tanh(W_0 e), where e is the final encoder state; memory cells of an LSTM at W_0 e without tanh.
 
-    Everything independent of the previous step is computed for all steps at once: attention keys, the word part of the input,
-    and without feeding everything. Runs in the dtype of its parameters, also under autocast.
+    Everything independent of the previous step is computed for all steps at once: attention keys and the word part of the
+    input; with ``none``, everything. The layers run in the dtype of their parameters, also under autocast.
 
     State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first.
 
@@ -145,16 +145,15 @@ class AttentionalRNN(nn.Module):
         """Compute the contexts of a known target (teacher forcing).
 
         Args:
-            x_TBE: vectors of the words before.
-            real: (N,) requested positions t B + b, to save computation; None for all.
+            x_TBE: vectors of the previous words. real: (N,) requested positions t B + b, to save computation; None for all.
         """
         with torch.autocast(x_TBE.device.type, enabled=False):
             write = self._together if self.feeding == "none" else self._by_step
             return write(x_TBE, state, memory, real)
 
     def step(self, x_NE: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Write one word. The state has N rows, and the memory one row for each N / B of them, in order. Returns (N, G)
-        contexts, the new state, and the weights (N, S) of the attention.
+        """Write one word. The state has N rows; the memory has B rows, each for N / B consecutive rows of the state. Returns
+        (N, G) contexts, the new state, and the weights (N, S) of the attention.
         """
         with torch.autocast(x_NE.device.type, enabled=False):
             return self._advance(self._of_words(x_NE), state, memory)
@@ -212,7 +211,7 @@ class AttentionalRNN(nn.Module):
         return state[number * self.states_per_layer : (number + 1) * self.states_per_layer]
 
     def _attend(self, query_NH: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """Context (N, M) and weights (N, S), N / B rows to each row of the memory."""
+        """Context (N, M) and weights (N, S); each row of the memory serves N / B rows."""
         context, weights = self.attention(query_NH.unflatten(0, (len(memory.keys_BSA), -1)), memory)  # (B, N / B, ...)
         return context.flatten(0, 1), weights.flatten(0, 1)
 
@@ -220,7 +219,7 @@ class AttentionalRNN(nn.Module):
         return functional.dropout(self.readout(both).tanh(), self.output_dropout, self.training)
 
     def _cell(self, layer: nn.Module, projected: Tensor, own: State) -> State:
-        """torch's cell, from the input as the layer projects it (N, gates x H) and the state of the layer, (N, H) each."""
+        """Run torch's cell on the projected input (N, gates x H) and the state of the layer, (N, H) each."""
         _, matrix, _, bias = layer.parameters()
         recurrent = functional.linear(own[0], matrix, bias)
         if self.states_per_layer == 2:

@@ -1,4 +1,4 @@
-"""Log-probabilities of a few words a context under a softmax, for contexts that come one block after the other."""
+"""Log-probabilities of a few words for each context under a softmax; contexts come block by block."""
 
 from itertools import chain
 from typing import Any, NamedTuple, final
@@ -17,13 +17,13 @@ _BLOCK = 256
 
 @final
 class ChosenLogits:
-    """Softmax over V words for contexts that are known only one after the other, as in a recurrence that looks at them.
+    """Softmax over V words for contexts that become known one after the other, as in a recurrence over the probabilities.
 
-    ``pick`` may be called any number of times; each call takes one product with the words, however many targets a row has.
-    The backward pass takes the two other products over many calls at once. The gradient of a normaliser log z_n with respect to
-    its context is sum_v p_nv x_v, which depends on no incoming gradient: the first call that goes backward computes it for
-    all calls that share a pool. The gradient of the words is taken once all calls have gone backward: it is as large as the
-    words themselves, and adding it up call by call would move it through memory each time.
+    ``pick`` may be called any number of times; each call takes one product with the words, for any number of targets a row. The
+    backward pass takes the two other products over many calls at once. The gradient of a normaliser log z_n with respect to its
+    context is sum_v p_nv x_v. It depends on no incoming gradient, so the first backward call computes it for all calls that
+    share a pool. The gradient of the words is computed after the last backward call: it is as large as the words, and adding it
+    up call by call would move it through memory each time.
 
     Args:
         words: (V, E) output vectors.
@@ -37,9 +37,9 @@ class ChosenLogits:
         self._ticket = _Words.apply(words, bias, self._shared) if self._learns else torch.zeros((), device="cpu")
 
     def pick(self, rows_NE: Tensor, targets_NK: Tensor) -> tuple[Tensor, Tensor]:
-        """Unnormalised log-probabilities, and what normalises them.
+        """Return logits of the targets and the normalisers.
 
-        Returns (N, K) logits, and (N,) the logarithm of the sum of exponentials over all words."""
+        The logits are (N, K); the normalisers (N,) are the log-sum-exp over all words."""
         rows = rows_NE.to(self._shared.words.dtype)
         keep = torch.is_grad_enabled() and (self._learns or rows.requires_grad)
         blocks = zip(rows.split(_BLOCK), targets_NK.split(_BLOCK), strict=True)
@@ -82,7 +82,7 @@ class _Backward(NamedTuple):
 
 
 class _Shared:
-    """The words and, as calls go backward, all that their gradient is made of."""
+    """The words and, during the backward pass, the parts of their gradient."""
 
     def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int) -> None:
         self.words, self.bias, self.left = words, bias, kept_bytes
@@ -97,7 +97,7 @@ class _Shared:
         return self.logits(rows).sub_(normaliser[:, None]).exp_()
 
     def reserve(self, num_rows: int) -> tuple[_Pool, slice] | None:
-        """A place for the probabilities of so many contexts, or None where memory for that is used up."""
+        """Return a place for the probabilities of so many contexts, or None if the memory for them is used up."""
         need = num_rows * self.words.shape[0] * self.words.element_size()
         if not num_rows or need > self.left:
             return None
@@ -112,7 +112,7 @@ class _Shared:
     def gradients(self, num_calls: int) -> tuple[Tensor, Tensor]:
         """Return gradients of words and bias after the backward pass of the last of ``num_calls`` calls; frees their memory.
 
-        Gradients before these were left by backward passes for the contexts alone, and do not count.
+        Earlier gradients come from backward passes for the contexts alone, and do not count.
         """
         grad_words, grad_bias = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
         calls, self.backward = self.backward[-num_calls:], []
@@ -172,8 +172,8 @@ class _Pick(torch.autograd.Function):
 
 
 class _Words(torch.autograd.Function):
-    """A ticket that every ``_Pick`` holds, so that autograd comes here after the last of them has gone backward. Its gradient,
-    the sum of theirs, is how many they are; it is on the CPU, where reading it waits for no device."""
+    """An input of every ``_Pick``, so that autograd runs this backward pass after the last ``_Pick``. Its gradient is the
+    number of ``_Pick`` calls; it is on the CPU, so that reading it waits for no device."""
 
     @staticmethod
     def forward(ctx: Any, words: Tensor, bias: Tensor | None, shared: _Shared) -> Tensor:

@@ -16,10 +16,10 @@ class WeightDropped:
     """A one-layer LSTM with elements of its hidden-to-hidden matrix dropped (Wan et al. 2013; Merity et al. 2018).
 
     h_t = LSTM(x_t, h_(t-1)) with (U * M) / (1 - rate) in place of U. The mask M is drawn here and is the same for all steps of
-    all calls. The parameters of ``lstm`` do not change: the kernel is called with the dropped matrix, so nothing is registered,
-    swapped or renamed, and state dicts have raw weights only.
+    all calls. The parameters of ``lstm`` do not change: the kernel is called with the dropped matrix. So no parameter is
+    registered, swapped or renamed, and state dicts have raw weights only.
 
-    Called as the layer itself is: with (T, B, E) or a packed sequence, and h, c, each (1, B, H).
+    The call is the same as for the layer: (T, B, E) or a packed sequence, and h, c, each (1, B, H).
 
     Args:
         lstm: one layer, one direction, with biases, time first, no projection.
@@ -54,10 +54,10 @@ class WeightDropped:
 
 
 def one_segment(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors as views of one piece of memory in their order, differentiable.
+    """Return the tensors, in order, as differentiable views of one piece of memory.
 
-    cuDNN needs the weights of a layer (input matrix, hidden matrix, two biases) contiguous, or it warns and copies them at each
-    call. This copies them once, differentiably.
+    cuDNN warns and copies the weights of a layer (input matrix, hidden matrix, two biases) at each call unless they are
+    contiguous. This function copies them once, differentiably.
     """
     flat = torch.cat([tensor.flatten() for tensor in tensors])
     parts = flat.split([tensor.numel() for tensor in tensors])

@@ -29,7 +29,7 @@ class Groups(FixedTables):
         group_of: (V,) the group of each item.
         num_groups: G, if some groups may be empty. Default: unused numbers are left out, so that groups are 0 .. G-1 in order
             and none is empty.
-        persistent: whether the groups are in the state dict, as for groups that change in training.
+        persistent: whether the groups are in the state dict; needed for groups that change in training.
 
     Attributes:
         group_of: (V,) the group of each item, 0 .. G-1.
@@ -81,7 +81,7 @@ class Groups(FixedTables):
 
     @property
     def lopsided(self) -> bool:
-        """Whether the largest group has over ``LOPSIDED`` times the mean size, as the rare words of equal-mass classes have."""
+        """Whether the largest group has over ``LOPSIDED`` times the mean size, as the class of the rarest words often has."""
         return self.largest * self.num_groups > LOPSIDED * len(self.group_of)
 
     @property
@@ -106,13 +106,13 @@ def _set_again(groups: nn.Module, keys: Any) -> None:
 def grouped_cross_entropy(rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, groups: Groups) -> Tensor:
     """Return -log softmax of rows items^T + bias at the target, normalised over the target's group only.
 
-    Rows are sorted by group, so that the vectors of a group are gathered once for all its rows. The work is 2 E times the sum
-    over rows of their group's size, and V x E numbers of gradient. On the CPU groups are processed one by one in the cache,
-    with a hand-written backward pass that writes each row of the gradient once; group counts are read back. Otherwise blocks of
-    ``BLOCK`` rows take one padded batched product with static shapes, so nothing is read back; lopsided groups, mostly padding,
-    are processed one by one, too.
+    Rows are sorted by group, so that the vectors of a group are gathered once for all its rows. The work is 2 E times the sum,
+    over rows, of the size of the row's group; the gradient has V x E numbers. On a CPU groups are processed one by one in the
+    cache, and a hand-written backward pass writes each row of the gradient once; group counts are read back. On other devices
+    blocks of ``BLOCK`` rows take one padded batched product with static shapes, so nothing is read back. There, too, lopsided
+    groups are processed one by one, since their blocks would be mostly padding.
 
-    Returns (N,) nats, unreduced, in the dtype of the items. Products are in the dtype of autocast where that is on."""
+    Returns (N,) nats, unreduced, in the dtype of the items. Under autocast, products are in its dtype."""
     if rows_NE.device.type == "cpu" or groups.lopsided:
         return _GroupByGroup.apply(
             rows_NE, items_VE, bias_V, target_N, groups, product_dtype(items_VE), torch.is_grad_enabled()
@@ -187,7 +187,7 @@ class _GroupByGroup(torch.autograd.Function):
 
 
 class _Picker:
-    """Rows of a tensor over items by their range in ``members``; a slice if the items are in that order."""
+    """Pick rows of a tensor over items by their range in ``members``; a slice if the items are in the order of ``members``."""
 
     def __init__(self, members: Tensor, in_order: bool) -> None:
         self.members, self.in_order = members, in_order

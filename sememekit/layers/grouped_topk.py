@@ -1,4 +1,4 @@
-"""The most probable items, if each is in a group and its probability is the group's times its own inside the group."""
+"""The most probable items; p(item) is the probability of its group times its probability inside the group."""
 
 import torch
 from torch import Tensor
@@ -7,11 +7,11 @@ from sememekit.layers.grouped_cross_entropy import Groups, within_groups
 from sememekit.layers.shared import product_and_bias
 
 FIRST_GROUPS = 4
-"""Groups of each row that are looked into in the first round; each round looks into twice as many as the one before."""
+"""Number of groups of each row that the first round searches; each round searches twice as many as the previous round."""
 PATIENCE, FEW_ROWS = 12, 256
-"""Once so many groups of a row are looked into and fewer rows than this are open, those go through all items at once: a product
-for each group would take longer. At V = 69,000, unsure rows, group by group and at once: 5 of them 196 and 31 ms, 64 of them
-0.48 and 0.15 s, 640 of them 1.7 and 2.1 s."""
+"""Once so many groups of a row are searched and fewer rows than this number are open, these rows search all items at once: a
+product for each group would take longer. At V = 69,000, unsure rows, group by group and at once: 5 of them 196 and 31 ms, 64 of
+them 0.48 and 0.15 s, 640 of them 1.7 and 2.1 s."""
 
 
 @torch.no_grad()
@@ -20,10 +20,10 @@ def grouped_topk(
 ) -> tuple[Tensor, Tensor]:
     """The ``count`` items with the largest log p(group) + log softmax over the group of rows items^T + bias, exactly.
 
-    No item of a group is likelier than the group. So the groups of a row are looked into by falling probability, and once the
-    next one is no likelier than the last of the ``count`` items found so far, the row is done. Rows that ask for the same
-    group go through together, so that its vectors are gathered once a round. The work depends on how sure the rows are of their
-    groups: from a few groups each to all of them. A few rows that are unsure go through all items at once in the end.
+    No item is more probable than its group. So the groups of a row are searched by falling probability, and a row is done when
+    its next group is no more probable than the last of its ``count`` best items so far. Rows that search the same group are
+    processed together, so that its vectors are gathered once a round. The more concentrated the group probabilities of a row,
+    the fewer groups it searches. In the end, a few rows with flat group probabilities search all items at once.
 
     Args:
         among_NG: log-probabilities of the groups, -inf for empty ones.
@@ -74,10 +74,10 @@ def grouped_topk(
 
 
 def _at_once_is_quicker(num_rows: int, items_VE: Tensor, groups: Groups) -> bool:
-    """Whether all items take less time than a few groups of each row, by what was measured on a core of a CPU.
+    """Return whether searching all items takes less time than a few groups of each row, by measurements on one CPU core.
 
     All: vectors are read (0.8 ns a number) or multiplied (25 G multiply-adds a second), and 15 ns for each row and item.
-    Groups: 24 a row, 0.1 ms for each that any row asks for, and products of few rows (10 G multiply-adds a second). The
+    Groups: 24 a row, 0.1 ms for each group that any row searches, and products of few rows (10 G multiply-adds a second). The
     choice changes only the time: both ways give the same items.
     """
     num_items, size = items_VE.shape
@@ -89,6 +89,6 @@ def _at_once_is_quicker(num_rows: int, items_VE: Tensor, groups: Groups) -> bool
 def _among_all(
     rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, among_NG: Tensor, groups: Groups, count: int
 ) -> tuple[Tensor, Tensor]:
-    """The same from the probabilities of all items."""
+    """Return the same result from the probabilities of all items."""
     found = (within_groups(rows_NE, items_VE, bias_V, groups) + among_NG.index_select(1, groups.group_of)).topk(count, dim=1)
     return found.values, found.indices

@@ -14,9 +14,9 @@ from torch.nn import functional
 class FixedTables(nn.Module):
     """A module with constant buffers outside its state dict, which keep their values in new memory.
 
-    ``to_empty``, and loaders that build modules on the meta device, fill only the state dict in new memory. These buffers are
-    filled again when memory is replaced (``_apply``) and when a tensor is assigned (``setattr``), as ``transformers`` does.
-    Only ``register_tables`` changes their values.
+    ``to_empty``, and loaders that build modules on the meta device, fill only the state dict in new memory. Therefore these
+    buffers are filled again when memory is replaced (``_apply``) and when a tensor is assigned (``setattr``), as
+    ``transformers`` does. Only ``register_tables`` changes their values.
 
     A cast of the module, such as ``.bfloat16()``, casts them too, except for ``never_narrowed``.
     """
@@ -56,7 +56,7 @@ def _fill(table: Tensor, kept: Tensor) -> None:
 
 
 class Incidence(FixedTables):
-    """The columns of each row, for sums over the members of a row and, transposed, over the rows of a member.
+    """The members (column numbers) of each row, for sums over the members of a row and, transposed, over the rows of a member.
 
     >>> incidence = Incidence(offsets=torch.tensor([0, 2, 3]), members=torch.tensor([0, 1, 1]), num_columns=2)
     >>> incidence(torch.tensor([[1.0], [10.0]])).tolist()
@@ -64,7 +64,7 @@ class Incidence(FixedTables):
 
     With M the (rows x columns) 0/1 matrix, ``incidence(x)`` is M x and ``incidence.back(y)`` is M^T y. Neither builds a sparse
     tensor: both are gather-and-sum over contiguous rows, which runs on CPU and CUDA, is deterministic (no atomic additions) and
-    takes a weight for each edge. Its inputs are counted in int32, for which the kernel on CPU is up to 1.5 times as fast.
+    takes a weight for each edge. Index arrays are int32, with which the CPU kernel is up to 1.5 times as fast.
 
     Args:
         offsets: (rows + 1,) integers, where the members of each row begin and end in ``members``.

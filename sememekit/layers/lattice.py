@@ -1,7 +1,7 @@
-"""Sums and best paths over lattices of edges that end where a token ends: forward, backward, posteriors, Viterbi, samples.
+"""Sums and best paths over lattices whose edges end at token ends: forward, backward, posteriors, Viterbi, samples.
 
-A lattice over T tokens has the nodes 0 .. T; node j stands for the first j tokens. An edge of length l ends at the node t + 1
-and begins at the node t + 1 - l; between the same two nodes there may be E of them. Legend: B sentences, T tokens, L longest
+A lattice over T tokens has the nodes 0 .. T; node j stands for the first j tokens. An edge of length l whose last token is t
+leads from the node t + 1 - l to the node t + 1; up to E parallel edges join two nodes. Legend: B sentences, T tokens, L longest
 edge, E parallel edges. Scores (B, T, L, E) are natural logarithms: entry [b, t, l - 1, e] is of an edge whose last token is t,
 with -inf for no edge. Sentence b ends at its node ``lengths[b]``; later entries are ignored.
 
@@ -19,8 +19,8 @@ from sememekit.layers.shared import differentiable_once
 def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
     """(B,) the logarithm of the sum over all paths of the product of their edges, log sum_S prod_(edges of S) exp(score).
 
-    Its gradient is the posterior of each edge, by the backward recursion instead of back-propagation through the forward one.
-    A sentence without any path has -inf, and no gradient.
+    Its gradient is the posterior of each edge, computed by the backward recursion instead of back-propagation. A sentence
+    without any path has -inf, and no gradient.
     """
     return _LogMarginal.apply(scores, lengths)
 
@@ -76,7 +76,7 @@ def best_path(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 def sample_path(scores: Tensor, lengths: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Draw a path for each sentence from the posterior: (B, T, L, E) booleans of its edges; none without a path.
 
-    Drawn from the end to the start: the edge into a node by exp(alpha_i + score - alpha_j), as a Gumbel-max.
+    Drawing goes from the end to the start: the edge into a node by exp(alpha_i + score - alpha_j), as Gumbel-max.
     """
     alpha, total = forward_scores(scores, lengths)
     arrivals = _begins(alpha, scores.shape[2]).unsqueeze(-1) + scores.double()
@@ -102,7 +102,7 @@ def ending_edges(leaving: Tensor) -> Tensor:
 
 
 def weighted_sum(weights_LCB: Tensor, *states_CBH: Tensor) -> Tensor:
-    """(B, H) sum over l and c of weights[l, c] states[l][c]. No batched product: its batches are tiny, one a sentence."""
+    """(B, H) sum over l and c of weights[l, c] states[l][c]. A batched product would have tiny batches, one a sentence."""
     rows = [pair for each in zip(weights_LCB, states_CBH, strict=True) for pair in zip(*each, strict=True)]
     total_BH = rows[0][1] * rows[0][0].unsqueeze(-1)
     for weight_B, state_BH in rows[1:]:

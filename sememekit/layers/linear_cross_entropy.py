@@ -16,9 +16,9 @@ def linear_cross_entropy(
 ) -> Tensor:
     """-log softmax(rows words^T + bias)[target], in blocks of n rows.
 
-    Memory for logits is bounded for any N: a block, and in training the log-probabilities of the first blocks up to
-    ``kept_bytes``. The backward pass recomputes the others with one more product. On CPU a block stays in the cache, which
-    saves much of its cost.
+    Memory for logits is bounded for any N: memory holds one block and, in training, the log-probabilities of the first blocks,
+    up to ``kept_bytes``. The backward pass recomputes the other blocks with one more product. On CPU a block stays in the
+    cache, which saves much of its cost.
 
     Args:
         kept_bytes: memory for log-probabilities kept for the backward pass; 0 recomputes all.

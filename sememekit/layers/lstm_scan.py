@@ -1,5 +1,5 @@
-"""LSTMs whose input side is ready: the recurrence with one product a step and a backward pass written by hand,
-and one step for recurrences that are no chain.
+"""LSTM recurrences over precomputed input projections: a scan with one product a step and a hand-written backward pass, and a
+single step for lattices.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ def lstm_scan(
 ) -> tuple[Tensor, Tensor]:
     """Scan c = f c + i u (+ added), h = o tanh(c) (+ o_s output) over time, with gates of ``ready_TBG`` and the previous h.
 
-    [u, f, i, o (, o_s)] = [tanh, then sigmoid for all the others] of ready_t + h U^T. G is 4 H, or 5 H with ``output``.
+    [u, f, i, o (, o_s)] = ready_t + h U^T, with tanh on u and sigmoid on all others. G is 4 H, or 5 H with ``output``.
 
     Args:
         ready_TBG: the part independent of the previous output, with biases.
@@ -59,7 +59,7 @@ def lstm_step(sums_G: Tensor, cell_H: Tensor, added_H: Tensor | None = None) -> 
 
 
 class _LSTMScan(torch.autograd.Function):
-    """The gradient of U takes one product after the loop. The loops never synchronise with a device."""
+    """The gradient of U is one product after the loop. The loops never synchronise with a device."""
 
     @staticmethod
     def forward(
@@ -136,7 +136,7 @@ def gate_slopes(gates_TBG: Tensor, cell_TBH: Tensor, squashed_TBH: Tensor) -> tu
     """Return the derivatives of c by the pre-activations u, f and i, of h by the pre-activation o, and of h by c.
 
     Args:
-        gates_TBG: u, f, i, o, and perhaps more, for which the result has room.
+        gates_TBG: u, f, i, o, and perhaps further gates, for which the result has room.
         cell_TBH: (T + 1, B, H) c before each step, and after the last.
         squashed_TBH: tanh(c) after each step.
 
@@ -163,7 +163,7 @@ def lstm_cell(ready_G: Tensor, recurrent_G: Tensor, cell_H: Tensor) -> tuple[Ten
 
 
 def four_gates(gates: Tensor, coupled: bool, axis: int = -1) -> Tensor:
-    """[u, f, i, o] where input gates are coupled and [u, f, o] are given: 1 - sigmoid(z) = sigmoid(-z)."""
+    """Return [u, f, i, o] from [u, f, o] with coupled input gates: 1 - sigmoid(z) = sigmoid(-z)."""
     if not coupled:
         return gates
     u, f, o = gates.chunk(3, dim=axis)

@@ -32,14 +32,14 @@ def mogrifier_scan(
     """Scan an LSTM whose input and previous output gate each other before every step (Eq. (1), (2), Melis et al. 2020).
 
     x^-1 = x_t and h^0 = the previous output, times ``mask``. Round i = 1, 3, .. is x^i = 2 sigmoid(Q^i h^(i-1) + b^i) x^(i-2),
-    round i = 2, 4, .. is h^i = 2 sigmoid(R^i x^(i-1) + b^i) h^(i-2). The last of each are input and previous output of the
-    step: [u, f, i, o] = [tanh, then sigmoid] of W x + U h + b; c = f c + i u; h = o tanh(c).
+    round i = 2, 4, .. is h^i = 2 sigmoid(R^i x^(i-1) + b^i) h^(i-2). The last x and the last h are input and previous output of
+    the step: [u, f, i, o] = [tanh, then sigmoid] of W x + U h + b; c = f c + i u; h = o tanh(c).
 
-    Sigmoids are computed without the factor 2; maps that read a vector include its powers of two, which is exact.
+    Vectors are computed without the factors 2; the maps that read a vector include its power of two, which is exact.
 
     Args:
         input_GE, recurrent_GH, bias_G: W, U, b; G is 4 H, in the order u, f, i, o.
-        rounds: Q^1, R^2, Q^3, .. and their biases; odd ones from H to E, even ones from E to H.
+        rounds: Q^1, R^2, Q^3, .. and their biases; odd rounds map H to E, even rounds E to H.
         mask: (B, H), the same at every step, or None.
 
     Returns (T, B, H) outputs and (T, B, H) cell states of every step."""

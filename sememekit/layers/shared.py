@@ -16,7 +16,7 @@ def at_least_single(values: Tensor) -> Tensor:
 
 
 def product_dtype(parameter: Tensor) -> torch.dtype:
-    """Return the dtype of a parameter's matrix products: autocast's if that is on, otherwise its own.
+    """Return the dtype of a parameter's matrix products: autocast's dtype if autocast is on, otherwise the parameter's.
 
     Double precision stays under autocast, as in torch.
     """
@@ -63,9 +63,9 @@ BY_LOG_PROB: Final = (
 def differentiable_once(what: str, instead: str = NO_WAY) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make ``backward`` of a ``torch.autograd.Function`` refuse second derivatives.
 
-    torch's ``once_differentiable`` raises only if an incoming gradient requires grad. The gradient of a mean does not, and a
-    second derivative is then silently wrong. A backward pass records gradients only with ``create_graph=True``. Traced code is
-    not checked.
+    torch's ``once_differentiable`` raises only if an incoming gradient requires grad. The gradient of a mean requires none, and
+    a second derivative is then silently wrong. A backward pass records gradients only with ``create_graph=True``. Traced code
+    is not checked.
 
     Raises RuntimeError: when ``backward`` is called with ``create_graph=True``."""
 
@@ -99,8 +99,8 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 def training_counters(model: nn.Module) -> dict[str, Tensor]:
     """Return name -> buffer for all ``training_counters`` of the modules of a model.
 
-    They are part of its state dict for resuming. Code that loads weights of another run, or of an earlier epoch, into a model
-    in training must keep them.
+    The state dict has these buffers for resuming. Code that loads weights of another run, or of an earlier epoch, into a model
+    in training must keep the model's own counters.
     """
     return {
         f"{prefix}.{name}".lstrip("."): getattr(module, name)

@@ -6,8 +6,8 @@ An example has one of five outcomes, which are counted separately:
     failed         the search ended without one, or the query budget was spent
     no_candidates  nothing to try: no word has a substitute, or the constraints leave none
     skipped        not attacked: misclassified without any attack, or left out by the constraints or the search
-    error          the victim or the example itself is at fault: neither robust nor fooled; one that was classified before still
-                   counts for accuracy, and as untried where it was right
+    error          the victim or the example itself is at fault: neither robust nor fooled; if it was classified before, it
+                   still counts for accuracy, and as untried if correct
 
 Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals. Below: the
 size of the search space (coverage), and the share of successes that people accept (validity).
@@ -28,7 +28,7 @@ LEVELS: Final = (100, 500, 2000)
 """Queries at which the success rate is reported."""
 UNDER_ATTACK: Final = "accuracy under attack"
 NOT_TURNED: Final = "right before and not turned to the target"
-"""Name of ``accuracy_under_attack`` with target labels: the victim may be wrong on a text with a third label, which is not the
+"""Name of ``accuracy_under_attack`` with target labels: a text classified with a third label is wrong, but does not reach the
 goal."""
 
 
@@ -59,7 +59,7 @@ class AttackRates(Record):
             and errors.
         accuracy: correctly classified before the attack, of all that could be classified.
         accuracy_under_attack: correctly classified, attacked and not fooled, over the same total; untried examples count as
-            fooled. With target labels only texts with the target count as fooled: see ``NOT_TURNED``.
+            fooled. With target labels the victim counts as fooled only if it answers the target: see ``NOT_TURNED``.
         accuracy_at_most: the same with untried examples counted as robust.
         success_rate, success_of_attacked: successes over attackable, and over attacked examples.
         success_at: success rate within a number of queries; None above the query budget.
@@ -139,9 +139,9 @@ def paired_differences(
     """Return differences between two attacks on the same examples (by number), with paired resampling.
 
     The success rates of the two sides have different denominators (correct and attackable on that side); the rows "attacked in
-    both" have a common one. Only examples in both attacks count; examples with an error count for the accuracies only, if both
-    sides classified them. ``budgets`` are the queries allowed each example of a side; 0 for none. ``survived_as`` names the row
-    of those not fooled: ``UNDER_ATTACK`` or ``NOT_TURNED``.
+    both" have a common one. Only examples in both attacks count. Examples with an error count only for the accuracies, and only
+    if both sides classified them. ``budgets`` are the queries allowed each example of a side; 0 for none. ``survived_as`` names
+    the row of examples not fooled: ``UNDER_ATTACK`` or ``NOT_TURNED``.
     """
     common = [index for index in sorted(first) if index in second]
     sides = [[side[index] for index in common] for side in (first, second)]
@@ -200,8 +200,8 @@ class SpaceSize(Record):
 
     Attributes:
         words: in the fields that may change, without punctuation.
-        with_candidates: of these, words that have a substitute at all.
-        changeable: of these, words with a substitute under the constraints.
+        with_candidates: words among ``words`` that have any substitute.
+        changeable: words among ``words`` that have a substitute under the constraints.
         substitutes: of the changeable words together.
         texts_log10: log10 of the number of other texts within the constraints; None where there is none.
     """

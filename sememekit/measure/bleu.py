@@ -5,9 +5,9 @@ With d_n the smoothed BLEU of one sentence with n-grams of up to n words, H hypo
     precision_n = mean over the hypotheses of the largest d_n to any reference
     recall_n    = mean over the references of the largest d_n of any hypothesis
 
-both averaged over the examples. sacrebleu counts and smooths, except for n-grams longer than the hypothesis: "add-k" would give
-them a precision of 1 (0 + 1 of 0 + 1), and here they are left out. With one reference recall is the maximum of the H values and
-precision their mean, so recall is never below precision. In the MoS paper's table it is, so it had several references.
+both averaged over the examples. sacrebleu counts and smooths. N-grams longer than the hypothesis are left out, since "add-k"
+would give them a precision of 1 (0 + 1 of 0 + 1). With one reference, recall is the maximum of the H values and precision their
+mean, so recall is never below precision. In the table of the MoS paper it is below, so that paper had several references.
 """
 
 from collections.abc import Sequence
@@ -52,9 +52,9 @@ def dialogue_bleu(
 ) -> TextScores:
     """Score answers: n lists of hypotheses, best first, against n lists of references, "precision1" ... "recall4".
 
-    An order of n-grams for which a hypothesis is too short is left out of its geometric mean. A hypothesis without any right
-    word scores 0, and ``<unk>`` matches nothing. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to
-    score, other numbers of candidates than of references, or an example without either.
+    N-gram orders that exceed the length of a hypothesis are left out of its geometric mean. A hypothesis without any right word
+    scores 0, and ``<unk>`` matches nothing. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to
+    score, different numbers of candidates and references, or an example without candidates or references.
     """
     settings = settings or BleuSettings()
     _check_numbers(candidates, references)

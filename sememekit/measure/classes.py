@@ -22,8 +22,8 @@ class ClassScores(Record):
 class Accuracy(Record):
     """Accuracy (correct / examples) with its 95 % Wilson score interval, and scores by label.
 
-    ``macro_f1`` is the plain mean of the F1 of the labels that examples have or were given; ``confusion`` has a row for each
-    true label and a column for each predicted one.
+    ``macro_f1`` is the plain mean of F1 over labels that occur, true or predicted; ``confusion`` has a row for each true label
+    and a column for each predicted label.
     """
 
     accuracy: float

@@ -1,8 +1,8 @@
 """Bootstrap intervals of ratios and their paired differences; Student's intervals of systems with several seeds.
 
 Examples are drawn with replacement; numerator and denominator of an example are drawn together, and so are both sides of a
-pair. A draw with denominator zero is left out. There is no interval if fewer than ``FEWEST_EXAMPLES`` have a denominator, since
-draws of few examples vary less than samples.
+pair. A draw with denominator zero is left out. There is no interval if fewer than ``FEWEST_EXAMPLES`` have a denominator: draws
+from few examples vary less than samples do.
 
 Percentile intervals of few units are too narrow: the variance of draws is (n - 1) / n of the variance of samples, and they lack
 the tails of Student's distribution. For means of n normal values their coverage is 90.4 % with n = 10 instead of 95, 92.1 with
@@ -11,10 +11,10 @@ the tails of Student's distribution. For means of n normal values their coverage
 Intervals of shares and their differences that also hold at 0 and 100 %:
 
 A share has Wilson's interval. A difference of two rates has the interval of Newcombe for paired proportions (Statistics in
-Medicine 17, 1998, p. 2635, method 10): the limits of Wilson, put together with the correlation of the two rates. Over the same
-examples that correlation is the phi of the two by two table, drawn towards zero by Newcombe's continuity correction. If the
-sides have different denominators, it is the correlation of the two ratios by the delta method, from their common examples: phi
-if all are common, and 0 if none is, as in Newcombe's interval for independent rates.
+Medicine 17, 1998, p. 2635, method 10): the Wilson limits of both, combined with the correlation of the two rates. Over the same
+examples this correlation is the phi of the two-by-two table, shrunk towards zero by Newcombe's continuity correction. If the
+sides have different denominators, it is the correlation of the two ratios by the delta method over their common examples: phi
+if all examples are common, 0 if none is, as in Newcombe's interval for independent rates.
 """
 
 import math
@@ -71,7 +71,7 @@ def ratio_difference_interval(first: Ratio, second: Ratio, *, resamples: int = R
 def ratio_difference_intervals(
     pairs: Sequence[tuple[Ratio, Ratio]], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Interval]:
-    """``ratio_difference_interval`` of several pairs over the same n examples, which are drawn once for all pairs."""
+    """``ratio_difference_interval`` of several pairs over the same n examples; the examples are drawn once for all pairs."""
     tops, bottoms = (np.stack([side[part] for pair in pairs for side in pair], axis=1) for part in (0, 1))
     values, draws = resampled_ratios(tops, bottoms, resamples=resamples, seed=seed)
     return [from_draws(float(values[k] - values[k + 1]), draws[:, k] - draws[:, k + 1]) for k in range(0, 2 * len(pairs), 2)]
@@ -124,10 +124,10 @@ def from_draws(value: float, draws: NDArray[np.float64]) -> Interval:
 def seed_difference(first: Sequence[float], second: Sequence[float]) -> Interval:
     """mean(second) - mean(first) with Student's 95 % interval for two samples of one variance.
 
-    Seeds are not paired: a seed fixes the order of the data in both systems, but not the course of training. With n and m seeds
-    the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the quantile of
-    Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to estimate, and the
-    limits are NaN.
+    Seeds are not paired: equal seeds fix the same order of the data in both systems, but not the same course of training. With
+    n and m seeds the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the
+    quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to estimate,
+    and the limits are NaN.
     """
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(two.mean() - one.mean())
@@ -153,8 +153,8 @@ def seed_mean(values: Sequence[float]) -> Interval:
 def combined(sentences: Interval, seeds: Interval) -> Interval:
     """A difference with an interval over the sentences of a text and over trainings.
 
-    ``sentences`` fixes the models, and ``seeds`` the text, so their errors are independent: the distance of each limit is
-    sqrt(d_sentences^2 + d_seeds^2), the rule for a sum (MOVER, Zou and Donner 2008). No limits if either has none.
+    ``sentences`` varies with the models fixed, ``seeds`` with the text fixed, so their errors are independent: the distance of
+    each limit is sqrt(d_sentences^2 + d_seeds^2), the rule for a sum (MOVER, Zou and Donner 2008). No limits if one has none.
     """
     value = sentences.value
     if value is None or sentences.low is None or seeds.low is None:
@@ -201,7 +201,7 @@ def wilson_interval(correct: int, total: int) -> tuple[float, float]:
     """Return the 95 % score interval of a share (Wilson 1927).
 
     With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width z / (1 + z^2 / n) sqrt(p (1
-    - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is right for few errors, too. Raises ValueError for no trials.
+    - p) / n + z^2 / 4n^2). The interval never leaves [0, 1], and is valid for few errors, too. Raises ValueError for no trials.
     """
     if total < 1 or not 0 <= correct <= total:
         raise ValueError(f"{correct} of {total}")

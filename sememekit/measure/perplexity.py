@@ -47,7 +47,7 @@ class Perplexity(Record):
     """Perplexity of a text in three units; see docs/perplexity.md.
 
     ``perplexity`` is exp(nats / tokens), by word; infinite for a model that diverged. ``per_character`` is exp(nats /
-    characters), ``bits_per_byte`` nats / ln 2 / UTF-8 bytes, both of the source text; None where those were not counted.
+    characters), ``bits_per_byte`` nats / ln 2 / UTF-8 bytes, both of the source text; None if not counted.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)
@@ -87,7 +87,7 @@ class Scored:
         targets: (T, B) word ids that were predicted.
         nats: (T, B) negative log-likelihood of each.
         mask: (T, B) False for padding.
-        parts: terms that ``nats`` is the sum of, (T, B) each: see ``Decoder.nll_parts``.
+        parts: terms whose sum is ``nats``, (T, B) each: see ``Decoder.nll_parts``.
         hidden: (T, B, H) the hidden states of the predictions; None for tasks without.
         places: (N, 2) the example and the position in its target of each prediction, for tasks of pairs.
     """
@@ -114,7 +114,7 @@ def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:
 
 
 def perplexity_metrics(chunks: Iterable[Scored]) -> dict[str, float]:
-    """Perplexity, nats and tokens of scored text, and the perplexity of each term of the loss; their product is the whole."""
+    """Perplexity, nats and tokens of scored text, and the perplexity of each term of the loss; their product is the first."""
     whole, parts = tallies(chunks)
     metrics = {"perplexity": whole.perplexity, "nats": whole.nats, "tokens": whole.count}
     return metrics | {f"{name}_perplexity": tally.perplexity for name, tally in parts.items()}

@@ -1,4 +1,4 @@
-"""The rank of a matrix of log-probabilities, in which a model's predictions vary, and the divergence between contexts."""
+"""The rank of a matrix of log-probabilities (the dimension of predictions), and the divergence between contexts."""
 
 import math
 from dataclasses import dataclass
@@ -48,9 +48,9 @@ def spectrum_of(matrix: npt.NDArray[np.float64]) -> Spectrum:
 class TriangularFactor:
     """R of A = Q R for a matrix with V columns whose rows come block by block; R and A have the same singular values.
 
-    A block B of b rows is added by a QR decomposition of R above B, panel by panel: Householder reflections of a panel, which
-    mix one row of R with the rows of B, are applied to the columns on its right. So R stays triangular, the work is 2 N V^2
-    whatever the blocks, and memory holds R and one block. Orthogonal transformations keep the singular values to round-off; the
+    A block B is added by a QR decomposition of R stacked on B, panel by panel. The Householder reflections of a panel mix one
+    row of R with the rows of B, and are applied to the columns on its right. So R stays triangular, the work is 2 N V^2 for any
+    block size, and memory holds R and one block. Orthogonal transformations preserve the singular values up to round-off; the
     Gram matrix A'A would lose all below some 1e-8 of the largest.
     """
 
@@ -89,7 +89,7 @@ def rows_that_fit(num_words: int, num_bytes: float) -> int:
 
 
 def bytes_by_blocks(num_words: int) -> int:
-    """Memory of ``TriangularFactor``: R, the copy that its singular values take, and three blocks."""
+    """Memory of ``TriangularFactor``: R, a copy of R for computing its singular values, and three blocks."""
     return 8 * num_words * (2 * num_words + 3 * BLOCK_ROWS)
 
 

@@ -26,7 +26,7 @@ UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
 """A placeholder of a scored text that matches nothing."""
 
 NEVER_WORD: Final = "zqunknownqz"
-"""The word in its place, which no reference has."""
+"""The word that replaces it; no reference has this word."""
 
 
 def spread_of(references: Sequence[Sequence[str]]) -> str:
@@ -234,7 +234,7 @@ def _example(
 
 
 def _known(text: str, byte_cap: int | None, never: str) -> str:
-    """Return the text that counts, with ``never`` for each unknown word, also if the cap cuts it (``<un``)."""
+    """Return the text that counts, with ``never`` for each unknown word, even if the byte cap cuts the word (``<un``)."""
     if byte_cap is None:
         return UNKNOWN.sub(never, text)
     kept = text.encode()[:byte_cap].decode(errors="ignore")

@@ -46,8 +46,8 @@ _NEARLY: Final = 1.001
 def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> tuple[float, list[list[float] | None]]:
     """Return the budget of the cheapest side, and the best figures of each side within it.
 
-    The budget is the mean total of the trainings of that side, each of which counts to its end; other trainings count within
-    the budget (``best_within``). Curves have at least one point.
+    The budget is the mean total of that side's trainings, which count in full; trainings of other sides count within the budget
+    (``best_within``). Curves have at least one point.
     """
     spent = [sum(curve[-1][0] for curve in side) / len(side) for side in sides]
     budget = min(spent)
@@ -58,7 +58,7 @@ def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> t
 
 
 def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> list[float] | None:
-    """The best figure of each training of a side within the budget and a thousandth; None where it had none by then.
+    """The best figure of each training of a side within the budget plus 0.1 %; None for a training without a figure by then.
 
     Args:
         higher: whether more is better.

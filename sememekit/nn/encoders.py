@@ -59,7 +59,7 @@ class _Recurrent(nn.Module):
             input_size, hidden_size: E, and H of each layer.
             senses: for each word its senses, for each sense its sememes, to look up sememes by words; the senses of a word are
                 pooled.
-            num_sememes: K, if calls give sememes as numbers 0 to K - 1; alone, or with senses that lack some of them.
+            num_sememes: K, if calls give sememes as numbers 0 to K - 1; without ``senses``, or with senses that lack some.
             num_layers: number of layers; the first reads sememes.
             bidirectional: a second stack reads backwards, with the same sememes; outputs are 2 H wide.
             batch_first: inputs and outputs are (B, T, ...), as in torch; states are not.
@@ -111,7 +111,7 @@ class _Recurrent(nn.Module):
             state: the state returned for the previous text (default: zeros).
             sememes: instead of ``words``: (T, B, K) bools or weights in the order of the attribute ``sememes``, or (T, B, M)
                 indices of sememes, padded with -1.
-            lengths: (B,) real steps of each row, 1 to T, as a tensor; outputs beyond are 0; the state is of the last one.
+            lengths: (B,) real steps of each row, 1 to T, as a tensor; later outputs are 0; the state is after the last.
 
         Returns outputs (T, B, H D), and the state: h, c (L D, B, H) each for an LSTM, h for a GRU; with two directions (D =
         2) the layers that read forwards come first. Raises TypeError: words or lengths that are not integers, or a state of
@@ -198,11 +198,11 @@ class SememeLSTM(_Recurrent):
     >>> output_TBH, (h, c) = encoder(vectors_TBE, target_TB)
     >>> output_TBH, state = encoder(vectors_TBE, sememes=torch.zeros(5, 2, len(encoder.sememes)))
 
-    pi is the sum of the vectors of the sememes of a word, all its senses pooled, 0 for a word without (Eq. 4). ``injection``
-    "cell" is a second LSTM cell on pi, whose cell state enters through a forget gate (Eq. 7), "gate" an output gate for tanh(W
-    pi + b) (Eq. 5), "concat" concatenates pi to the input. Settings: ``injection`` ("cell"), ``dropout`` between layers,
-    ``sememe_size``, ``sememe_dropout``, ``sememe_deviation``, ``initialisation`` (``encoders.stack``). Without senses it is a
-    plain LSTM.
+    pi is the sum of the vectors of the sememes of a word, all its senses pooled; 0 for a word without sememes (Eq. 4).
+    ``injection``: "cell" is a second LSTM cell on pi, whose cell state enters through a forget gate (Eq. 7); "gate" is an
+    output gate for tanh(W pi + b) (Eq. 5); "concat" concatenates pi to the input. Settings: ``injection`` ("cell"), ``dropout``
+    between layers, ``sememe_size``, ``sememe_dropout``, ``sememe_deviation``, ``initialisation`` (``encoders.stack``). Without
+    senses it is a plain LSTM.
     """
 
     kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: LSTM, True: BiLSTM}
@@ -218,8 +218,8 @@ class SememeGRU(_Recurrent):
     >>> output_TBH.shape
     torch.Size([5, 2, 32])
 
-    As ``SememeLSTM``; "cell" is a second GRU cell (Eq. 8), "gate" an output gate (Eq. 6). Further settings: ``reset``,
-    ``gate_output``, ``candidate`` (``encoders.gru``).
+    It works like ``SememeLSTM``; "cell" is a second GRU cell (Eq. 8), "gate" an output gate (Eq. 6). Further settings:
+    ``reset``, ``gate_output``, ``candidate`` (``encoders.gru``).
     """
 
     kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: GRU, True: BiGRU}
@@ -252,9 +252,9 @@ class AWDLSTM(nn.Module):
     >>> output_TBE, state = encoder(vectors_TBE)
     >>> output_TBE, state = encoder(vectors_TBE, state)
 
-    One mask on the hidden-to-hidden matrix of a layer for all steps of a call, one on the outputs between layers for each
-    sequence; none in evaluation. The last layer has ``output_size``, or E for a tied output layer. The surrounding model does
-    dropout of input, output and words, and penalties on activations. Settings as in ``encoders.awd_lstm``. It runs on the
+    The hidden-to-hidden matrix of a layer has one mask for all steps of a call; outputs between layers have one mask for each
+    sequence. Evaluation has no masks. The last layer has ``output_size``, or E for a tied output layer. The surrounding model
+    does dropout of input, output and words, and penalties on activations. Settings as in ``encoders.awd_lstm``. It runs on the
     kernel of ``torch.nn.LSTM`` and, like it, compiles with ``torch._dynamo.config.allow_rnn``.
     """
 
@@ -342,7 +342,7 @@ def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | No
 
 
 def _check_shapes(parts: Sequence[Tensor], shapes: Sequence[tuple[int, ...]], wanted: str) -> None:
-    """Refuse a state of other shapes, which would be broadcast, or taken for another layer's."""
+    """Refuse a state of other shapes, which would be broadcast or used for the wrong layer."""
     given = [tuple(part.shape) for part in parts]
     if given != list(shapes):
         raise ValueError(f"{wanted}, given {', '.join(map(str, given))}")

@@ -1,5 +1,5 @@
 """Base of all output layers of ``sememekit.nn``: shapes, ignored targets, ids in any order, the loss, and a fingerprint of the
-senses, classes or tree that the weights of a layer depend on."""
+senses, classes or tree on which the weights of a layer depend."""
 
 import hashlib
 from abc import abstractmethod
@@ -42,8 +42,8 @@ class OutputLayer(nn.Module):
     (N, H). Word ids come from any tokenizer, in any order.
 
     Each setting of the wrapped layer (``Settings`` of ``decoder_class``) is a keyword of the constructor; unknown ones are
-    refused. A state dict has the order of words by count, and a fingerprint of senses, classes or tree, which must match when
-    it is loaded. It does not contain senses, classes or tree themselves: store them beside it.
+    refused. A state dict has the order of words by count, and a fingerprint of senses, classes or tree, which must match on
+    loading. The state dict does not contain senses, classes or tree: store them beside it.
 
     Attributes:
         in_features, num_words: H and V.
@@ -56,9 +56,9 @@ class OutputLayer(nn.Module):
     ordered: ClassVar[bool] = False
     """Whether the wrapped layer needs ids by falling count, so that ids are permuted."""
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = None
-    """The setting that ``senses`` imply, with its value; () for none, and None if the layer reads no senses."""
+    """The setting that ``senses`` imply, with its value; () if they imply none, None if the layer reads no senses."""
     by_clusters: ClassVar[tuple[str, str] | None] = None
-    """The setting that ``clusters`` imply, likewise."""
+    """The setting that ``clusters`` imply, with its value; () and None as above."""
     rank_of_word: Tensor
     weight: Tensor | None
     layer: Decoder
@@ -93,7 +93,7 @@ class OutputLayer(nn.Module):
             ignore_index: the ignored target.
             weight, label_smoothing, reduction: as in ``torch.nn.CrossEntropyLoss``: a weight (V,) for each target, the
                 probability that is spread over all words, and "mean", "sum" or "none". They change ``loss`` only.
-            batch_first: contexts with three axes have the batch first, not time; matters for dropout only.
+            batch_first: contexts with three axes have the batch first, not time; this matters for dropout only.
             device, dtype: of the layer, and of a shared embedding.
             settings: further settings of the layer, see the class.
 
@@ -223,7 +223,7 @@ class OutputLayer(nn.Module):
         return values.reshape(shape), words.reshape(shape)
 
     def after_step(self) -> dict[str, float] | None:
-        """Update the layer after each optimiser step; only ``SelfOrganizedSoftmax`` does, and then returns figures."""
+        """Update the layer after each optimiser step. Only ``SelfOrganizedSoftmax`` changes, and returns figures."""
         return None
 
     def stop_sampling(self) -> None:
@@ -248,7 +248,7 @@ class OutputLayer(nn.Module):
         return True
 
     def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a transpose between batch first and time first, so that dropout masks are locked over time; the identity for
+        """Return a function that swaps batch and time axes, so that dropout masks are locked over time; the identity for
         contexts without time."""
         return (lambda x: x.transpose(0, 1)) if self.batch_first and hidden.ndim >= 3 else (lambda x: x)
 

@@ -27,15 +27,15 @@ class SelfOrganizedSoftmax(OutputLayer):
     of c of h_w . x_w (Eq. 3). In training each occurrence of a word updates its statistics q(w, c) (Eq. 9), and every
     ``update_every`` steps words are reassigned (Algorithm 1), without gradients.
 
-    A step may take several losses (accumulation), so clusters never change inside ``forward``, but in ``after_step``.
-    ``follow(optimizer)`` calls it after each step; long training without it gives a warning. Step count, statistics and
-    clusters are buffers of the state dict. With ``torch.distributed`` all processes must call ``after_step``: statistics are
-    averaged before words move, so clusters are the same everywhere, and ``DistributedDataParallel`` need not send buffers at
-    each step (``forward_sync_buffers=False``, before torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
+    Clusters change only in ``after_step``, never inside ``forward``, since a step may take several losses (accumulation).
+    ``follow(optimizer)`` calls ``after_step`` after each step; long training without it gives a warning. Step count, statistics
+    and clusters are buffers of the state dict. With ``torch.distributed`` all processes must call ``after_step``: statistics
+    are averaged before words move, so clusters are the same everywhere, and ``DistributedDataParallel`` need not send buffers
+    at each step (``forward_sync_buffers=False``, before torch 2.13 ``broadcast_buffers=False``), which saves V x C numbers.
 
-    Do not compute its loss inside ``torch.utils.checkpoint.checkpoint(..., use_reentrant=False)``, where recomputation counts
-    each occurrence twice; ``use_reentrant=True`` counts once. A compiled graph scores all words, and a batch with ignored
-    targets does not update the statistics of word 0.
+    Do not compute the loss inside ``torch.utils.checkpoint.checkpoint(..., use_reentrant=False)``, which counts each occurrence
+    twice; ``use_reentrant=True`` counts it once. A compiled graph scores all words, and a batch with ignored targets does not
+    update the statistics of word 0.
 
     Settings: ``num_clusters``, ``gamma``, ``frequency_budget``, ``update_every`` (1000), ``smoothing``, ``projection``,
     ``bias``, ``context_dropout`` (``decoders.self_organized``). A shared embedding may have any width. Ignored targets do not
@@ -49,10 +49,10 @@ class SelfOrganizedSoftmax(OutputLayer):
     num_steps: Tensor
 
     def __init__(self, in_features: int, counts: Any, *, clusters: Any = None, **options: Any) -> None:
-        """As ``OutputLayer``, but ``counts`` may be the number V only with ``update_every=0``, since a new occurrence has
-        weight 1 / count. ``clusters`` (V,) are the first clusters; by default they are random but depend on the counts alone,
-        not on torch's seed, so that several processes begin alike. Raises ConfigError: as ``OutputLayer``, or learned clusters
-        with the number V."""
+        """Build as ``OutputLayer``. ``counts`` may be the number V only with ``update_every=0``, since a new occurrence has
+        weight 1 / count. ``clusters`` (V,) are the first clusters. By default they are random but depend only on the counts,
+        not on torch's seed, so that several processes begin with the same clusters. Raises ConfigError: as ``OutputLayer``, or
+        learned clusters with the number V."""
         super().__init__(in_features, counts, clusters=clusters, **options)
         if isinstance(counts, int | np.integer) and self.layer.settings.update_every:
             raise ConfigError(
@@ -89,8 +89,8 @@ class SelfOrganizedSoftmax(OutputLayer):
         """Count an optimiser step; reassign words every ``update_every`` steps.
 
         Returns figures after the first step and each reassignment, otherwise None: shares of words and text that moved,
-        orphaned words, empty clusters, size of the largest, and perplexities of clusters and of words inside since the last one
-        (NaN for compiled losses)."""
+        orphaned words, empty clusters, size of the largest cluster, and perplexities of clusters and of words inside clusters
+        since the last reassignment (NaN for compiled losses)."""
         self._steps, self._losses_without_step = self._steps + 1, 0
         self.num_steps.fill_(self._steps)
         every = self.layer.settings.update_every
@@ -167,7 +167,7 @@ class SelfOrganizedSoftmax(OutputLayer):
 
 
 def _read_steps_again(layer: nn.Module, keys: Any) -> None:
-    """Hook after a state dict was loaded; a function, since a lambda could not be pickled."""
+    """A hook, called after a state dict is loaded; a function, since a lambda cannot be pickled."""
     assert isinstance(layer, SelfOrganizedSoftmax)
     layer._steps = int(layer.num_steps)
     layer._version = layer.layer.groups.group_of._version

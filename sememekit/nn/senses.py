@@ -21,7 +21,7 @@ GIVEN: Final = "given"
 """The source of senses given by a user."""
 
 _DIGITS: Final = 9
-"""Digits of a number as a name, so that names sort as numbers; a longer number has a colon in front for each further digit."""
+"""Digits of a number used as a name, so that names sort like numbers; each further digit adds a leading colon."""
 _LARGEST_COUNT: Final = 2**62
 
 Sememe = int | str
@@ -130,7 +130,7 @@ class Senses:
         Args:
             words: V different words in the order of their ids, such as ``tokenizer.convert_ids_to_tokens(range(V))``.
             lexicons: open lexicons, or ``FORMAT:PATH``; ``open`` ships with sememekit.
-            clean: function from a token to the word to look up, such as ``lambda token: token.removeprefix("▁")``, or to None.
+            clean: function from a token to the word to look up (or None), such as ``lambda token: token.removeprefix("▁")``.
             lemmas: a file of ``lemma TAB form`` lines, or ``wordnet``; unknown forms get the senses of their lemma.
 
         Raises ConfigError: a string in place of the list of words."""
@@ -157,8 +157,8 @@ class Senses:
             lexicons, lemmas: as in ``of_words``. Words are looked up as written, then in lower case.
 
         Marks such as ``Ġ``, ``▁`` and ``</w>`` are stripped. A token inside a word (``##ing``) has no senses, since its meaning
-        depends on the word. Chinese tokens without a mark are words if most tokens have no mark: the tokenizer was trained on
-        text without blanks."""
+        depends on the word. If most tokens have no mark, the tokenizer was trained on text without blanks, and Chinese tokens
+        without a mark are words."""
         opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
         tokens = tokens_of(tokenizer)
         words = dict(zip(tokens, whole_words(tokens), strict=True))

@@ -65,10 +65,10 @@ class AdaptiveSoftmax(OutputLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> words_TB = layer.predict(hidden_TBH)
 
-    torch's ``AdaptiveLogSoftmaxWithLoss`` for ids in any order: p(w) = p(tail of w) p(w | tail), with a context of H / shrink^i
-    in tail i. Bands are by falling count; ``rank_of_word`` in the state dict has the rank of each word. With a number for
-    ``counts`` ids are taken as ranks. Compiled and exported graphs compute the probabilities of all words, as their shapes must
-    not depend on the targets. Settings: ``cutoffs``, ``shrink``, ``head_bias`` (``decoders.adaptive``).
+    This is torch's ``AdaptiveLogSoftmaxWithLoss`` for ids in any order: p(w) = p(tail of w) p(w | tail), with a context of H /
+    shrink^i in tail i. Bands are by falling count; ``rank_of_word`` in the state dict has the rank of each word. If ``counts``
+    is a number, ids are taken as ranks. Compiled and exported graphs compute the probabilities of all words, as their shapes
+    must not depend on the targets. Settings: ``cutoffs``, ``shrink``, ``head_bias`` (``decoders.adaptive``).
     """
 
     decoder_class: ClassVar[type[Decoder]] = Adaptive
@@ -186,9 +186,9 @@ class _SememeLayer(StructuredLayer):
     layer: Sensed
 
     def __init__(self, in_features: int, senses: Senses | SememeGraph | Nested, counts: Any = None, **options: Any) -> None:
-        """As ``OutputLayer``, but ``counts`` follow ``senses`` and are needed for ``samples`` and ``bias_start`` only. A
-        compiled graph draws no ``samples``: its loss is exact. Raises ConfigError: as ``OutputLayer``, no senses, or needed
-        counts are missing."""
+        """Build as ``OutputLayer``, but ``counts`` come after ``senses`` and are needed only for ``samples`` and
+        ``bias_start``. A compiled graph draws no ``samples``: its loss is exact. Raises ConfigError: as ``OutputLayer``, no
+        senses, or needed counts are missing."""
         if senses is None or isinstance(senses, str):
             raise ConfigError(
                 f"{type(self).__name__}: senses must be lists for each of V words, Senses or a SememeGraph, given {senses!r}; "
@@ -224,7 +224,7 @@ class _SememeLayer(StructuredLayer):
         return self.layer.sense_probabilities(hidden.reshape(-1, self.in_features))
 
     def _static(self, hidden: Tensor) -> bool:
-        """True without sampled words, whose senses a compiled graph cannot know; it then uses the exact loss."""
+        """True without sampled words. A compiled graph cannot know the senses of sampled words, and uses the exact loss."""
         return not (self.training and self.layer.estimates_in_training)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:

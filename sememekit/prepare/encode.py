@@ -35,7 +35,7 @@ class Encoded(NamedTuple):
     Attributes:
         path: the file of ids.
         tokens: number of ids.
-        types: file of the (2, types) occurring ids and their counts, since a shard has few of the V words.
+        types: file of the ids that occur and their counts (2, types), since a shard has few of the V words.
         sizes: sentences, characters and bytes.
     """
 
@@ -46,8 +46,8 @@ class Encoded(NamedTuple):
 
 
 class EncodeTask(NamedTuple):
-    """The ids of one shard, for a process of an engine; a shard without a split is divided, and ``first`` is the number of its
-    first sentence among all divided sentences."""
+    """Encode one shard in a process of an engine. A shard without a split is divided; ``first`` is then the number of its first
+    sentence among all divided sentences."""
 
     shard: ShardResult
     split: str | None
@@ -166,7 +166,7 @@ class SplitWriter:
 
 
 Parts = Sequence[tuple[str | None, ShardResult]]
-"""Shards with their splits; None for those that are divided together."""
+"""Shards with their splits; None for shards that are divided together."""
 
 
 def write_splits(

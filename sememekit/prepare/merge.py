@@ -82,7 +82,7 @@ class TrainingTask(NamedTuple):
     stem: Path
 
     def run(self) -> ShardResult:
-        """Return the words of train with their counts as ``.types`` of a shard; nothing else of it may be read."""
+        """Return the words of train with their counts as ``.types`` of a shard; no other part of this shard may be read."""
         division = StratifiedDivision(self.proportions, self.seed)
         division.skip(self.first)
         found_counts = _counts(self.shard, lambda first, size: division.take(size) == 0)
@@ -96,7 +96,7 @@ class TrainingTask(NamedTuple):
 def of_training(
     engine: Engine, shards: Sequence[ShardResult], proportions: Sequence[int], seed: int, folder: Path
 ) -> list[ShardResult]:
-    """Return the words of train from undivided shards, by the split labels that the encoder will give.
+    """Return the words of train from undivided shards, by the same split labels that the encoder will use.
 
     Only the words of the result may be read; they lie in ``folder``. Memory grows with the distinct words of one shard.
     """
@@ -109,7 +109,7 @@ def of_training(
 
 
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
-    """Recount the words by how often a model predicts each: in the predicted texts, with one end for each text.
+    """Recount the words as targets: how often each occurs in the texts that a model predicts, with one end word for each text.
 
     Sampling, grouping and sorting words by frequency need these counts. A word that only occurs in other texts has the count 0.
     """
@@ -145,7 +145,7 @@ def _merge_some(task: tuple[Sequence[ShardResult], Path]) -> None:
 
 
 def _word_counts(engine: Engine, shards: Sequence[ShardResult], folder: Path) -> Iterator[tuple[str, int]]:
-    """Yield the words of all shards in order, once for each list with the word; at most 128 files are open."""
+    """Yield the words of all shards in order, a word once for each list that has it; at most 128 files are open."""
     if len(shards) <= _OPEN_AT_ONCE and engine.num_workers == 1:
         return heapq.merge(*map(_pairs, shards))
     size = min(_OPEN_AT_ONCE, max(2, -(-len(shards) // engine.num_workers)))

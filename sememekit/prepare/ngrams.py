@@ -27,7 +27,7 @@ LEAST: Final = 2
 
 
 class _Text(NamedTuple):
-    """The text (N,) of V words, the words that no n-gram contains or that only end one, and the size of a block."""
+    """The text (N,) of V words, words that no n-gram contains, words that only end n-grams, and the size of a block."""
 
     tokens: npt.NDArray[np.integer]
     num_words: int
@@ -58,11 +58,11 @@ def frequent_ngrams(
     folder: Path,
     block: int = BLOCK,
 ) -> tuple[list[tuple[int, ...]], list[int]]:
-    """Return the ``most`` most frequent n-grams of 2 to L = ``longest`` words and their counts, by falling count; ties: shorter
-    first, then smaller ids from the left.
+    """Return the ``most`` most frequent n-grams of 2 to L = ``longest`` words with their counts, by falling count; of equal
+    counts shorter n-grams come first, then smaller ids from the left.
 
-    ``tokens`` (N,) are word ids below V = ``num_words``, such as a memory-mapped file. No n-gram holds a word of ``never``;
-    words of ``only_last`` can only be its last. Temporary files lie in ``folder``.
+    ``tokens`` (N,) are word ids below V = ``num_words``, such as a memory-mapped file. N-grams contain no word of ``never``,
+    and words of ``only_last`` only as the last word. Temporary files lie in ``folder``.
     """
     forbidden, closing = np.zeros(num_words, dtype=bool), np.zeros(num_words, dtype=bool)
     forbidden[list(never)] = True
@@ -128,7 +128,7 @@ def _add_up(runs: Path, least: int, block: int, path: Path) -> tuple[Keys, Keys]
 
 
 def _bound(runs: Sequence[Keys], places: Sequence[int], block: int) -> int:
-    """Return a key up to which every run has at most its share of a block, and one run exactly its share."""
+    """Return a key up to which each run has at most its share of a block; one run has exactly its share."""
     share, rest = max(1, block // max(1, len(runs))), zip(runs, places, strict=True)
     return min(int(run[0, min(place + share, run.shape[1]) - 1]) for run, place in rest if place < run.shape[1])
 

@@ -1,4 +1,4 @@
-"""Overlap of held-out text with the training text, on which figures say little about new text."""
+"""Overlap of held-out text with the training text; figures on overlapping text say little about new text."""
 
 from collections.abc import Iterator
 from typing import Final, Literal
@@ -16,7 +16,7 @@ NGRAM: Final = 16
 _TOKENS_AT_ONCE: Final = 1 << 20
 _EXAMPLES_AT_ONCE: Final = 1 << 14
 _LARGE: Final = 20_000_000
-"""Tokens of train from which only one n-gram in ``_EVERY`` is looked up, chosen by its words."""
+"""If train has more tokens than this, only one n-gram in ``_EVERY`` is looked up, chosen by its words."""
 _EVERY: Final = 16
 
 Hashes = npt.NDArray[np.uint64]
@@ -74,7 +74,7 @@ _NONE: Final[Hashes] = np.zeros(0, dtype=np.uint64)
 
 
 def _of_ngrams(tokens: npt.NDArray[np.unsignedinteger], every: int) -> Iterator[Hashes]:
-    """The hash of each n-gram, block by block."""
+    """Yield the hash of each n-gram, block by block."""
     for begin in range(0, len(tokens) - NGRAM + 1, _TOKENS_AT_ONCE):
         block = tokens[begin : begin + _TOKENS_AT_ONCE + NGRAM - 1]
         starts = np.arange(len(block) - NGRAM + 1)
@@ -83,7 +83,7 @@ def _of_ngrams(tokens: npt.NDArray[np.unsignedinteger], every: int) -> Iterator[
 
 
 def _of_examples(examples: Examples) -> Iterator[Hashes]:
-    """The hash of the texts of each example, block by block."""
+    """Yield the hash of the texts of each example, block by block."""
     for begin in range(0, len(examples), _EXAMPLES_AT_ONCE):
         end = min(begin + _EXAMPLES_AT_ONCE, len(examples))
         offsets = examples.offsets[begin * examples.num_texts : end * examples.num_texts + 1]
@@ -109,7 +109,7 @@ def _hashes(tokens: npt.NDArray[np.unsignedinteger], starts: npt.NDArray[np.int6
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """The finaliser of splitmix64 (Steele et al. 2014): near values become far ones."""
+    """The finaliser of splitmix64 (Steele et al. 2014), which maps close values to distant values."""
     mixed = values + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -7,10 +7,10 @@
 5. With --chunks, n-grams of the training split are counted for the chunk vocabulary.
 6. The finished folder is renamed to its place and the work folder is removed.
 
-Steps 1 to 4 run on an engine: in this process, in processes of this machine, or on others (``sememekit.engines``).
+Steps 1 to 4 run on an engine: in this process, in processes of this machine, or on other machines (``sememekit.engines``).
 
 A killed run leaves the work folder; the next run with the same input and options continues after the last finished shard.
-Replacing an earlier folder takes two renames: a process killed between them leaves no folder, and the next run makes it.
+Replacing an earlier folder takes two renames: a process killed between them leaves none; the next run creates it.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class Cutting(NamedTuple):
     Attributes:
         settings: the requested settings, completed from other data.
         words: the words of the segmenter, if it has a lexicon.
-        open_segmenter: makes the segmenter from (split, span) of all text, to train on, and a path for its model.
+        open_segmenter: makes the segmenter from all (split, span) of the text, on which it may train, and a path for its model.
     """
 
     corpus: Corpus
@@ -65,8 +65,8 @@ class Cutting(NamedTuple):
 class Pipeline:
     """One run of ``preprocess``; call :meth:`run` once.
 
-    ``dataset`` is its name, for the signature; ``given`` is the vocabulary of other data (``settings.vocabulary``);
-    ``progress`` has the stages ``hash``, ``shards``, ``encode``.
+    ``dataset`` is the name of the corpus, for the signature; ``given`` is the vocabulary of other data
+    (``settings.vocabulary``); ``progress`` has the stages ``hash``, ``shards``, ``encode``.
     """
 
     def __init__(self, dataset: str, cutting: Cutting, out: Path, *, given: Vocabulary | None, progress: Progress) -> None:

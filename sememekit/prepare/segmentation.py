@@ -34,8 +34,8 @@ _SENTENCES_TO_SEE: Final = 1000
 _LINES_TO_SEE: Final = 20_000
 _SHORTEST_SENTENCE: Final = 4
 _LONGEST_WORD: Final = 8
-"""A text is unsegmented if most of its first sentences with this many ideographs have no blank, or have more ideographs a word
-than the second number. For texts with few ideographs only the first lines are read."""
+"""A text is unsegmented if most of its first sentences of ``_SHORTEST_SENTENCE`` or more ideographs have no blank, or have over
+``_LONGEST_WORD`` ideographs a word. For texts with few ideographs only the first lines are read."""
 
 _CUT_AT_BLANKS: Final = ("none", "english", "english-cased", "gigaword")
 """Segmenters for which a sentence without blanks is one word."""
@@ -44,7 +44,7 @@ _CUTTING: Final = ("jieba", "characters", "sentencepiece", "fmm")
 _PARTS: Final = re.compile(r"\t|<\w+>")
 """Separators of the texts in a line of examples, and of the turns of a dialogue."""
 _TRAINING_SENTENCES: Final = 500_000
-"""Most training sentences (the first ones) of a SentencePiece model, whose trainer holds them in memory."""
+"""Most sentences for training a SentencePiece model, since the trainer holds them in memory; the first ones are taken."""
 
 
 def own_cutting(
@@ -165,7 +165,7 @@ def _refuse_text_without_blanks(corpus: Corpus, span: Span, errors: str) -> None
 
 
 def _training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]], errors: str, seed: int) -> Iterator[str]:
-    """Yield the sentences of train; for undivided text by the split labels of the encoder."""
+    """Yield the sentences of train; undivided text is divided by the split labels of the encoder."""
     division = StratifiedDivision(corpus.proportions, seed)
     labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
     for split, span in parts:
@@ -185,7 +185,7 @@ _LEAF: Final = re.compile(r"\([^()\s]+ [^()]+\)")
 
 
 def form_of_lines(lines: Sequence[str], name: str) -> str:
-    """Return what the first lines of a file are if not sentences, with the command that extracts the text; "" for text."""
+    """Describe the first lines of a file that are no sentences, with the command that extracts the text; "" for text."""
     some = [line[:LONGEST] for line in lines if line.strip()]
     if len(some) < _FEWEST:
         return ""

@@ -22,23 +22,23 @@ class PreprocessSettings(Settings):
         numbers_to: the word that replaces every number, such as ``N``; None keeps the numbers.
         max_length: longest sentence in words (with a SentencePiece model: between white space); longer ones are left out of all
             splits. None for no limit.
-        min_count: rarer words, in the splits on which the vocabulary is counted, become ``<unk>``.
+        min_count: words that are rarer (in the splits on which the vocabulary is counted) become ``<unk>``.
         max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
         end_of_sentence: whether a sentence ends with ``<eos>`` (with the vocabulary of pairs: with ``</s>``).
         chunks, chunk_length: number of the most frequent n-grams of train in the chunk vocabulary, and L, their maximum length.
         seed: of the shuffle and the division into splits.
         lexicon: words of the segmenter: ``FORMAT:PATH``, ``open`` for the shipped lexicon, or ``none``; several are joined.
-        vocabulary: prepared data or a run folder whose vocabulary is used, so that its model can be evaluated on these data;
-            other words become ``<unk>``. The text is segmented in the same way, unless ``segmenter`` is ``none`` for segmented
-            text. Examples then need no split, and one file is ``test``.
+        vocabulary: prepared data or a run folder whose vocabulary is used, so that a model with this vocabulary can be
+            evaluated on these data; other words become ``<unk>``. The text is segmented in the same way, unless ``segmenter``
+            is ``none`` for segmented text. Examples then need no split, and one file is ``test``.
         column: for a set of examples, the text to keep as running text for language models, such as ``target``, each with an
             end of sentence; for ``plain`` the column of .jsonl and .parquet files (default: ``text``).
         turns: for ``switchboard``: the number of turns before the answer in its source; None for ten.
-        errors: ``strict`` (stop), ``replace`` or ``skip`` for bytes that are not UTF-8 and for NUL; the signature counts them.
+        errors: for NUL and bytes that are not UTF-8: ``strict`` (stop), ``replace`` or ``skip``; the signature counts them.
         workers: processes at a time; more than one uses "spawn", so a script needs ``if __name__ == "__main__"``.
         engine: where processes run: ``local``, ``dask:tcp://HOST:PORT`` or ``slurm:KEY=VALUE,...``.
         shard_bytes: size of a shard; a killed run continues after its last finished shard. Lines above 1 MiB are cut at the end
-            of a shard, so the shard size can change where a sentence is cut.
+            of a shard, so the shard size can change the place of a cut.
         force: replace the prepared data in the output folder.
     """
 

@@ -11,8 +11,8 @@ A shard writes four files into the work folder, named by the key of the shard:
     KEY.done JSON: the counts, and size and SHA-256 of the other files; written last, by a rename, so that a shard with this
     file is complete
 
-The key is a hash over all that decides the result, so a marker of a killed run is valid if it matches. The files are compared
-with it before reuse.
+The key is a hash over all that decides the result, so the marker of a killed run is valid if its key matches. The files are
+compared with the marker before reuse.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _ProvisionalIds(dict[str, int]):
 
 
 def _bare(line: str, faults: FaultCounter) -> str:
-    """Return a line without end marks (which are counted), as it gets one."""
+    """Return a line without end marks, which are counted: the line gets a new end mark."""
     if not has_ends(line):
         return line
     faults.add("end_marks")

@@ -1,4 +1,4 @@
-"""Scoring of ``evaluate-ppl`` with a cache, with dynamic evaluation, or with both, and their tuning."""
+"""Scoring of ``evaluate-ppl`` with a cache, dynamic evaluation or both, and the tuning of their settings."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ class TuningReport(Record):
 
     Attributes:
         split, tokens: the text of the tuning.
-        static_perplexity: of that text under the static model.
+        static_perplexity: perplexity of this text under the static model.
         dynamic, cache: every tried point, best first; the cache is tuned with the best dynamic evaluation.
         at_the_edge: names of settings whose best value is the smallest or the largest of the grid.
     """
@@ -73,10 +73,10 @@ class AdaptationReport(Record):
     """The rule by which a text was scored.
 
     Attributes:
-        static_perplexity: of the same text in the same columns under the static model.
+        static_perplexity: perplexity of the same text in the same columns under the static model.
         cache, dynamic: the settings in use.
-        exact: dynamic evaluation in the scaling of the equations, if given in the other scaling.
-        statistics_batches: batches behind the statistics of gradients.
+        exact: settings of dynamic evaluation in the scaling of the equations, if given in the other scaling.
+        statistics_batches: number of batches in the statistics of gradients.
     """
 
     static_perplexity: float
@@ -143,7 +143,7 @@ def make_scorer(
     """Gather the statistics of an adaptation, and tune it if requested.
 
     ``data`` has training text for statistics and validation text for tuning; statistics are stored in the folder ``run``;
-    ``dtype`` is for matrix products; ``columns`` as for the scored text. Raises ConfigError: tuning without anything to tune.
+    ``dtype`` is for matrix products; ``columns`` as in the scored text. Raises ConfigError: tuning without anything to tune.
     Raises DataError: a split is missing or too short.
     """
     if adaptation.tuning is not None and adaptation.cache is None and adaptation.dynamic is None:
@@ -218,20 +218,20 @@ class CacheChoice(CacheSettings):
     """The continuous cache: its settings, and a preset for the others."""
 
     preset: str | None = None
-    """Published settings by data set for other keys: "ptb" or "wikitext-2"."""
+    """Preset with published settings for all keys that are not given: "ptb" or "wikitext-2"."""
 
 
 class DynamicChoice(DynamicSettings):
     """Dynamic evaluation: its settings, a preset for the others, and the training tokens for MS."""
 
     preset: str | None = None
-    """Published settings for other keys: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb or mos-wikitext-2."""
+    """Preset for all keys that are not given: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb or mos-wikitext-2."""
     statistics_tokens: int | None = Field(default=None, ge=1)
     """Number of first training tokens for gradient statistics (MS); unset: all, as published."""
 
 
 class TuneChoice(Settings):
-    """Tuning of all settings that were not given: its text."""
+    """Tuning of all settings that were not given, and the text for it."""
 
     tokens: int | None = Field(default=None, ge=2)
     """Number of first validation tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
@@ -240,7 +240,7 @@ class TuneChoice(Settings):
 def read_adaptation(
     overrides: Sequence[str] = (), *, cache: bool = False, dynamic: bool = False, tune: bool = False
 ) -> Adaptation | None:
-    """Return the adaptation by ``cache``, ``dynamic`` and ``tune``; None for the static model.
+    """Return the adaptation that ``cache``, ``dynamic`` and ``tune`` ask for; None for the static model.
 
     ``overrides`` are ``cache.KEY=VALUE``, ``dynamic.KEY=VALUE`` and ``tune.KEY=VALUE``. Tuning keeps given settings and tries
     all values of the others. Raises ConfigError: an override without its flag, an unknown key, or a value out of range.

@@ -36,7 +36,7 @@ class CacheSettings(Settings):
     window: int = Field(default=500, ge=1)
     """Number of last positions in the cache."""
     start: Start = "history"
-    """Start of the cache: after one position ("history"), or as in the public code after more than ``window``."""
+    """Start of the cache: after one position ("history") or, as in the public code, after more than ``window`` positions."""
 
 
 CACHE_PRESETS: Final = {
@@ -75,7 +75,7 @@ def with_cache(segments: Iterable[Scored], settings: CacheSettings) -> Iterator[
 
     p_cache(w) is the sum of softmax_i(theta h_t . h_i) over the positions i of the last ``window`` whose next word was w, with
     h the inputs of the output layer, without dropout. Before the cache starts, p is p_model. Each column has a separate
-    history, and segments are joined without a gap, so their length does not change the value. Raises
+    history. Segments are joined without a gap, so that their length does not change the result. Raises
     ConfigError: the segments have no hidden states.
     """
     for segment, found in _log_caches(segments, (settings.window,), (settings.theta,), settings.start):
@@ -138,8 +138,8 @@ def _targets_in_cache(
 ) -> dict[tuple[int, float], Tensor]:
     """log p_cache(target) (T, B) for every window and theta, in blocks of rows of bounded memory.
 
-    ``keys`` (n, B, H) are the hidden states before the segment, as many as the largest window at most, and its own T =
-    ``length``; ``words`` (n, B) the words after them.
+    ``keys`` (n, B, H) are the hidden states before the segment (at most the largest window) and its own T = ``length``;
+    ``words`` (n, B) are the words after them.
     """
     widest, behind = max(windows), len(keys) - length
     results = {point: keys.new_empty(length, keys.shape[1]) for point in product(windows, thetas)}

@@ -1,4 +1,4 @@
-"""Dynamic evaluation: a gradient step on each segment after it was scored (Krause et al. 2018)."""
+"""Dynamic evaluation: a gradient step on each segment after the segment is scored (Krause et al. 2018)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class DynamicSettings(Settings):
         """Return settings for the same steps in the scaling of the equations, for m parameter tensors and n batches of
         statistics.
 
-        The first public code, and the code of the mixture of softmaxes after it, summed squared gradients over batches, and
-        sizes over parameter tensors, where the equations have means: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D
-        / m. So lambda' D' = (lambda' / m) D and eta' / (MS' + eps') = (eta' / sqrt(n)) / (MS + eps' / sqrt(n)).
+        The equations have means over batches and over parameter tensors. The first public code, and after it the code of the
+        mixture of softmaxes, have sums: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D / m. So lambda' D' = (lambda'
+        / m) D and eta' / (MS' + eps') = (eta' / sqrt(n)) / (MS + eps' / sqrt(n)).
         """
         if self.scaling == "krause":
             return self
@@ -69,8 +69,8 @@ _USUAL: Final = {"krause": "awd-ptb", "mos": "mos-ptb"}
 def dynamic_settings(preset: str | None = None, **given: Any) -> DynamicSettings:
     """The settings of a preset, replaced by the ``given`` fields.
 
-    Without a preset, the published settings of the scaling for Penn Treebank. Default rate and decay are proportional to the
-    segment, as in the grid search of the public code. Raises ConfigError: an unknown preset.
+    Without a preset, the settings are the published settings for Penn Treebank in the given scaling. Default rate and decay are
+    proportional to the segment, as in the grid search of the public code. Raises ConfigError: an unknown preset.
     """
     if preset is not None and preset not in DYNAMIC_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")
@@ -122,8 +122,8 @@ def score_dynamically(
     the weights, and a step uses their mean loss. The weights are restored exactly at the end, also after an early exit
     (``close``) or an error.
 
-    Every token of ``tokens`` (n,) but the first is predicted once; ``progress`` is called with predicted tokens so far and in
-    all. Yields segments of at most ``segment`` rows; a short last segment weighs by its words.
+    Every token of ``tokens`` (n,) but the first is predicted once; ``progress`` is called with the predicted and the total
+    number of tokens. Yields segments of at most ``segment`` rows; a short last segment weighs by its words.
     """
     inputs, targets, mask = evaluation_columns(tokens, batch_size)
     named = trainable(task)

@@ -50,8 +50,8 @@ def trainable(task: nn.Module) -> dict[str, nn.Parameter]:
 def gradients_without_dropout(task: nn.Module) -> Iterator[None]:
     """Set evaluation mode without dropout but with gradients inside the block; modes are restored afterwards.
 
-    cuDNN computes gradients of recurrent layers in training mode only, so these alone are in it, with dropout zero. Their
-    wrappers, including weight drop, stay in evaluation mode.
+    cuDNN computes gradients of recurrent layers only in training mode, so these layers are in training mode, with dropout zero.
+    All other modules, including wrappers such as weight drop, stay in evaluation mode.
     """
     modes = {module: module.training for module in task.modules()}
     kernels = [module for module in task.modules() if isinstance(module, nn.RNNBase)]
@@ -73,7 +73,7 @@ def gradients_without_dropout(task: nn.Module) -> Iterator[None]:
 def gather_statistics(
     task: WordPredictor, tokens: np.ndarray, *, segment: int, batch_size: int = STATISTICS_BATCH, progress: OneStage = silent
 ) -> GradientStatistics:
-    """Statistics over a training text (n,): one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
+    """Gather statistics over a text (n,): one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
 
     The state is carried between batches, without gradients. The last batch may have fewer rows. Weights and modes do not
     change; ``progress`` is called with done and total batches. Raises DataError: the text is too short for two rows.
@@ -103,7 +103,7 @@ def gather_statistics(
 
 
 def gradients_of(loss: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
-    """Return gradients in the layout of the parameters; zero if the loss does not depend on one."""
+    """Return gradients in the layout of the parameters; zeros for a parameter on which the loss does not depend."""
     found = torch.autograd.grad(loss, parameters, allow_unused=True)
     return [torch.zeros_like(p) if g is None else g for g, p in zip(found, parameters, strict=True)]
 

@@ -21,7 +21,7 @@ words is returned whole. Log-probabilities and ids are overwritten.
 
 
 SEARCH: Final = 2
-"""Version of the stopping rule, for signatures; version 1 stopped at K finished hypotheses."""
+"""Version of the stopping rule, for signatures (version 1 stopped at K finished hypotheses)."""
 
 
 class BeamSettings(config.Settings):
@@ -36,7 +36,7 @@ class BeamSettings(config.Settings):
     min_length: int = Field(default=1, ge=0)
     """Minimum length in words."""
     max_length: int = Field(default=30, ge=1, le=100_000)
-    """Maximum length in words, at which a text is cut without the probability of its end. An equal ``min_length`` gives exactly
+    """Maximum length in words; a text is cut there, without the probability of an end. An equal ``min_length`` gives exactly
     this length."""
     no_repeat: int = Field(default=0, ge=0)
     """n: no n words in a row occur twice in a text; 0 allows it."""
@@ -77,17 +77,17 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The best texts of each of B examples, independent of the other examples.
 
-    In each round every hypothesis is extended by its most probable words, as many as could matter, with one call of the model.
-    An extension by ``end`` among the K best of its example is finished; the K best others continue. An example is done when no
-    open hypothesis can beat the ``num_best`` best finished ones: log-probabilities only fall, so the best open one divided by
-    the maximum length^a is a bound. It is also done when K are finished and the best open one, at its present score, ranks
-    behind these ``num_best``. (K alone is not enough: for a long text that the model is sure of, K improbable ends come before
-    its own.) Done examples leave the batch.
+    In each round one call of the model extends every hypothesis by its most probable words, as many as could matter. An
+    extension by ``end`` among the K best of its example is finished; the K best other extensions continue. An example is done
+    when no open hypothesis can beat the ``num_best`` best finished hypotheses: log-probabilities only fall, so the largest open
+    log-probability divided by the maximum length^a is a bound. An example is also done when K hypotheses are finished and the
+    present score of the best open hypothesis ranks behind the ``num_best``. (K finished hypotheses alone are not enough: before
+    a long, confident text ends, K improbable ends may be finished.) Done examples leave the batch.
 
     ``state`` is the state before the first word and ``memory`` the constant input of the model, B rows each; ``begin`` and
     ``end`` are the words before the first and after the last; ``banned`` words and ``begin`` are never chosen. Returns for each
     example up to ``num_best`` hypotheses, best first; ties go to smaller ids. The choice among equally probable extensions is
-    left to ``step`` and to torch's topk. At least one, unless every text is forbidden.
+    left to ``step`` and to torch's topk. There is at least one hypothesis, unless every text is forbidden.
     """
     beam, device, num_rows = settings.beam_size, state[0].device, len(state[0])
     finished: list[list[Hypothesis]] = [[] for _ in range(num_rows)]
@@ -173,7 +173,7 @@ def repetitions(texts: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _repeats(ids: Tensor, rows: Tensor, words: Tensor) -> Tensor:
-    """Return a mask of the ``ids`` (N, C) that are forbidden ``words`` (M,) of their ``rows`` (M,)."""
+    """Return a mask (N, C) of the ``ids`` that are forbidden; ``words`` (M,) are forbidden in ``rows`` (M,)."""
     hits = (ids[rows] == words.unsqueeze(1)).int()
     return torch.zeros_like(ids, dtype=torch.int32).index_add_(0, rows, hits) > 0
 

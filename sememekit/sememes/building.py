@@ -15,7 +15,7 @@ from sememekit.sememes.special_tokens import PRIVATE, PUNCTUATION, UNKNOWN, Spec
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry, merge_senses
 
 BLANK = "▁"
-"""Stands for the blank before a word in the pieces of a tokenizer."""
+"""Mark for the blank before a word in the pieces of a tokenizer."""
 _TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}}
 _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 
@@ -23,12 +23,12 @@ _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemmas | None = None) -> SememeGraph:
     """Give every word of the vocabulary its senses.
 
-    For each word, the first rule that applies:
+    The first rule that applies to a word gives its senses:
 
     1. a special token has the sememes of its rule (``special_tokens``), unless a lexicon lists it (such as ``<unk>``);
-    2. the first lexicon that has a sense with sememes for the word as it is written, in half-width or in full-width ASCII, or
-       without the ``▁`` of a piece that begins with a blank;
-    3. the first lexicon that has one for the lemma of the word;
+    2. the first lexicon that has a sense with sememes for the word as written, in half-width or full-width ASCII, or without
+       the ``▁`` that marks a blank before a piece;
+    3. the first lexicon that has a sense with sememes for the lemma of the word;
     4. a token of punctuation or symbols alone has the sememe 标点;
     5. any other word has the one sense {``<unk>``} and counts as not annotated.
 

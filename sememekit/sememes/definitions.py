@@ -1,6 +1,5 @@
 """HowNet definitions (DEF) as trees: KDML, ``{human|人:domain={education|教育},{teach|教:agent={~}}}``, and the flat form of
-HowNet 2000, ``human|人,#occupation|职位,*teach|教,education|教育``; and where a sememe stands in one: how deep, and by which
-role.
+HowNet 2000, ``human|人,#occupation|职位,*teach|教,education|教育``; and the depth and role of a sememe in a definition.
 
 One grammar for both (blanks around a name are ignored)::
 
@@ -25,7 +24,7 @@ from sememekit.sememes.lexicon import CHINESE_RUN
 
 MARKS = frozenset("#%$*+&@?!~^")
 MAX_DEPTH = 60
-"""Definitions in HowNet nest up to about ten levels."""
+"""Deepest nesting that is read; definitions in HowNet nest up to about ten levels."""
 
 _CLOSING = {"{": "}", "(": ")", '"': '"', "<": ">"}
 _DELIMITERS = frozenset('{}()<>"=,;:|')
@@ -36,7 +35,7 @@ _RELATION = re.compile(r'\s*([^\s#%$*+&@?!~^{}()<>"=,;:|][^{}()<>"=,;:|]*(?:\|[^
 
 @dataclass(frozen=True)
 class DefinitionNode:
-    """One sememe of a definition with its children, or a bracket around several (then without a name)."""
+    """One sememe of a definition with its children, or a bracket around several sememes (then without a name)."""
 
     english: str = ""
     chinese: str = ""
@@ -120,7 +119,7 @@ class _Parser:
         return DefinitionNode(marks=marks, bracket=bracket, is_group=True, children=self.items(depth + 1, _CLOSING[bracket]))
 
     def _head(self, depth: int) -> DefinitionNode | None:
-        """The head after ``{`` with its children; None, and nothing read, if this bracket is a group."""
+        """Read the head after ``{`` with its children; return None, with nothing read, if this bracket is a group."""
         start = self._position
         marks = self._marks()
         english, chinese = self._name(optional=True)
@@ -194,8 +193,8 @@ def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ..
 
     The first part of a definition is its root; a semicolon begins another definition with a root. All other parts are below the
     root: HowNet 2000 writes ``human|人,#occupation|职位``, later editions ``{human|人:domain={...}}``. A bracket around several
-    sememes adds no level; its sememes without a relation get the bracket's. A sememe that occurs several times has the place
-    nearest to the root, then the first; a sememe that is not found has none.
+    sememes adds no level; its sememes without a relation get the relation of the bracket. A sememe that occurs several times
+    has the place nearest to the root (first of ties); a sememe that is not found has no place.
 
     >>> places_in("human|人,#occupation|职位,*teach|教", ("人", "教", "职位"))
     (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))

@@ -11,7 +11,7 @@ from sememekit.files import typed
 _LOOKED_AT: Final = 40
 _FEWEST_RECORDS: Final = 4
 _SURELY: Final = 20
-"""From this many records on, a list whose sememe lines never repeat is refused; a shorter list may well share no sememe."""
+"""A list with so many records is refused if no sememe line repeats; a shorter list need not have repeats."""
 _CILIN: Final = re.compile(r"[A-L][a-z]\d\d[A-Z]\d\d[=#@]\s.*")
 WORD_LINE: Final = re.compile(r"(\S+)(?:\s+\d+(?:\.\d+)?)?(?:\s+[a-z][A-Za-z]*\d*)?")
 """A word, then possibly its count and its part of speech, as user dictionaries of jieba have them."""
@@ -62,7 +62,7 @@ def _is_hownet2000(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def only_words(lines: Sequence[str], fewest: int = _FEWEST_RECORDS) -> bool:
-    """Return whether each line is one name and names hardly repeat, as words do and sememes do not."""
+    """Return whether each line is one name and names hardly repeat, which is typical of words but not of sememes."""
     kept = [line.strip() for line in lines if line.strip()]
     several = sum(len(line.split()) > 1 for line in kept)
     second = kept[1::2]
@@ -81,7 +81,7 @@ def other_form(path: Path, form: str) -> str:
 
 
 def likely_format(path: Path) -> str:
-    """Return the format to name as an example for a file, by its first lines; its reader says what else it seems to be."""
+    """Return the format to name as an example for a file, by its first lines; the reader reports other likely formats."""
     try:
         with path.open("rb") as stream:
             lines = [line.decode(errors="replace").removeprefix("\ufeff") for line in islice(stream, 400)]

@@ -59,8 +59,7 @@ class SememeGraph:
         sense_labels: S short texts for people: part of speech and gloss where known, else the sememes.
         word_sources: V texts: the lexicon that gave the senses, or one of ``Source``.
         lexicons: name and hash of each lexicon, in order.
-        history: changes since the graph was built, one line each.
-        fingerprint: SHA-256 over all of the above.
+        history: changes since the graph was built, a line for each. fingerprint: SHA-256 over all of the above.
         structure_fingerprint: SHA-256 over the places of sememes in their definitions; empty without any.
     """
 
@@ -72,7 +71,7 @@ class SememeGraph:
         history: Sequence[str] = (),
         numbering: SememeGraph | None = None,
     ) -> None:
-        """Number the senses, sets and sememes of ``entries``, one for each word in the order of the vocabulary.
+        """Number the senses, sets and sememes of ``entries``, which has one entry for each word in the order of the vocabulary.
 
         A graph ``numbering``, which has all sememes of ``entries``, gives ``sememes`` and ``senses_per_sememe``. Raises
         GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
@@ -109,7 +108,7 @@ class SememeGraph:
         return iter(self._entries)
 
     def entry(self, word_id: int) -> WordEntry:
-        """One word with its senses by name. Sense i of it is row ``sense_offsets[word_id] + i``."""
+        """Return one word with its senses by name; its sense i is row ``sense_offsets[word_id] + i``."""
         return self._entries[word_id]
 
     def pooled_sets(self) -> tuple[Integers, Integers, Integers]:
@@ -147,10 +146,10 @@ class SememeGraph:
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:
         """A graph without ``round(rate * edges)`` annotations, drawn uniformly without replacement.
 
-        An edge is a pair of a sense and a sememe, of a word that a lexicon knows. Sememes by rule (special tokens, punctuation)
-        and the sense of words without annotation stay. A sense without sememes is removed; a word without senses counts as not
-        annotated, with the one sense {``<unk>``}. Senses of a word that become equal are merged, so more edges can vanish than
-        were drawn. Labels stay. Raises GraphError: a rate outside 0 to 1.
+        An edge is a pair of a sense and a sememe, of a word that a lexicon knows. Sememes given by a rule (special tokens,
+        punctuation) and the one sense of unannotated words stay. A sense without sememes is removed; a word without senses
+        counts as not annotated, with the one sense {``<unk>``}. Senses of a word that become equal are merged, so more edges
+        can vanish than were drawn. Labels stay. Raises GraphError: a rate outside 0 to 1.
         """
         if not 0.0 <= rate <= 1.0:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")

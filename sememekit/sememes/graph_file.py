@@ -16,9 +16,9 @@
     "structure_fingerprint": "<SHA-256 of all bytes between these two lines>"
     }
 
-The last part exists if a lexicon has definitions that are trees. It has, for each sense of such words, depth and role of each
-sememe in the order above (``null`` if not found, ``[]`` for a sense without definition). It is not part of the fingerprint, so
-older versions still read the file.
+The part ``structure`` exists if a lexicon has definitions that are trees. For each sense of such words it has depth and role of
+each sememe in the order above (``null`` if not found, ``[]`` for a sense without definition). The fingerprint does not cover
+this part, so older versions still read the file.
 """
 
 import json
@@ -122,7 +122,7 @@ def _entry_from_json(value: Any, places: Mapping[str, list[Any]]) -> WordEntry:
 
 
 def _places(at: list[Any], count: int) -> tuple[Place | None, ...]:
-    """Return None if there is not one place for each sememe; the fingerprint of the structure then refuses the file."""
+    """Return the places of sememes; () unless each sememe has one, and the structure's fingerprint then refuses the file."""
     if len(at) != count:
         return ()
     return tuple(None if one is None else Place(_number(one[0]), _text(one[1])) for one in at)

@@ -25,7 +25,7 @@ class LemmaList:
 
 
 Lemmas = WordNetIndex | LemmaList
-"""Base forms of inflected words, and where they come from: a name for reports, and the SHA-256 of the files."""
+"""Base forms of inflected words, a name of their source for reports, and the SHA-256 of its files."""
 
 
 def open_lemmas(spec: str) -> Lemmas:

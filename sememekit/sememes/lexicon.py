@@ -1,4 +1,4 @@
-"""The common form of all lexicons: words, their senses, and the sememes of each sense."""
+"""The form that all lexicons are read into: words, their senses, and the sememes of each sense."""
 
 import re
 from abc import ABC, abstractmethod
@@ -64,7 +64,7 @@ class LexiconReport(config.Record):
 class Lexicon:
     """An immutable dictionary: word -> senses, in the order of the file.
 
-    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, used or not, if it declares any.
+    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, if any, whether used or not.
     """
 
     shuffle_seed: int | None = None
@@ -94,7 +94,7 @@ class Lexicon:
         return self._senses.get(word, ())
 
     def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        """Return the senses of ``word`` if its lemma has ``senses``; by default the same."""
+        """Return the senses that ``word`` gets from its lemma, which has ``senses`` (default: the same senses)."""
         return senses
 
     def __len__(self) -> int:
@@ -171,4 +171,4 @@ class LexiconReader(ABC):
 
     @abstractmethod
     def read(self) -> Lexicon:
-        """Read it all. Raises DataError with the file, the line if there is one, the text found and the form expected."""
+        """Read the whole lexicon. Raises DataError with the file, the line (if any), the text found and the form expected."""

@@ -34,7 +34,7 @@ class DefinitionTree(Record):
 
     relation: str
     sememe: str
-    """``english|中文``, a sign such as ``~`` that points back, or empty for a bracket around several nodes."""
+    """``english|中文``; a sign such as ``~`` that refers to another node; or empty for a bracket around several nodes."""
     children: tuple[DefinitionTree, ...] = ()
 
 
@@ -56,7 +56,7 @@ class LookupSense(Record):
 
 
 class LookupReport(Record):
-    """The entries of a word in lexicons. A graph uses the first source in which the word has sememes."""
+    """The entries of a word in lexicons. A graph takes the senses from the first source in which the word has sememes."""
 
     word: str
     sources: tuple[str, ...]
@@ -139,7 +139,7 @@ def _describe(source: str, sense: Sense) -> LookupSense:
 
 
 def _tree(node: DefinitionNode) -> DefinitionTree:
-    """Signs ``~`` and ``?`` become the sememe of a node without name, otherwise a part of the relation."""
+    """Convert a node: a sign ``~`` or ``?`` becomes the sememe of a node without a name, otherwise a part of the relation."""
     has_name = bool(node.sememe) or node.is_group
     relation = " ".join(part for part in (node.relation, node.marks if has_name else "") if part)
     return DefinitionTree(
@@ -153,9 +153,9 @@ class GraphSense(Record):
     """One sense in a graph."""
 
     sense: int
-    """Its number among the senses of the word, from 1: WORD#NUMBER in an overlay."""
+    """The number of the sense among the senses of the word, from 1: WORD#NUMBER in an overlay."""
     label: str
-    """Parts of speech and glosses of the lexicon, or its sememes."""
+    """Parts of speech and glosses from the lexicon, or else the sememes."""
     sememes: tuple[str, ...]
 
 
@@ -172,7 +172,7 @@ class AnnotationReport(Record):
 
 
 class ChangeReport(ChangedSense):
-    """A change that was added to an overlay; ``before`` holds the earlier changes of the file."""
+    """A change that was added to an overlay; ``before`` has the changes that the file had before."""
 
     overlay: str
     changes: int
@@ -213,9 +213,9 @@ def add_change(
     """Check a change and append it to the overlay file.
 
     ``sense`` is ``WORD#NUMBER``, from 1, or ``WORD`` if it has one sense; ``text`` is ``+sememe -sememe``. Senses are numbered
-    as in ``graph`` (a file, or a run folder), or without it as in a graph of the ``sources``. A RunWarning names a sememe that
-    the run hardly trained. Raises ConfigError, DataError, GraphError: the change, the file, the graph or a lexicon cannot be
-    used, or the run never trained a sememe that is added; nothing is written."""
+    as in ``graph`` (a file or a run folder); without it, as in a graph of the ``sources``. A RunWarning names a sememe that the
+    run hardly trained. Raises ConfigError, DataError, GraphError, with nothing written: the change, the file, the graph or a
+    lexicon cannot be used, or the run never trained an added sememe."""
     new = parse_change(sense, text, f"--change {sense}")
     check_output(overlay, OVERLAY)
     earlier = read_overlay(overlay) if overlay.exists() and overlay.stat().st_size else ()

@@ -25,7 +25,7 @@ class NewWords(NamedTuple):
         entries: the words that can be added, sorted by spelling; an unannotated word has the one sense {``<unk>``}.
         counts: occurrences that the file states, by word.
         refused: cause -> the words that cannot be added.
-        dropped: sememes that the graph does not know, of words that have others.
+        dropped: sememes that the graph does not know, of words that also have known sememes.
         lexicons: the file and the lexicons of the call.
     """
 
@@ -42,8 +42,8 @@ def read_new_words(
     """Read a file of new words for a run that knows the words and the sememes of ``graph``.
 
     The file has a word on each line, or is a table with a header (``word``, and possibly ``sememes`` and ``count``) and a sense
-    on each line. A word without sememes in the file is looked up in ``sources``, then as its base form by ``lemmas``. One side
-    of a name such as ``fruit|水果`` is enough.
+    on each line. A word without sememes in the file is looked up in ``sources``, then its base form by ``lemmas``. One side of
+    a name such as ``fruit|水果`` is enough.
 
     Raises DataError: the file cannot be read, has no words, a count is no number, or no word of it can be added. Raises
     ConfigError, DataError: as ``open_lexicon``."""

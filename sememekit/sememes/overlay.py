@@ -116,11 +116,11 @@ def apply_changes(
     """Apply changes in order. Return the new graph, in which sememes and senses keep their numbers; the changed senses; and the
     changes in the spelling of the graph, each with the sememes before.
 
-    The one sense {``<unk>``} of an unannotated word loses that mark when a sememe is added. ``record`` is the line for the
+    The one sense {``<unk>``} of an unannotated word loses ``<unk>`` when a sememe is added. ``record`` is the line for the
     graph's history.
 
-    Raises GraphError, with the place and the nearest spellings: an unknown word, sense or sememe, a sememe to add that is there
-    or to remove that is not, or a sense that would become empty or equal to another sense of its word."""
+    Raises GraphError, with the place and the nearest spellings: an unknown word, sense or sememe; a sememe to add that the
+    sense has, or to remove that it lacks; a sense that would become empty or equal to another sense of its word."""
     entries, spelled = list(graph.entries()), []
     ids, touched = {word: number for number, word in enumerate(graph.words)}, dict[tuple[int, int], None]()
     for change in changes:
@@ -210,7 +210,7 @@ def near(name: str, known: Iterable[str]) -> str:
 def near_spellings(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Up to five names that are spelled alike, best first.
 
-    Only names of similar length that share a character are compared; all of HowNet would take seconds.
+    Only names of similar length that share a character are compared, since comparing all of HowNet would take seconds.
     """
     characters = set(name)
     candidates = dict.fromkeys(one for one in known if abs(len(one) - len(name)) <= 2 and not characters.isdisjoint(one))

@@ -61,7 +61,7 @@ def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -
 
     Args:
         path: a text file, or one compressed with xz or gzip if its name ends in ``.xz`` or ``.gz``; concatenated archives are
-            one text. A byte-order mark at the start of any line is removed, as in concatenated files.
+            one text. A byte-order mark is removed at the start of any line, since concatenated files have several.
         encodings: tried in this order, strictly.
 
     Raises DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of the

@@ -1,4 +1,4 @@
-"""Lexicons by sememes: words of a sememe, words with similar sememes, differences of two lexicons, one file of several."""
+"""Search lexicons by sememes: words with a sememe, words with similar sememes, differences, several lexicons in one."""
 
 import math
 from collections import Counter, defaultdict
@@ -44,7 +44,7 @@ class SearchReport(Record):
 
 
 class ChangedWord(Record):
-    """A word with different sets of sememes in two lexicons: the sets that only one has, with blanks between sememes."""
+    """A word with different sets of sememes in two lexicons: the sets in one alone, with blanks between sememes."""
 
     word: str
     first_only: tuple[str, ...]
@@ -56,8 +56,8 @@ class DiffReport(Record):
 
     Attributes:
         first, second: the lexicons.
-        words, senses, sememes: numbers in the first and in the second; each distinct set of sememes of a word is a sense.
-        num_same: words with the same sets in both.
+        words, senses, sememes: counts in the first and the second; each distinct set of sememes of a word is a sense.
+        num_same: words with the same sets in both lexicons.
         num_first_only, num_second_only, num_changed: words in only one lexicon, and words with different sets.
         first_only, second_only: words in only one lexicon, in its order.
         changed: every word with different sets.
@@ -325,7 +325,7 @@ def _sets(lexicon: Lexicon, word: str) -> frozenset[tuple[str, ...]]:
 
 
 def _by_side(senses: Iterable[Sense]) -> dict[str, set[str]]:
-    """A name, and each side of ``english|中文`` -> the sememes that it stands for.
+    """Return a table from names, and from each side of ``english|中文``, to the sememes that they stand for.
 
     HowNet's own files have Chinese sememes; their English sides are in the definitions.
     """

@@ -15,8 +15,8 @@ from sememekit.text.vocabulary import END, UNKNOWN
 __all__ = ["END", "MARKS", "PRIVATE", "PUNCTUATION", "RULES", "UNKNOWN", "SpecialTokens", "chinese_side", "is_punctuation"]
 
 PRIVATE = (UNKNOWN, END, "<s>", "</s>", "<bos>", "<pad>")
-"""Tokens with one sememe of their own name. Words without annotation share the sememe of ``<unk>``, as in the released headline
-code. The last four are not in the released table."""
+"""Tokens with one sememe, which has the name of the token. Words without annotation share the sememe of ``<unk>``, as in the
+released headline code. The last four tokens are not in the released table."""
 
 
 RuleSememe = tuple[str, ...]
@@ -56,9 +56,9 @@ def chinese_side(sememe: str) -> str:
 class SpecialTokens:
     """The rules with the sememe names of the lexicons in use.
 
-    A rule's sememe becomes the lexicons' sememe with its Chinese name, or else with one of its other names, or else a new
-    sememe in the spelling of the first lexicon. If several share a name (``year|年``, ``age|年``) the first lexicon's with most
-    senses is taken.
+    The sememe of a rule becomes the lexicons' sememe with its Chinese name, or else with one of its other names, or else a new
+    sememe in the spelling of the first lexicon. If several sememes share a name (``year|年``, ``age|年``), the first lexicon
+    with this name gives its sememe with most senses.
     """
 
     def __init__(self, lexicons: Sequence[Lexicon]) -> None:

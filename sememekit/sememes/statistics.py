@@ -51,7 +51,7 @@ class GraphStatistics(Record):
     token_coverage: float
     """Share of tokens whose word is annotated."""
     lexicon_coverage: float
-    """Share of tokens (without sentence ends) whose word a lexicon knows: the tokens for which an encoder reads sememes."""
+    """Share of tokens (without sentence ends) whose word a lexicon knows; an encoder reads sememes for these tokens."""
     senses_per_word: float
     sememes_per_sense: float
     sememes_per_word: float
@@ -59,14 +59,14 @@ class GraphStatistics(Record):
     senses_per_sememe: float
     words_with_one_sense: int
     words_by_source: dict[str, int]
-    """By lexicon, by rule, and "none"."""
+    """Counts by lexicon or rule, and "none"."""
     tokens_by_source: dict[str, int]
     words_without_annotation: tuple[str, ...]
     """Most frequent first, then by spelling."""
 
 
 class LexiconUse(Record):
-    """One ``--source`` of a graph: its report, and how many words and tokens have their senses from it."""
+    """One ``--source`` of a graph: its report, and the numbers of words and tokens with senses from this source."""
 
     source: str
     name: str
@@ -168,15 +168,15 @@ def _ratio(part: float | np.integer, whole: float | np.integer) -> float:
 
 
 FEW: Final = 20
-"""The gate of a sememe with fewer tokens is hardly trained."""
+"""The gate of a sememe with fewer tokens than this is hardly trained."""
 
 
 def counts_of_added(
     graph: SememeGraph, counts: NDArray[np.integer], senses: Iterable[ChangedSense], overlay: Path, where: Path
 ) -> dict[str, int]:
     """Return sememe -> tokens that had it before, by the ``counts`` (V,), for the sememes that an overlay adds to ``senses``; a
-    RunWarning names each below ``FEW``. ``overlay`` and ``where`` are the file and the run, for messages. Raises
-    ConfigError: no token has the sememe at all."""
+    RunWarning names sememes below ``FEW``. ``overlay`` and ``where`` are the file and the run, for messages.
+    Raises ConfigError: no token has the sememe at all."""
     every = dict(zip(graph.sememes, sememe_counts(graph, counts).tolist(), strict=True))
     found = {name: every[name] for name in sorted({name for sense in senses for name in sense.added})}
     for name, count in found.items():

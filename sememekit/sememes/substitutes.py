@@ -44,7 +44,7 @@ class Substitutes:
                 self._words_of.setdefault(sense.sememes, {}).setdefault(sense.part_of_speech, set()).add(word)
 
     def of(self, word: str) -> tuple[str, ...]:
-        """Substitutes of a word: those that share most senses first, then by frequency, then by spelling."""
+        """Return the substitutes of a word, sorted by falling number of shared senses, then by frequency, then by spelling."""
         if word in self._senses:
             return self._equal(self._senses[word], word)
         if self._inflections is None:
@@ -113,5 +113,5 @@ class Inflections:
 
     @staticmethod
     def ending(lemma: str, form: str) -> str:
-        """The ending of ``ENDINGS`` that makes the form of its lemma; empty for an irregular form."""
+        """Return the ending of ``ENDINGS`` that makes ``form`` from its lemma; empty for an irregular form."""
         return next((ending for ending in ENDINGS if form.endswith(ending) and form != lemma and form[:1] == lemma[:1]), "")

@@ -1,4 +1,4 @@
-"""Sememes for words without annotation, ranked, with the evidence in words: by parts, by characters, by neighbours."""
+"""Ranked sememes for words without annotation, from their parts, characters and neighbours, with a verbal explanation."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ _NEIGHBOURS: Final = 100
 _DECAY: Final = 0.8
 """c of Eq. (1), Xie et al. 2017: factor of a neighbour's weight for each rank."""
 NEIGHBOURS_WEIGHT: Final = 0.1
-"""Weight of neighbours beside parts in the ensemble, chosen as the weights of parts with vectors of a small run."""
+"""Weight of neighbours beside parts in the ensemble, chosen on the same words with vectors of a small run."""
 KEPT: Final = 0.5
 """A sememe is suggested if its score is at least this share of the best score."""
 _EXAMPLES: Final = 3
@@ -80,7 +80,7 @@ class SuggestReport(Record):
 
 @dataclass
 class _Part:
-    """The lexicon words with a part: their number, some examples, and their sememes."""
+    """The lexicon words that have a certain part: their number, some examples, and their sememes."""
 
     words: int = 0
     sememes: Counter[int] = field(default_factory=Counter)
@@ -88,7 +88,7 @@ class _Part:
 
 
 class Suggester:
-    """Score all sememes for some words, from all other lexicon words.
+    """Score all sememes for some words on the evidence of all other lexicon words.
 
     >>> suggester = Suggester({"店员": {"人"}, "船员": {"人"}}, ["海员"])
     >>> suggester.names[suggester.by_parts("海员").argmax()]
@@ -165,7 +165,7 @@ class Suggester:
         )
 
     def scores(self, word: str) -> Scores:
-        """The ensemble: a weighted sum of the methods, each as shares of its best score."""
+        """Return the ensemble scores: a weighted sum of the methods, each divided by its best score."""
         every = [(1.0, self.by_parts(word)), (NEIGHBOURS_WEIGHT, self.by_neighbours(word))]
         return sum((weight * one / one.max() for weight, one in every if one.max() > 0.0), np.zeros(len(self.names)))
 
@@ -201,7 +201,7 @@ def _add(scores: Scores, sememes: Counter[int], weight: float) -> None:
 
 
 def _parts(word: str) -> Iterator[tuple[str, str]]:
-    """Characters with their places, and longer parts; a kind of ``KINDS`` each."""
+    """Return characters with their places, and longer parts, each with its kind of ``KINDS``."""
     yield "first", word[0]
     yield "last", word[-1]
     yield from (("middle", character) for character in word[1:-1])

@@ -1,4 +1,4 @@
-"""Words and senses by name, as a graph is built from and stored."""
+"""Words and senses by name, the form from which a graph is built and in which it is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WordNet's database: synsets, the order of the senses of a word, and base forms of inflected words.
+"""Read WordNet's database: synsets, the order of the senses of a word, and base forms of inflected words.
 
 Formats of the manual pages wndb(5) and morphy(7): ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv`` have a synset on
 each line, after licence lines that begin with a blank; ``index.*`` list the synsets of a lemma, most frequent first; ``*.exc``
@@ -37,7 +37,7 @@ class Synset:
         words: as written, blanks for underscores, in the order of the file.
         gloss: definition and examples.
         place: file and line.
-        opposites: (own word, part of speech and offset of the other synset, its word) for each pointer ``!``, words from 0.
+        opposites: (number of the word, part of speech and offset of the other synset, number there) for each pointer ``!``.
     """
 
     part_of_speech: str

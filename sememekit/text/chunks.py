@@ -20,7 +20,7 @@ from sememekit.text.vocabulary import Vocabulary, parse_count
 
 CHUNKS: Final = "chunks.tsv"
 LONGEST: Final = 1000
-"""Most words of an n-gram, as the table of ``windows`` has an entry for each length."""
+"""Most words of an n-gram; a limit, since the table of ``windows`` has an entry for each length."""
 _REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --chunks N --chunk-length L --out DIR"
 
 
@@ -84,7 +84,7 @@ class ChunkVocabulary:
         return np.array([1] * self.num_tokens + [len(ngram) for ngram in self._ngrams], dtype=np.int64)
 
     def up_to(self, length: int, num_ngrams: int | None = None) -> ChunkVocabulary:
-        """Return the chunks of at most ``length`` words, with the first ``num_ngrams`` of these n-grams and new ids."""
+        """Return a vocabulary of chunks of at most ``length`` words: the first ``num_ngrams`` n-grams, with new ids."""
         kept = [index for index, ngram in enumerate(self._ngrams) if len(ngram) <= length][:num_ngrams]
         ngrams = [self._ngrams[index] for index in kept]
         return ChunkVocabulary(self._vocabulary, ngrams, self.counts[kept].tolist(), max_length=length)
@@ -159,8 +159,8 @@ class ChunkVocabulary:
 def _trie(
     ngrams: Sequence[tuple[int, ...]], num_tokens: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return a trie whose first V nodes are the words, as arrays: sorted keys ``node * V + word`` and their target nodes, both
-    (edges,), and the chunk of each node, (nodes,), or -1."""
+    """Return a trie, whose first V nodes are the words, as three arrays: sorted keys ``node * V + word`` (edges,), their target
+    nodes (edges,), and the chunk of each node, or -1 (nodes,)."""
     table: dict[tuple[int, int], int] = {}
     chunks = dict(enumerate(range(num_tokens)))
     for index, ngram in enumerate(ngrams):

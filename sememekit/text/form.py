@@ -59,14 +59,14 @@ def to_half_width(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def classify(word: str) -> str:
-    """The class of a word in half width, such as ``<N>``, or the word itself."""
+    """Return the class of a half-width word, such as ``<N>``, or else the word."""
     patterns = ((_YEAR, YEAR), (_DATE, DATE), (_TIME, TIME), (_NUMBER, NUMBER))
     return next((name for pattern, name in patterns if pattern.fullmatch(word)), word)
 
 
 @lru_cache(maxsize=1 << 16)
 def stands_alone(word: str) -> bool:
-    """Return whether a word needs no lexicon: one of the four classes, a month, or punctuation and symbols."""
+    """Return whether a word needs no lexicon, since it is one of the four classes, a month, or punctuation and symbols."""
     if word in CLASSES or _MONTH.fullmatch(word):
         return True
     return all(unicodedata.category(character)[0] in "PS" for character in word)
@@ -124,11 +124,11 @@ _STRETCHES: Final = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-"""Numbers, years, days and hours of ``classify`` in text without blanks; a numeral alone is left out."""
+"""Pattern of the numbers, years, days and hours of ``classify`` in text without blanks; a single numeral is left out."""
 
 
 def around_numbers(text: str) -> list[str]:
-    """Split a half-width text around its numbers, years, days and hours: other text and these alternate.
+    """Split a half-width text around its numbers, years, days and hours, which alternate with the other text.
 
     >>> around_numbers("去年5月3日达20%")
     ['去年', '5月', '', '3日', '达', '20%', '']
@@ -165,7 +165,7 @@ def has_ends(text: str) -> bool:
 
 
 def without_ends(text: str) -> str:
-    """Remove sentence end marks from a line, as the end would otherwise be predicted twice.
+    """Remove sentence end marks from a line, since the end would otherwise be predicted twice.
 
     >>> without_ends("<s> a b </s>")
     'a b'
@@ -181,7 +181,7 @@ def without_ends(text: str) -> str:
 
 
 def cut_apart(parts: Iterable[str], segmenter: Segmenter) -> list[str]:
-    """Segment a text given in parts, of which every second one is a word."""
+    """Segment a text given in parts; every second part is a word."""
     return [word for number, part in enumerate(parts) for word in ([part] if number % 2 else segmenter.segment(part))]
 
 
@@ -190,8 +190,8 @@ class TextForm:
     """Normalisation of text: lower case, half width, and one word for all numbers, years, days or hours (default: none).
 
     ``preprocess`` and all commands that read text use it. A number is a word of digits, with an optional sign, with ``. , : /
-    -`` between digits, and an optional ``%``. Without white space numbers are known only after segmentation, so ``text`` is
-    applied before the segmenter and ``words`` after it; ``cut`` does all three. The form is idempotent.
+    -`` between digits, and an optional ``%``. In text without white space numbers are known only after segmentation. So
+    ``text`` is applied before the segmenter and ``words`` after it; ``cut`` does all three steps. The form is idempotent.
 
     Attributes:
         lower: bring the text into lower case.
@@ -254,9 +254,9 @@ class TextForm:
         return self.words(cut_apart(around_numbers(read), segmenter))
 
     def as_written(self, text: str) -> tuple[str, list[str]]:
-        """Return ``text`` of a text, and the original characters for each of its characters.
+        """Return ``self.text(text)``, and the original characters for each of its characters.
 
-        If the length changes, as for a number, the first character has the whole original and the others nothing. Joined, the
+        If the length changes (for a number), the first character has the whole original, and the others have none. Joined, the
         parts are the original text.
         """
         read, written = "", []

@@ -25,8 +25,8 @@ PIECES: Final = "pieces.json"
 FORMAT: Final = 1
 
 Blanks = Literal["auto", "always", "never"]
-"""Blanks before words in running text: before all words except those with a first Chinese or Japanese character or full-width
-mark, before all, or before none."""
+"""Blanks before words in running text: before all words except words that begin with a Chinese or Japanese character or
+full-width mark; before all; or before none."""
 
 
 def needed(module: str, use: str, install: str = "sememekit[hf]") -> Any:
@@ -58,7 +58,7 @@ def quiet_transformers(use: str) -> Iterator[None]:
 def local_folder(name: str, use: str) -> Path:
     """Return the folder of a model: ``name`` itself, or its folder in the cache of huggingface_hub.
 
-    Nothing is downloaded. Raises ConfigError: neither; ``use`` opens the message.
+    Nothing is downloaded. Raises ConfigError, with a message that begins with ``use``: neither exists.
     """
     folder = at_home(name)
     if folder.is_dir():
@@ -79,7 +79,7 @@ def local_folder(name: str, use: str) -> Path:
 def check_model_folder(folder: Path, use: str, model: str) -> None:
     """Raise ConfigError if a folder has no safetensors, or names other weight files or code of the hub.
 
-    ``use`` opens the messages; ``model`` is the class of transformers in a remedy.
+    Messages begin with ``use``; ``model`` is the class of transformers that a remedy names.
     """
     refuse_odd_files(folder, lambda why: ConfigError(f"{use}: {why}"))
     again = (
@@ -104,7 +104,7 @@ def check_model_folder(folder: Path, use: str, model: str) -> None:
 
 
 def asked_of_transformers(use: str, meant: str, what: str, call: Callable[[], Any]) -> Any:
-    """Return the result of ``call``; ConfigError where transformers cannot open ``what`` as the model that is ``meant``."""
+    """Return the result of ``call``. Raises ConfigError if transformers cannot open ``what`` as the ``meant`` kind of model."""
     try:
         with quiet_transformers(use):
             return call()
@@ -119,7 +119,7 @@ def asked_of_transformers(use: str, meant: str, what: str, call: Callable[[], An
 
 
 def load_published(folder: Path, use: str, kind: str, meant: str, dtype: str = "float32") -> Any:
-    """A model of a class ``kind`` of transformers out of a folder, in evaluation mode, with all its trained weights.
+    """Load a model of the transformers class ``kind`` from a folder, in evaluation mode, with all its trained weights.
 
     Raises ConfigError: as ``check_model_folder`` and ``asked_of_transformers``, or the folder lacks some weights.
     """
@@ -151,14 +151,14 @@ class HuggingFacePieces:
     >>> segmenter.segment("a good film")
     ['a', '▁good', '▁film']
 
-    Pieces have readable, distinct names: complete characters as such, other bytes as ``<0xE4>``, a blank as ``▁``. The pieces
-    for unknown text and for the end of text are ``<unk>`` and ``<eos>``.
+    Pieces have readable, distinct names: complete characters are unchanged, other bytes are written ``<0xE4>``, a blank ``▁``.
+    The pieces for unknown text and for the end of text are ``<unk>`` and ``<eos>``.
 
     Attributes:
         names: names of all pieces by model id.
         content: JSON with ``tokenizer``, as in ``tokenizer.json``, and the pieces ``begin``, ``end``, ``unknown`` or null.
-        around: ids that the tokenizer puts around a text, such as the ids of ``[CLS]`` and ``[SEP]``.
-        start: the first of them where it begins a text, such as the id of ``<s>``, else none.
+        around: ids that the tokenizer puts around a text, such as the ids of ``[CLS]`` and ``[SEP]``. start: the id among them
+        that begins a text, such as the id of ``<s>``, if any.
     """
 
     def __init__(self, content: bytes, where: str) -> None:
@@ -223,9 +223,9 @@ class HuggingFacePieces:
     def of_words(self, words: Sequence[str], blanks: str = "auto") -> list[tuple[int, ...]]:
         """Return the ids of the pieces of each word in running text, independent of its neighbours.
 
-        ``<eos>`` and ``</s>`` become the end-of-text piece, or else a line end; ``<unk>`` becomes the unknown piece if that is
-        a different one, or else is spelled. A word is tokenized after another word or mark, or alone if that changes the
-        other's pieces. Raises ConfigError: a word without pieces.
+        ``<eos>`` and ``</s>`` become the end-of-text piece, or else a line end; ``<unk>`` becomes the unknown piece if this is
+        a different piece, or else is spelled in pieces. A word is tokenized after another word or mark, or alone if it would
+        change the pieces of the other. Raises ConfigError: a word without pieces.
         """
         found: list[tuple[int, ...]] = []
         anchors = [(anchor, self._cut(anchor)) for anchor in ("a", "1", "，", ",")]
@@ -300,7 +300,7 @@ def _bytes_of_characters() -> dict[str, int]:
 
 
 def special_tokens(folder: Path, *keys: str) -> dict[str, str | None]:
-    """Special pieces as the files beside a tokenizer name them, such as ``bos_token``; None where they name none."""
+    """Special pieces, such as ``bos_token``, that the files beside a tokenizer name; None for a piece that is not named."""
     found: dict[str, str | None] = dict.fromkeys(keys)
     for file in (folder / "special_tokens_map.json", folder / "tokenizer_config.json"):
         table = read_object(file, DataError) if file.is_file() else {}

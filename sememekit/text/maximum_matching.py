@@ -34,9 +34,9 @@ class MaximumMatcher:
     >>> MaximumMatcher(["今天", "天气"]).segment("今天天气好")
     ['今天', '天气', '好']
 
-    A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list; with ``cut_latin`` it is cut like Chinese.
-    Leftmost-longest matching of an Aho-Corasick automaton gives this result in one pass. Every character of the usual blocks is
-    also a pattern, so that no gaps must be filled.
+    A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list; with ``cut_latin`` it is segmented like
+    Chinese. Leftmost-longest matching by an Aho-Corasick automaton gives this result in one pass. Every character of the usual
+    blocks is a pattern, too, so that matches leave no gaps.
     """
 
     _SINGLES: Final = tuple(
@@ -68,8 +68,8 @@ class MaximumMatcher:
     def numbering(self, ids: Mapping[str, int]) -> Numbering:
         """Return a function from lines to ``ids`` of the words of ``segment``; ids has an entry for every word.
 
-        It makes one pass over many lines. Lines with Latin words or characters outside the patterns are segmented separately;
-        matches do not cross line ends.
+        The function makes one pass over many lines; matches do not cross line ends. Lines with Latin words or characters
+        outside the patterns are segmented separately.
         """
         id_of_pattern = np.full(len(self._patterns), -1, dtype=np.int64)
 
@@ -98,8 +98,8 @@ class MaximumMatcher:
         return number
 
     def _match(self, lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[int]]:
-        """Return the patterns of lines without Latin words, their number in each line, and the lines with characters outside
-        the patterns, which are left out."""
+        """Return the patterns in lines without Latin words, their number in each line, and the left-out lines: lines with
+        characters outside the patterns."""
         some = ["\n".join((*lines[first : first + _AT_ONCE], "")) for first in range(0, len(lines), _AT_ONCE)]
         parts = [np.fromiter(map(_PATTERN, found), np.int64, len(found)) for found in map(self._find, some)]
         patterns = np.concatenate([_NONE, *parts])
@@ -154,7 +154,7 @@ class MaximumMatcher:
 
 def line_sums(lines: Sequence[str], tables: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """Return (lines, n) sums over the characters of lines; ``tables`` (n, 65537) have a number for each character below
-    U+10000, and last for all others."""
+    U+10000, and a last number for all other characters."""
     codes = np.frombuffer("\n".join((*lines, "")).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     ends = np.flatnonzero(codes == ord(_LINE_END))
     codes = np.minimum(codes, tables.shape[1] - 1)
@@ -167,7 +167,7 @@ _IS_LATIN[0, [found.start() for found in re.finditer(f"[{_LETTER}]", "".join(map
 
 
 def cuts_latin(description: str) -> bool:
-    """Return whether a description is of maximum matching that cuts Latin words (as for some corpora)."""
+    """Return whether a segmenter's description stands for maximum matching that cuts Latin words (as for some corpora)."""
     return description.startswith("forward maximum matching") and _WHOLE not in description
 
 

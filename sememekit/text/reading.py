@@ -1,9 +1,9 @@
 """Read lines from possibly damaged bytes, in bounded memory, with every fault counted or refused.
 
 Only LF ends a line. CR before it is removed, as is a byte-order mark at the start of any line (concatenated files have them).
-Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line above the cap is read in pieces, cut at white
-space, or else after a punctuation mark, or else between characters. Under ``skip`` a bad piece is dropped; if it is the last,
-the previous piece ends the line.
+Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line above the cap is read in pieces: it is cut at
+white space, or else after a punctuation mark, or else between characters. Under ``skip`` a bad piece is dropped; if the last
+piece is dropped, the previous piece ends the line.
 """
 
 import os
@@ -31,7 +31,7 @@ _REPLACEMENT: Final = "\ufffd"
 
 
 class Span(NamedTuple):
-    """Bytes ``start`` to ``end`` of a file, and whether they are at line ends."""
+    """Bytes ``start`` to ``end`` of a file, and whether both bounds are line ends."""
 
     path: Path
     name: str
@@ -91,7 +91,7 @@ class FaultCounter:
         self.counts[name] += 1
 
     def keeps(self, name: str) -> bool:
-        """Count a fault of a line that is not an error; return whether the mended line is kept."""
+        """Count a fault that the policy does not treat as an error; return whether the mended line is kept."""
         self.add(name)
         if self.policy == "skip":
             self.add("skipped_lines")
@@ -99,7 +99,7 @@ class FaultCounter:
 
     @property
     def bad_lines(self) -> int:
-        """Return the number of lines so far that are not UTF-8 (at least; a line may have both faults)."""
+        """Return a lower bound of the number of bad lines so far (a line may have both faults: not UTF-8, and NUL)."""
         return max(self.counts["invalid_utf8"], self.counts["nul"])
 
     def report(self) -> TextFaults:
@@ -192,7 +192,7 @@ def _is_invalid(raw: bytes) -> bool:
 
 
 def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterator[str | Span]:
-    """Yield a span as blocks of whole lines: the text of a block without faults, or otherwise its span, for
+    """Yield a span as blocks of whole lines: a block without faults gives its text; a block with faults gives its span, for
     :func:`read_pieces`. A block has about ``size`` bytes, at most ``cap``."""
     position = span.start
     if not (span.starts_line and span.ends_line):
@@ -306,7 +306,7 @@ def _last_cut(chunk: bytes, faults: FaultCounter) -> int:
 
 
 def cut_spans(path: Path, name: str, start: int, end: int, target: int, cap: int = LINE_CAP) -> list[Span]:
-    """Cut a range of a file into spans of about ``target`` bytes, at line ends where lines are shorter than ``cap``."""
+    """Cut a range of a file into spans of about ``target`` bytes, at line ends if lines are shorter than ``cap``."""
     spans = []
     starts_line = True
     with _reading(path, end) as file:

@@ -1,7 +1,7 @@
 """Chinese characters, and scripts without blanks between words.
 
-Two rules of others keep ranges of their own: the sememes of a definition (``sememes.lexicon.CHINESE_RUN``) and the stretches of
-``analysis.segmentation``.
+Two rules taken from other code use separate ranges: the sememes of a definition (``sememes.lexicon.CHINESE_RUN``) and the
+stretches of ``analysis.segmentation``.
 """
 
 import re

@@ -82,7 +82,7 @@ def numbering(segmenter: Segmenter, ids: Mapping[str, int]) -> Numbering:
 
 
 def knows_words(description: str) -> bool:
-    """Return whether a description is of a segmenter with the words of a lexicon."""
+    """Return whether a description stands for a segmenter with the words of a lexicon."""
     return re.search(r"\b\d+ words, [0-9a-f]{16}(,|$)", description) is not None
 
 
@@ -125,11 +125,11 @@ class JiebaSegmenter:
 def open_segmenter(
     name: str, *, words: Collection[str] | None = None, hmm: bool = False, model: Path | None = None, cut_latin: bool = False
 ) -> Segmenter:
-    """A segmenter by name: a key of ``SEGMENTERS``, or ``package.module:Class`` for a class of your own without arguments.
+    """Open a segmenter by name: a key of ``SEGMENTERS``, or ``package.module:Class`` for a class without arguments.
 
     ``words``, of a lexicon, are for ``fmm`` and ``jieba``; ``hmm`` lets jieba guess other words; ``model`` is the file for
     ``sentencepiece`` or ``hf``, and ``hf:PATH`` reads the tokenizer of a Hugging Face model; ``cut_latin`` lets ``fmm`` cut
-    Latin words and numbers that are no words of the lexicon. Raises ConfigError: another name, or a missing part.
+    Latin words and numbers that are not in the lexicon. Raises ConfigError: another name, or a missing part.
     """
     from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 
@@ -161,8 +161,8 @@ def open_segmenter(
 
 @cache
 def _usual_jieba() -> Any:
-    """Return jieba with its own dictionary, which takes a second to load. Its cache in the shared temporary folder is not read,
-    since any program could write it."""
+    """Return jieba with its own dictionary, which takes a second to load. jieba's cache in the shared temporary folder is not
+    read, since any program could write to it."""
     import logging
 
     import jieba

@@ -18,7 +18,7 @@ PieceModel = Literal["unigram", "bpe"]
 
 @final
 class SentencePieces:
-    """Pieces of a SentencePiece model; what it cannot spell becomes ``<unk>``."""
+    """Pieces of a SentencePiece model; text that the model cannot spell becomes ``<unk>``."""
 
     def __init__(self, model: Path | str) -> None:
         """Load a model. Raises DataError: the file is absent, or not a SentencePiece model."""
@@ -44,7 +44,7 @@ class SentencePieces:
     def as_written(self, text: str) -> list[tuple[str, str]]:
         """Return the pieces of ``segment``, each with its original text before normalisation by the model.
 
-        Joined they are the text with single blanks; a text of dropped characters alone has no pieces.
+        Joined, these originals are the text with single blanks. A text whose characters are all dropped has no pieces.
         """
         text = " ".join(text.split())
         found = self._model.encode(text, return_type="offset_mapping")
@@ -58,8 +58,8 @@ class SentencePieces:
 def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind: PieceModel = "unigram") -> bytes:
     """Train a SentencePiece model (Kudo 2018, or byte pair encoding: Sennrich et al. 2016) and return its file.
 
-    One thread and a fixed seed: the same sentences give the same bytes. Raises DataError: too many pieces for the text, with
-    the possible number.
+    One thread and a fixed seed: the same sentences give the same bytes. Raises DataError: more pieces than the text allows; the
+    message names the possible number.
     """
     import io
 

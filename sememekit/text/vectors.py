@@ -1,4 +1,4 @@
-"""Word vectors from text files in GloVe's format (a word and its numbers a line), possibly packed, with a header."""
+"""Word vectors from text files in GloVe's format (each line a word and its numbers), possibly compressed or with a header."""
 
 import gzip
 import hashlib
@@ -44,7 +44,7 @@ class WordVectors:
 def read_vectors(path: Path, *, words: Container[str] | None = None, size: int | None = None) -> WordVectors:
     """Read a text file of word vectors, ``word number number ...`` a line; a header of word2vec is skipped.
 
-    ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these; ``size`` is E (default: from the first line).
+    ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these words; ``size`` is E (default: from the first line).
     Raises DataError, with the line: absent, cut off, not UTF-8, a line of another width than E, or a number that is not finite.
     """
     kept: dict[str, NDArray[np.float32]] = {}

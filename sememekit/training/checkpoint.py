@@ -11,7 +11,7 @@
         step-00000123/     a snapshot (``training/snapshots.py``)
 
 A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment keeps its last complete
-snapshot. The pointer names a snapshot before it is written and until it is removed; other folders are never removed.
+snapshot. The pointer names each snapshot from before its writing until its removal; other folders are never removed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, 
 
 FORMAT = 1
 PUSHED = "run.json"
-"""A file that only the output of ``push`` has, not a run folder."""
+"""A file that marks the output of ``push``; a run folder does not have it."""
 _LOCK = ".lock"
 
 
@@ -57,7 +57,7 @@ class RunFolder:
     def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> RunFolder:
         """Create a run folder; ``files`` are further fixed files: vocabulary, graph, data signature.
 
-        ``path`` must be absent, empty, or left by a process killed in here. Raises CheckpointError: something is there already.
+        ``path`` must be absent, empty, or left by a killed ``create``. Raises CheckpointError: something is there already.
         """
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
         taken = (
@@ -139,7 +139,7 @@ class RunFolder:
         return self.path / name
 
     def kept(self) -> dict[str, bytes]:
-        """Return name -> content of the existing files of ``manifest.KEPT``. Raises CheckpointError: one is a folder, or a
+        """Return name -> content of the existing files of ``manifest.KEPT``. Raises CheckpointError: a file is a folder, or a
         link, which could lead to any file of the user."""
         present = [self.file(name) for name in KEPT if os.path.lexists(self.file(name))]
         for path in present:
@@ -181,7 +181,7 @@ class RunFolder:
         return snapshots.read_pointer(path, self._offer)
 
     def _offer(self) -> str:
-        """Return the advice for a folder without a pointer; nothing is chosen or removed automatically."""
+        """Return the advice for a folder without a pointer; no snapshot is chosen or removed automatically."""
         damaged = "the run folder is damaged, and nothing in it was changed"
         whole = snapshots.whole_snapshots(self._checkpoints)
         if not whole:
@@ -211,10 +211,10 @@ class RunFolder:
         trainer: Mapping[str, Any],
         records: Iterable[Mapping[str, Any]] = (),
     ) -> str:
-        """Write another run with the metrics of this one up to ``snapshot``, then ``records``, and one snapshot; its name.
+        """Write another run: the metrics of this run up to ``snapshot``, then ``records``, and one snapshot. Return its name.
 
-        It is built in a hidden folder beside ``out`` and appears by one rename, never in part; remains of a killed process are
-        removed first.
+        The new run is built in a hidden folder beside ``out`` and appears, complete, by one rename; remains of a killed process
+        are removed first.
         """
         hidden, step = out.with_name(f".{out.name}.partial"), snapshots.step_of(snapshot)
         if hidden.exists():
@@ -242,7 +242,7 @@ class RunFolder:
         return new
 
     def tidy(self) -> None:
-        """Remove the remains of a killed process; only for the process with the lock."""
+        """Remove the remains of a killed process; only the process with the lock may call this."""
         pointer, others = self._read_pointer()
         self._tidy()
         if others:
@@ -254,7 +254,7 @@ class RunFolder:
         return pointer
 
     def _point(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Move the pointer, and remove what only the old one named."""
+        """Move the pointer, and remove the snapshots that only the old pointer named."""
         stale = set(old.values()) - set(new.values())
         snapshots.write_pointer(self._pointer, new, stale=stale)
         if stale:
@@ -262,7 +262,7 @@ class RunFolder:
             snapshots.write_pointer(self._pointer, new)
 
     def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str]) -> str:
-        """Write a snapshot that the pointer names as the next one."""
+        """Write a snapshot, which the pointer already names as the next snapshot."""
         name = snapshots.free_name(self._checkpoints, step)
         snapshots.write_pointer(self._pointer, pointer, next=[name])
         metrics = metrics_file.digest(self.path / "metrics.jsonl")
@@ -327,8 +327,8 @@ class RunFolder:
         return metrics_file.epochs(self.path / "metrics.jsonl")
 
     def forget_metrics_after(self, step: int, epochs: int) -> list[dict[str, Any]]:
-        """Drop the lines of steps and epochs that a run resumed at ``step`` after ``epochs`` repeats; return the others. A
-        checkpoint at the last step of an epoch can be from before or after its end."""
+        """Drop the lines of steps and epochs that will be repeated by a run resumed at ``step`` after ``epochs`` epochs; return
+        the other lines. A checkpoint at the last step of an epoch can be from before or after the end of the epoch."""
         kept = [
             record
             for record in self.metrics()

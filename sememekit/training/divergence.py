@@ -12,7 +12,7 @@ from sememekit.training.settings import OptimizerSettings
 from sememekit.training.state import TrainingState
 
 SURELY: Final = 1.5
-"""A perplexity above this multiple of the uniform distribution's is divergence even if the loss fell."""
+"""A perplexity above this multiple of the perplexity of the uniform distribution is divergence, even if the loss fell."""
 
 ROSE: Final = 0.05
 """Rise of a training loss in nats that exceeds the differences between batches of an untrained model."""
@@ -24,8 +24,8 @@ NOTHING: Final = 1e-8
 def worse_than_guessing(progress: TrainingState, value: float, uniform: float) -> bool:
     """Return whether a validation perplexity shows that the run has diverged.
 
-    It is above ``uniform``, the perplexity of the uniform distribution, and the model does not over-fit (it was not better
-    before, nor is it on the training text), and has not just begun (close to uniform, with a falling training loss).
+    It has if the perplexity is above ``uniform`` (of the uniform distribution), except in two cases: over-fitting (better
+    before, or better on the training text), and a run that has just begun (close to uniform, with a falling training loss).
     """
     if value <= uniform:
         return False
@@ -41,7 +41,7 @@ def rate_is_nothing(progress: TrainingState, optimizer: OptimizerSettings, decay
 
 
 def how_to_go_on(progress: TrainingState, optimizer: OptimizerSettings, pointer: Mapping[str, str]) -> str:
-    """Return how to start again, and what remains; the rate is never below the schedule's last cut of the first rate."""
+    """Return advice on starting again, and what remains; the rate is never below the schedule's last cut of the first rate."""
     lower = optimizer.learning_rate / 4
     if progress.rate < optimizer.learning_rate:
         lower = max(lower, progress.rate)

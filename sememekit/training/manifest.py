@@ -1,7 +1,7 @@
 """The manifest of a run folder: the SHA-256 of every file that training does not change.
 
-Snapshots have separate manifests. This one ties vocabulary, graph, clusters, chunks, plan and data signature together, as a
-file of another run could silently give other numbers.
+Snapshots have separate manifests. This manifest binds vocabulary, graph, clusters, chunks, plan and data signature together,
+since a file of another run could silently change results.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ def write_manifest(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, str]:
-    """name -> SHA-256, or two with a blank between while a file is being replaced. Raises CheckpointError: it is torn."""
+    """Return name -> SHA-256; for a file being replaced, two with a blank between. Raises CheckpointError: it is torn."""
     path = folder / MANIFEST
     found = read_object(path, lambda why: CheckpointError(f"{why}; {remedy(folder)}")).get("files")
     if not isinstance(found, dict) or not all(isinstance(one, str) and Path(name).name == name for name, one in found.items()):

@@ -148,8 +148,8 @@ def epochs(path: Path) -> list[dict[str, Any]]:
 
 
 def measured_at(records: Iterable[Mapping[str, Any]], step: int) -> Mapping[str, Any] | None:
-    """Return the line of the weights after ``step`` steps: of the end of an epoch, or of ``cluster-update``, which changes
-    weights without a step. None if it does not exist."""
+    """Return the line about the weights after ``step`` steps, written at the end of an epoch or by ``cluster-update``, which
+    changes weights without a step. None if there is no such line."""
     found = [
         record for record in records if record["step"] == step and record["kind"] in (EpochReport.__name__, CLUSTER_UPDATE)
     ]
@@ -169,7 +169,7 @@ def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: int) -> None:
-    """Warn if the checkpoint of a run has ``done`` epochs and the report of one is missing."""
+    """Warn if the checkpoint of a run has ``done`` epochs but metrics.jsonl lacks the report of any of them."""
     there = {record["epoch"] for record in records if record["kind"] == EpochReport.__name__}
     lost = [number for number in range(1, done + 1) if number not in there]
     if lost:

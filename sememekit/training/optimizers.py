@@ -33,8 +33,8 @@ def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Paramete
 
 @contextmanager
 def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[None]:
-    """Use sparse gradients inside the block for word vectors of which a step uses few rows, if the optimiser's step stays the
-    same: SGD without weight decay changes no row without gradient.
+    """Inside the block, use sparse gradients for word vectors if a step uses few of their rows and the optimiser takes the same
+    step: SGD without weight decay changes only rows with a gradient.
 
     With S sampled words the cost of a step then hardly depends on the size of the vocabulary. Adam changes moments in every
     row. Adagrad could use sparse gradients, but torch's version warns.
@@ -54,7 +54,7 @@ def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[Non
 def clip_gradients(parameters: Sequence[nn.Parameter], limit: float) -> Tensor:
     """Scale all gradients so that their total norm is at most ``limit``; return the norm before.
 
-    The same as ``torch.nn.utils.clip_grad_norm_``, which does not take sparse gradients.
+    It does the same as ``torch.nn.utils.clip_grad_norm_``, which does not accept sparse gradients.
     """
     gradients = []
     for parameter in parameters:
@@ -80,9 +80,9 @@ class Average:
     >>> with average.averaged_weights():
     ...     result = module(torch.ones(1, 2))  # by the mean weights
 
-    Every step counts, including the first. torch's ASGD leaves the first out and uses the rate of the previous step, so that a
-    rate scaled by segment length acts on the next segment; here the usual optimiser takes the steps. All parameters are
-    averaged; the public code leaves out the tail vectors of an adaptive softmax, which then stay constant.
+    Every step counts, including the first. torch's ASGD leaves out the first step and uses the rate of the previous step, so
+    that a rate scaled by segment length acts on the next segment. Here the ordinary optimiser takes the steps. All parameters
+    are averaged; the public code leaves out the tail vectors of an adaptive softmax, which then stay constant.
 
     Parameters stay the same objects, so tied matrices stay tied.
     """
@@ -120,8 +120,8 @@ class Average:
             self._kept = None
 
     def state(self) -> dict[str, int | list[Tensor]]:
-        """Return the state for resuming: the count and the training weights. The means are in the model inside
-        ``averaged_weights``. Raises RuntimeError outside of it, where the means would be lost."""
+        """Return the state for resuming: the count and the training weights. Inside ``averaged_weights`` the model holds the
+        means. Raises RuntimeError outside of this block, where the means would be lost."""
         if not self.count:
             return {"count": 0, "training": []}
         if self._kept is None:
@@ -129,7 +129,7 @@ class Average:
         return {"count": self.count, "training": self._kept}
 
     def restore(self, state: dict[str, int | list[Tensor]]) -> None:
-        """Continue from ``state`` with a model that has the means; the training weights replace them."""
+        """Continue from ``state``. The model holds the means; the training weights replace them."""
         count, training = state["count"], state["training"]
         assert isinstance(count, int)
         assert isinstance(training, list)

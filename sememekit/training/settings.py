@@ -32,9 +32,9 @@ class OptimizerSettings(Settings):
     """Adagrad only: initial sum of squared gradients. With 0 the first step moves every weight by the full rate; with 0.1
     (TensorFlow's default) weights with small gradients begin with small steps."""
     averaging: Literal["never", "triggered", "from_start"] = "never"
-    """Validate and store the mean of the weights over steps: since the first epoch that is worse than the best epoch more than
-    ``trigger`` epochs before (NT-ASGD, Merity et al. 2018), or since the first step (finetuning). The rate is still cut, unless
-    ``schedule.factor = 1``."""
+    """Validate and store the mean of the weights over steps. Averaging begins after the first epoch that is worse than the best
+    epoch more than ``trigger`` epochs before (NT-ASGD, Merity et al. 2018), or at the first step (finetuning). The rate is
+    still cut, unless ``schedule.factor = 1``."""
     trigger: int = Field(default=5, ge=1)
     """Non-monotone interval in epochs; averaging starts after this epoch at the earliest."""
 
@@ -64,7 +64,7 @@ class ScheduleSettings(Settings):
     """Epochs after which the rate is always cut by ``factor``, even during ``grace``. With a grace as long as the run, these
     are the only cuts."""
     threshold: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """Share of the best value by which an epoch must beat it to count as an improvement."""
+    """Share of the best value by which an epoch must be better to count as an improvement."""
     stop_after: int = Field(default=0, ge=0)
     """Stop after this many epochs in a row without improvement, not counting the first ``grace``; 0 never stops."""
     minimum_rate: float = Field(default=0.0, ge=0.0)
@@ -87,10 +87,10 @@ class RunSettings(Settings):
     seed: Seed = 1
     """Seed of initialisation, dropout, and the order and cuts of epochs."""
     start_from: str = ""
-    """Run whose best weights this run starts from (``--from``); empty for a fresh start."""
+    """Run with the best weights of which this run starts (``--from``); empty for a fresh start."""
     earlier_epochs: int = Field(default=0, ge=0)
-    """Epochs of all previous runs, counted by ``--from``. Order of examples and dropout masks continue after them, since a
-    model memorises examples that repeat with the same masks."""
+    """Epochs of all previous runs, counted by ``--from``. The order of examples and the dropout masks continue after these
+    epochs, since a model memorises examples that repeat with the same masks."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """``auto`` takes CUDA if available; ``mps`` (Apple) is untested. Each of several processes has its own GPU."""
     dtype: Literal["float32", "tf32", "bfloat16"] = "float32"

@@ -1,7 +1,7 @@
 """Snapshots of a run: folders of weights and of the state of training, written atomically.
 
-Nothing is pickled: tensors are safetensors, written and read one after the other, so that a checkpoint needs no second copy of
-them, as ``safetensors.torch.save`` does; the rest is JSON, and every file is checked against its SHA-256 on loading. The run
+Nothing is pickled: the rest is JSON, and tensors are safetensors. Tensors are written and read one by one, so that a checkpoint
+needs no second copy of them, unlike ``safetensors.torch.save``. Every file is checked against its SHA-256 on loading. The run
 folder (``training/checkpoint.py``) knows which snapshot is the last and which the best.
 """
 
@@ -67,7 +67,7 @@ def whole_snapshots(checkpoints: Path) -> list[str]:
 
 
 def free_name(checkpoints: Path, step: int) -> str:
-    """Return a free name for a snapshot of ``step``, which may exist already (a signal right after an epoch)."""
+    """Return a free name for a snapshot of ``step``; a signal right after an epoch makes a second snapshot of a step."""
     name, number = f"step-{step:08d}", 0
     while (checkpoints / (free := f"{name}.{number}" if number else name)).exists():
         number += 1
@@ -126,7 +126,7 @@ def run_of(folder: Path) -> dict[str, Any]:
 
 
 def check_snapshot(folder: Path, *, with_trainer: bool) -> str:
-    """Compare the files of a snapshot with its manifest; the SHA-256 of its weights. Raises CheckpointError: it is torn."""
+    """Compare a snapshot's files with its manifest; return the weights' SHA-256. Raises CheckpointError: it is torn."""
     manifest = read_json(folder / _MANIFEST)
     if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
         raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is damaged; {_AGAIN}")
@@ -284,8 +284,8 @@ def tensor_pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name.
 
-    Each is copied alone, so that the file is in memory once. Nothing is executed. Raises OSError, SafetensorError, or another
-    error of the library for a file of another format.
+    Tensors are copied one by one, so that the file is in memory only once. No code is executed. Raises OSError,
+    SafetensorError, or another error of the library for a file of another format.
     """
     found = {}
     with safetensors.safe_open(path, framework="pt") as opened:

@@ -33,7 +33,7 @@ class TrainingState:
         averaging: whether weights are averaged over steps.
         history: the primary metric on validation after each epoch.
         first_nats: mean training loss of the first epoch, in nats a prediction.
-        start_nats: mean training loss of the first batch of the run.
+        start_nats: training loss of the first batch of the run.
     """
 
     epoch: int = 1

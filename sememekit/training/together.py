@@ -1,11 +1,11 @@
 """Training in several processes: sums of gradients, random generators, and a check that their weights are the same.
 
-The gradient of a step is of the mean over the predictions of the whole batch. A rank takes the mean over its part, so its
-gradient is weighted by its divisor d: g = sum over ranks r of (d_r / sum of all d) g_r.
+The loss of a step is the mean over the predictions of the whole batch. A rank takes the mean over its part, so its gradient is
+weighted by its divisor d: g = sum over ranks r of (d_r / sum of all d) g_r.
 
-This follows the backward pass and replaces ``DistributedDataParallel``: ranks agree which parameters have a gradient without a
-search through the graph, a rank may have no example, and a batch several parts. Overlap with the backward pass would gain
-little, since the largest gradient, of the word vectors, is complete only at its end.
+The sum follows the backward pass and replaces ``DistributedDataParallel``: ranks agree, without a search through the graph,
+which parameters have a gradient; a rank may have no example, and a batch may have several parts. Overlap with the backward pass
+would gain little, since the largest gradient, of the word vectors, is complete only at its end.
 """
 
 from collections.abc import Sequence
@@ -51,8 +51,8 @@ def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: i
 def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) -> torch.Generator | None:
     """Give each rank its part of the batches and its random numbers; return the generator that all ranks share.
 
-    The shared generator continues torch's, as in one process; each rank has another of its own (``reseed``). For one process
-    nothing changes, and the result is None.
+    The shared generator continues torch's generator, as in one process; each rank also has a separate generator (``reseed``).
+    For one process nothing changes, and the result is None.
     """
     task.take_part(ranks)
     if ranks.size == 1:
@@ -67,9 +67,9 @@ def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) ->
 
 
 def go_on_together(ranks: Ranks, draws: torch.Generator, num_parts: int) -> None:
-    """Advance the shared generator after a step to where the rank with most parts of the batch is.
+    """Advance the shared generator after a step to its position on the rank with most parts of the batch.
 
-    Words are drawn for each part, so a rank with fewer parts would otherwise stay behind.
+    Each part of the batch draws words, so the generator of a rank with fewer parts would otherwise stay behind.
     """
     total, squares = ranks.sum([num_parts, num_parts**2])
     if ranks.size * squares == total**2:  # as many on each rank
@@ -111,7 +111,7 @@ def restore_ranks(
 ) -> None:
     """Restore the random numbers of a checkpoint.
 
-    With the same number of ranks each gets its state again. With another number the shared generator continues (torch's
+    With the same number of ranks, each rank gets its state again. With another number the shared generator continues (torch's
     generator for one process), and ranks are seeded by the step.
     """
     states = {name: state for name, state in stored.items() if name != "ranks"}

@@ -15,7 +15,7 @@ from sememekit.files import read_object, replace_file, to_json, typed
 from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport
 
 PROJECT: Final = "sememekit"
-"""The project of Weights & Biases, unless WANDB_PROJECT names one; and the experiment of MLflow, unless one is chosen."""
+"""Default project of Weights & Biases (WANDB_PROJECT names another), and default experiment of MLflow."""
 IDS: Final = "tracking.json"
 """File in the run folder with the run's id in each tracker, with which a resumed run continues."""
 

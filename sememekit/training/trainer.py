@@ -86,7 +86,7 @@ class Trainer:
             after each epoch, a ``StopReport`` when stopped.
 
         Raises TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
-        distribution; validation does not beat the unigram baseline; or the rate vanished before it did."""
+        distribution; validation does not beat the unigram baseline; or the rate vanished before."""
         progress = self.progress
         together.check_same_weights(self.task, self.ranks, "before the first step")
         baseline = self.task.unigram_baseline(self.data, "valid")[self.task.metric.name]
@@ -183,7 +183,7 @@ class Trainer:
         return TrainingError(f"{what}; {how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())}")
 
     def _check_weights(self) -> None:
-        """Fail if a weight is not finite, which otherwise only the next loss would show."""
+        """Fail if a weight is not finite; without this check only the next loss would show it."""
         name = first_bad_weight(self.task)
         if name is not None:
             raise self._diverged(
@@ -192,7 +192,7 @@ class Trainer:
             )
 
     def _check_validation(self, valid: Mapping[str, float]) -> None:
-        """Fail if a metric is not finite, or worse than the uniform distribution's."""
+        """Fail if a metric is not finite, or worse than the metric of the uniform distribution."""
         after = f"after epoch {self.progress.epoch}"
         for name, value in valid.items():
             if not math.isfinite(value):
@@ -234,7 +234,7 @@ class Trainer:
     def _end_epoch(self, schedule: Schedule) -> Iterator[EpochReport]:
         """Validate, advance the schedule, write a checkpoint.
 
-        The report is written before the checkpoint, so that none is missing; a run killed in between repeats the epoch.
+        The report is written before the checkpoint, so that no report is missing; a run killed in between repeats the epoch.
         """
         progress, averaged, estimated = self.progress, self.average.count > 0, loss_is_estimated(self._output_layers)
         valid = self._validate()
@@ -331,7 +331,7 @@ class Trainer:
 
 
 def first_seed(run: RunSettings) -> int:
-    """Return torch's first seed: the run's, or after ``--from`` a seed by the earlier epochs."""
+    """Return torch's first seed: the seed of the run or, after ``--from``, a seed that depends on the earlier epochs."""
     return epoch_seed(run.seed, run.earlier_epochs) if run.earlier_epochs else run.seed
 
 

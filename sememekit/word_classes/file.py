@@ -32,7 +32,7 @@ _SHOWN: Final = 5
 _EXPECTED: Final = "expected 'word TAB cluster' lines, or JSON with \"clusters\": [[word, ...], ...]"
 
 Placement = tuple[str, int, str]
-"""A word, its cluster, and the place in the file for messages."""
+"""A word, its cluster, and its place in the file (for messages)."""
 
 
 def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] | NDArray[np.integer]) -> None:
@@ -61,9 +61,9 @@ def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] 
 def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """The cluster of every word of a vocabulary, (V,) int64.
 
-    JSON clusters are numbered in the order of the file. Clusters of a text keep their names if all are numbers below V;
-    otherwise they are numbered by first occurrence. Words outside the vocabulary are ignored. Raises DataError: a file that
-    cannot be read or is of another kind, a word in two clusters, a word of the vocabulary in none.
+    JSON clusters are numbered in the order of the file. Clusters of a text file keep their numbers if all names are numbers
+    below V; otherwise they are numbered by first occurrence. Words outside the vocabulary are ignored. Raises DataError: a file
+    that cannot be read or is of another kind, a word in two clusters, a word of the vocabulary in none.
     """
     path = Path(path)
     text = read_text(path, lambda why: DataError(f"word clusters {why}"))

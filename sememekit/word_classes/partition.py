@@ -21,7 +21,7 @@ _SMALLEST: Final = 8
 
 
 def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integers:
-    """Return classes of equal total frequency, (V,): words by falling count, with the class from the cumulative frequency.
+    """Return classes of equal total frequency, (V,): the cumulative frequency of a word, by falling count, decides its class.
 
     A word with more than 1 / C of all tokens fills a class alone, so there may be fewer than ``num_classes``. Every word counts
     at least once.
@@ -35,7 +35,7 @@ def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integ
 
 
 def classes_by_sememes(graph: SememeGraph, num_classes: int) -> Integers:
-    """Return C <= V classes of words that share sememes, (V,), by dividing the vocabulary, largest part first."""
+    """Return C <= V classes of words that share sememes, (V,): the vocabulary is divided, always the largest part next."""
     line, bounds = _divide(graph, num_classes, smallest=1)
     classes = np.empty(graph.num_words, dtype=np.int64)
     classes[line] = np.repeat(np.arange(num_classes), np.diff(bounds))
@@ -167,7 +167,7 @@ class WordTree:
 def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
     """Return the tree with the shortest mean path under ``counts`` (V,), each at least 1 (Huffman 1952).
 
-    Among equal weights words come before inner nodes, and words by falling id, to keep the longest path short.
+    Among equal weights, words come before inner nodes, and words with larger ids first, which keeps the longest path short.
     """
     # (weight, whether it is a node that was made, order among its like, number as in ``_numbered``)
     heap = [(weight, False, -word, -1 - word) for word, weight in enumerate(np.maximum(counts, 1).tolist())]
@@ -181,7 +181,7 @@ def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
 
 
 def balanced_tree(line: NDArray[np.integer], counts: NDArray[np.integer]) -> WordTree:
-    """Return a tree whose leaves keep the order of ``line`` (V,), divided where ``counts`` (V,) are nearest to half."""
+    """Return a tree whose leaves keep the order of ``line`` (V,); nodes divide where ``counts`` (V,) are closest to half."""
     mass = np.concatenate([[0], np.cumsum(np.maximum(counts, 1)[line])])
     made: list[tuple[int, int]] = []
     waiting = [(0, len(line), -1, 0)]

@@ -27,7 +27,7 @@ CONSTRAINTS: dict[str, str] = {
     "perplexity": "sememekit.attack.constraints.language_model:Perplexity",
     "share": "sememekit.attack.constraints.limits:Share",
 }
-"""Name of ``[constraints.NAME]`` -> "module:Class", in the order in which they are applied; classes of your own come last."""
+"""Name of ``[constraints.NAME]`` -> "module:Class", in the order of application; classes of your own come last."""
 
 _LOOSE = ("stop_words", "protected", "part_of_speech", "opposites")
 PRESETS: dict[str, tuple[str, ...]] = {
@@ -35,11 +35,11 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "loose": _LOOSE,
     "none": (),
 }
-"""``attack.constraints`` -> the constraints that it adds. ``loose`` has the constraints of published attacks, ``none`` adds
-none, as the released codes; ``standard`` forbids what most often changes the meaning of a text."""
+"""``attack.constraints`` -> the constraints that it adds. ``loose`` has the constraints of published attacks; ``none`` adds
+none, as in the released code; ``standard`` forbids the changes that most often change the meaning of a text."""
 
 Check = Callable[[Rows], NDArray[np.bool_]]
-"""(N, P) rows of a space -> (N,) whether their texts may be tried."""
+"""A function from (N, P) rows of a space to (N,) booleans: whether the text of each row may be tried."""
 
 
 class Constraint(AttackPart, ABC):
@@ -65,7 +65,7 @@ class Constraint(AttackPart, ABC):
 
 
 class TextConstraint(Constraint):
-    """A constraint on the whole text: each change must pass alone, and so must texts with several changes."""
+    """A constraint on the whole text: each single change must pass alone, and each text with several changes must pass, too."""
 
     @abstractmethod
     def check(self, space: Space) -> Check: ...

@@ -13,16 +13,16 @@ from sememekit.attack.constraints import Check, Constraint, TextConstraint
 from sememekit.attack.space import Rows, Space
 
 _ROUNDING: Final = 1e-6
-"""Nats that differ by less count as equal, as the last bits depend on the rest of the batch."""
+"""Losses (in nats) that differ by less count as equal, since rounding depends on the other rows of the batch."""
 
 
 @final
 class LanguageModelConstraint(Constraint):
     """Keep for each word the substitutes that make the sentence most probable under a language model.
 
-    Alzantot et al. 2018 rank by a language model of a billion words; their code gives it one word of left context and a state
-    that is never reset, so that scores depend on earlier calls. Here one of our models reads the whole field with the one
-    substitute, so that ranks are known before the search. Equal ranks keep the order of the candidates.
+    Alzantot et al. 2018 rank by a language model of a billion words; their code gives the model one word of left context and
+    never resets its state, so that scores depend on earlier calls. Here a sememekit model reads the whole field with one word
+    substituted, so that ranks are known before the search. Equal ranks keep the order of the candidates.
     """
 
     class Settings(Constraint.Settings):
@@ -53,7 +53,7 @@ class LanguageModelConstraint(Constraint):
 class Perplexity(TextConstraint):
     """Refuse texts whose perplexity under a language model rises by more than a factor.
 
-    The perplexity of a field is exp of the mean nats of its predictions; every field that changed has to pass.
+    The perplexity of a field is exp of its mean loss in nats; every changed field must pass.
     """
 
     class Settings(TextConstraint.Settings):
@@ -91,7 +91,7 @@ class Perplexity(TextConstraint):
         return allowed
 
     def _means(self, sentences: list[list[str]]) -> list[float]:
-        """Return the mean nats of each sentence; 0 without predictions."""
+        """Return the mean loss (nats) of each sentence; 0 for a sentence without predictions."""
         found = _nats(self, sentences)
         return [sum(nats) / len(nats) if nats else 0.0 for nats in found]
 

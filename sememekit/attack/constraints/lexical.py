@@ -18,7 +18,7 @@ from sememekit.sememes.substitutes import Inflections
 
 
 class LexicalConstraint(Constraint):
-    """Compare the entries of a word and its substitute, in the first lexicon with information on both.
+    """Compare the entries of a word and its substitute in the first lexicon that has both.
 
     Without such a lexicon the substitute is kept. Words are looked up as written, in lower case, then by lemma.
     """
@@ -40,7 +40,7 @@ class LexicalConstraint(Constraint):
 
     @abstractmethod
     def facts(self, senses: Sequence[Sense]) -> frozenset[Any]:
-        """Return the properties of which one must be shared; empty if unknown."""
+        """Return the properties of a word, one of which its substitute must share; empty if unknown."""
 
     def narrow(self, space: Space) -> Space:
         return space.filtered(self._may_stand) if self._lexicons else space
@@ -64,8 +64,8 @@ class LexicalConstraint(Constraint):
 class PartOfSpeech(LexicalConstraint):
     """Forbid substitutes that share no part of speech with the word.
 
-    The part of speech in the sentence is not checked. A word with a sense of unknown part of speech counts as unknown. Sememe
-    and WordNet candidates keep the part of speech anyway and need no lexicon here.
+    The part of speech in the sentence is not checked. If the part of speech of any sense is unknown, the word counts as
+    unknown. Sememe and WordNet candidates keep the part of speech anyway and need no lexicon here.
     """
 
     @property
@@ -82,8 +82,8 @@ class PartOfSpeech(LexicalConstraint):
 class FirstSenses(LexicalConstraint):
     """Require that word and substitute share one of their first senses of a part of speech.
 
-    Lexicons such as WordNet give the most frequent sense first. Without this constraint cat becomes electromyography, through
-    the sense of computed tomography.
+    Lexicons such as WordNet give the most frequent sense first. Without this constraint an attack replaces "cat" by
+    "electromyography", through the sense "computed tomography" (CAT).
     """
 
     class Settings(LexicalConstraint.Settings):
@@ -109,8 +109,8 @@ class FirstSenses(LexicalConstraint):
 class Names(LexicalConstraint):
     """Forbid names, both as replaced words and as substitutes.
 
-    A name is a word whose first sense of some part of speech is a proper name (sememe ProperName|专), a word of an entry of two
-    to four words that has such a sense (new york), and a word with a capital inside a sentence.
+    Three kinds of words are names: words whose first sense of some part of speech is a proper name (sememe ProperName|专),
+    words of an entry of two to four words with such a sense (new york), words with a capital inside a sentence.
     """
 
     def facts(self, senses: Sequence[Sense]) -> frozenset[bool]:

@@ -16,7 +16,7 @@ from sememekit.text.scripts import EAST_ASIAN
 
 @final
 class Positions(Constraint):
-    """Allow changes in some fields only, which alone count for length and share of changes."""
+    """Allow changes in some fields only; length and share of changes count the words of these fields alone."""
 
     class Settings(Constraint.Settings):
         fields: tuple[str, ...]
@@ -77,7 +77,7 @@ class CommonWords(Constraint):
 
 @final
 class Length(Constraint):
-    """Require that a substitute of a Chinese word has about its number of characters."""
+    """Require that a substitute of a Chinese word has about as many characters as the word."""
 
     class Settings(Constraint.Settings):
         difference: int = Field(default=1, ge=0)

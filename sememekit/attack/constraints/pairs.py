@@ -1,4 +1,4 @@
-"""Constraints on pairs of words: opposites never replace each other; with a list of paraphrases, only its pairs do."""
+"""Constraints on pairs of words: opposites never replace each other; with a list of paraphrases, only listed pairs do."""
 
 from __future__ import annotations
 

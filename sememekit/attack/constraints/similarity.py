@@ -24,10 +24,10 @@ class Similarity(TextConstraint):
     """Keep texts with cos(s, s') >= ``least``, with s the sum of the word vectors of a field before and s' after the changes,
     and substitutes with cos(v, v') >= ``each``, with v the vector of the word and v' of its substitute.
 
-    The mean of word vectors is the plainest sentence encoder; every field has to pass. It hardly separates synonyms from other
-    words, since one word moves the sum little: ``each`` does that, and ``least`` bounds the text (docs/attacks.md). Forbidden
-    are substitutes without a vector and, with ``each`` above -1, substitutes of a word without a vector; other words without a
-    vector add nothing. A word is looked up as written, then in lower case.
+    The mean of word vectors is the plainest sentence encoder; every field has to pass. One word moves the sum little, so
+    ``least`` bounds the change of the text but hardly separates synonyms from other words; ``each`` does (docs/attacks.md).
+    Substitutes without a vector are forbidden. With ``each`` above -1, words without a vector are not replaced. All other words
+    without a vector add nothing. A word is looked up as written, then in lower case.
     """
 
     class Settings(TextConstraint.Settings):
@@ -97,7 +97,7 @@ class Similarity(TextConstraint):
         return step_CE, np.array([True, *(self._near(before, row) for row in rows)])
 
     def _near(self, before: int | None, row: int | None) -> bool:
-        """True if both words have vectors and the cosine of the two is at least ``each``."""
+        """True if both words have vectors with a cosine of at least ``each``."""
         if row is None or self.settings.each <= -1.0:
             return row is not None
         if before is None:

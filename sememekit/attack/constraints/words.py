@@ -25,7 +25,7 @@ _CHINESE_DIGITS: Final = frozenset("零〇一二两三四五六七八九十百�
 
 @final
 class StopWords(Constraint):
-    """Forbid the words of a list, as replaced words and substitutes: English and Chinese function words, or a file's words."""
+    """Forbid listed words as replaced words and substitutes: English and Chinese function words, or the words of a file."""
 
     class Settings(Constraint.Settings):
         file: str = ""
@@ -79,7 +79,7 @@ def _is_chinese_date(word: str) -> bool:
 
 
 def is_negation(word: str) -> bool:
-    """Return whether a lower-case word is a negation, or a Chinese word with one inside, such as 不 in 毫不 and 办不到."""
+    """Return whether a lower-case word is a negation, or a Chinese word that contains a negation (不 in 毫不 and 办不到)."""
     return word in NEGATIONS or "不" in word or (0 < len(word) <= 3 and not _NEGATING.isdisjoint((word[0], word[-1])))
 
 

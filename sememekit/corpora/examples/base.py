@@ -41,9 +41,9 @@ class ExampleSet:
         vocabulary_of_train: whether the vocabulary is counted on train alone; otherwise on all splits.
         held_out_stays_out: whether training examples that occur in valid or test are counted and left out.
         test_only: whether the set is a test set, which needs the vocabulary of other data.
-        parts: file names of a set with a given division, none of which is divided; otherwise empty.
+        parts: file names of a set that is already divided, so that none of these files is divided; otherwise empty.
         part_begins: first bytes of these files.
-        proportions, in_order: proportions for dividing one file, and whether in file order.
+        proportions, in_order: proportions for dividing one file, and whether to divide it in file order.
     """
 
     texts: ClassVar[tuple[str, ...]]
@@ -88,7 +88,7 @@ class ExampleSet:
         return [start + rest for start in self.beside]
 
     def reads_folder(self, path: Path) -> bool:
-        """Return whether a path is a folder with a folder of texts for each label, as in ``aclImdb/train``."""
+        """Return whether a path is a folder that holds a folder of texts for each label, as in ``aclImdb/train``."""
         return len(self.texts) == 1 and bool(self.label_headers) and path.is_dir() and any(map(Path.is_dir, path.iterdir()))
 
     def is_beside(self, name: str) -> bool:
@@ -96,7 +96,7 @@ class ExampleSet:
         return bool(self.beside) and name.startswith(self.beside[1:])
 
     def rows(self, files: Sequence[Opened], split: str | None, faults: FaultCounter, left_out: Counter[str]) -> Iterator[Row]:
-        """Yield the examples of a plain file, or of parallel files; ``split`` is None for a file to be divided.
+        """Yield the examples of a plain file, or of parallel files; ``split`` is None for a file that will be divided.
 
         ``faults`` handles invalid bytes, ``left_out`` counts reasons for leaving out examples. Raises DataError, with file and
         line, for a row of another form.

@@ -16,8 +16,8 @@ from sememekit.text.segmenters import Segmenter
 class ColumnCorpus(ExampleCorpus):
     """The texts of one column of a set of examples, each a sentence, in the splits of the examples.
 
-    It makes pairs readable for language models: ``preprocess gigaword FOLDER --column target`` gives the titles with end marks.
-    Files are read, checked and divided as examples; the vocabulary comes from train alone.
+    It turns pairs into running text for language models: ``preprocess gigaword FOLDER --column target`` gives the titles with
+    end marks. Files are read, checked and divided as examples; the vocabulary comes from train alone.
     """
 
     end_of_sentence: ClassVar[bool] = True

@@ -93,7 +93,7 @@ class ExampleCorpus(Corpus):
             self._label_ids, self._frozen = {label: index for index, label in enumerate(labels)}, True
 
     def sources(self) -> list[CorpusFile]:
-        """The files, train first, as its labels are the allowed ones; or last, to leave held-out examples out."""
+        """The files: train first, since it defines the labels, or last, if held-out examples are removed from it."""
         order = (None, "valid", "test", "train") if self.kind.held_out_stays_out else (None, *SPLITS)
         return [CorpusFile(split, path) for split in order for path in self._files.get(split, [])]
 
@@ -240,7 +240,7 @@ class ExampleCorpus(Corpus):
         return f"allowed{where}: {', '.join(names)}{own if self.kind.labels else ''}"
 
     def _apart(self, rows: Iterable[tuple[Row, str]]) -> Iterator[tuple[str, Row]]:
-        """Yield each row with its split, if the set says so without training examples that occur in valid or test."""
+        """Yield each row with its split; if the set says so, leave out training examples that occur in valid or test."""
         for row, split in rows:
             if self.kind.held_out_stays_out:
                 if split != "train":
@@ -264,7 +264,7 @@ class ExampleCorpus(Corpus):
         self._left_out = left_out
 
     def _division(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[str]:
-        """Yield the split of each row of one file; for file order a first pass counts rows."""
+        """Yield the split of each row of one file; to divide in file order, a first pass counts the rows."""
         if self.kind.in_order:
             count_rows = sum(1 for _ in self._first_pass(files, faults))
             ends = [round(count_rows * sum(self.proportions[:end]) / sum(self.proportions)) for end in (1, 2, 3)]
@@ -330,8 +330,8 @@ def write_texts(
     """Write ``SPLIT.texts.jsonl`` and ``SPLIT.lines.bin``; see :class:`~sememekit.data.examples.Originals`.
 
     An example has N = ``num_texts`` texts, with the source first. ``shards`` are the shards of the split, in order; memory
-    grows with the distinct words of a shard. ``references`` has a JSON list a line for each example; ``digest`` is updated with
-    the texts. Raises DataError: unequal numbers of examples and references.
+    grows with the distinct words of a shard. ``references`` has one line for each example, a JSON list; ``digest`` is updated
+    with the texts. Raises DataError: unequal numbers of examples and references.
     """
     ends, position = array("q", [0]), 0
     lists = iter(references)

@@ -15,12 +15,12 @@ _ENDINGS: Final = (".jsonl", ".json", ".ndjson", ".parquet", ".csv", ".tsv", ".t
 def files_of_splits(
     kind: ExampleSet, source: Path | None, given: Mapping[str, Sequence[Path]], *, has_vocabulary: bool = False
 ) -> dict[str | None, Sequence[Path]]:
-    """Return split -> files; the key None has a file to be divided.
+    """Return split -> files; the key None stands for a file that will be divided.
 
     ``source`` is a folder with a file for each split, or one file, which is divided. ``given``, split -> files, replaces files
     of the folder; several are concatenated. With ``has_vocabulary`` (of other data) no split is required, and a single file is
-    test. Raises ConfigError: nothing is given, or a test set without the vocabulary of other data. Raises DataError: a file is
-    absent or ambiguous.
+    test. Raises ConfigError: nothing is given, or a test set is given without the vocabulary of other data. Raises DataError: a
+    file is absent or ambiguous.
     """
     if kind.test_only and not has_vocabulary and not given.get("train"):
         raise ConfigError(
@@ -76,7 +76,7 @@ def files_of_splits(
 
 def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
     """Return the parallel files of ``path``, itself included, such as ``s2.dev`` and ``labels.dev`` for ``s1.dev``. Raises
-    DataError when one of them is absent."""
+    DataError when a file is absent."""
     if kind.reads_folder(path):
         return [path]
     return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]

@@ -26,7 +26,7 @@ class LabelledFile(NamedTuple):
 
 
 def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
-    """Read labelled texts of a set; by default one text, or premise and hypothesis, as the first line shows.
+    """Read labelled texts of a set; by default one text, or premise and hypothesis, whichever the first line shows.
 
     ``path`` is a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT`` beside ``s2.SPLIT`` and
     ``labels.SPLIT``; ``.xz``, ``.gz`` and ``.bz2`` are decompressed. Raises DataError: absent, not UTF-8, empty, or a line that
@@ -55,8 +55,7 @@ def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 def set_of(dataset: str, texts: tuple[str, ...]) -> ExampleSet:
-    """Return the set of a ``dataset`` without running custom code: a custom class is replaced by columns named as its
-    ``texts``."""
+    """Return the set of a ``dataset`` without running custom code: columns named like its ``texts`` replace a custom class."""
     if dataset in EXAMPLE_SETS:
         return recorded_set(dataset, dataset)
     usual: ExampleSet = {1: ClassificationSet(), 2: InferenceSet()}.get(len(texts), ExampleSet())

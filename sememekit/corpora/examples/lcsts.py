@@ -49,7 +49,7 @@ class Lcsts(PairSet):
 
 
 def _documents(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The line, score (None without one), headline and text of every ``<doc>``, which begins and ends a line."""
+    """Yield line, score (None without one), headline and text of every ``<doc>``; its tags begin and end a line."""
     begun, lines = 0, list[str]()
     for number, text in numbered_lines(file, faults):
         if not lines and not text.strip():

@@ -1,15 +1,15 @@
-"""Headlines from the tagged month of the People's Daily, January 1998: a freely available Chinese set.
+"""Headlines of the People's Daily, January 1998 (the tagged month): a freely available Chinese set.
 
 The month has a paragraph a line and no article boundaries, which are found by a rule:
 
 1. A paragraph is *body* when it ends with 。！？ or ； (closing quotes and brackets apart), otherwise a *line*.
-2. In a run of lines before a body paragraph, the title is the first line of 6 to 30 characters that is not wholly in brackets,
-   does not end with ， or ：, and is not a by-line (本报记者…, 新华社记者…, 本报评论员…); a final note such as （附图片１张）
-   is removed. Lines after the title (second titles, by-lines, notes) are left out. Runs of more than 6 lines are verse and
-   tables.
+2. The title is a line of 6 to 30 characters in the run of lines before a body paragraph: the first one that is not wholly in
+   brackets, does not end with ， or ：, and is not a by-line (本报记者…, 新华社记者…, 本报评论员…). A final note such as
+   （附图片１张） is removed. Lines after the title (second titles, by-lines, notes) are left out. Runs of more than 6 lines
+   are verse and tables.
 3. The source is the first sentence of that paragraph, without its dateline (本报北京１月４日讯, 新华社…电（记者…）, …报道：).
-4. A pair whose title shares no word of two or more characters with the sentence is left out, after the filter of Rush et al.
-   (2015), and so is one whose sentence has fewer than 10 characters.
+4. A pair is left out if title and sentence share no word of two or more characters (the filter of Rush et al. 2015), or if the
+   sentence has fewer than 10 characters.
 """
 
 import re

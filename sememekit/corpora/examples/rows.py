@@ -16,7 +16,7 @@ from sememekit.text.form import has_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
 _FEWEST_ROWS: Final = 20
-"""Rows after the first that are needed to report a label that only the first row has."""
+"""Number of further rows after which a label that only the first row has is reported."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -158,8 +158,8 @@ class RowReader:
     """The examples of one file, or of parallel files for ``kind.columns``, in order.
 
     The first line of a table is a header if it names the columns, in any case; otherwise they are ``kind.columns``. ``labels``
-    is None if each row has its label; for texts without labels it has the labels of an ignored last column. ``header`` is the
-    header line, if any, once read; ``lines`` counts the lines read so far.
+    is None if each row has its label; for texts without labels, ``labels`` are those in an ignored last column. ``header`` is
+    the header line, if any, once read; ``lines`` counts the lines read so far.
     """
 
     def __init__(

@@ -28,8 +28,8 @@ class TextPairs(ExampleSet):
 class InferenceSet(TextPairs):
     """Natural language inference: SNLI (Bowman et al. 2015) as released, tokenised in three files, or any table of its kind.
 
-    ``-`` and ``-1`` mark pairs without agreement of the annotators, which are left out as usual. Labels may be the numbers of
-    the hub.
+    Pairs labelled ``-`` or ``-1``, on which the annotators disagree, are left out as usual. Labels may be the numbers of the
+    Hugging Face hub.
     """
 
     labels: ClassVar = ("entailment", "neutral", "contradiction")
@@ -39,7 +39,7 @@ class InferenceSet(TextPairs):
 
 
 class ClassificationSet(ExampleSet):
-    """One text and a label, in a table: any labels, as many as the training split has."""
+    """One text and a label, in a table; the training split defines the labels."""
 
     texts = ("text",)
     headers: ClassVar = (("text", "sentence", "review", "text_a", "content", "query"),)

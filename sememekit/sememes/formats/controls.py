@@ -1,5 +1,5 @@
-"""Controls for experiments: the words of another lexicon with random labels, with a sememe for each word, or with the senses of
-another word."""
+"""Controls for experiments: the words of another lexicon with random labels, with one unique sememe a word, or with the senses
+of another word."""
 
 import hashlib
 from dataclasses import replace
@@ -12,10 +12,10 @@ from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, Side
 
 
 class RandomLabels(Lexicon):
-    """The words and senses of another lexicon; each word's sememes are replaced one to one by labels of its own.
+    """The words and senses of another lexicon; random labels, drawn for each word, replace its sememes one to one.
 
     A word keeps its number of sememes, overall and by sense. Labels depend on the word and the seed alone, and are equally
-    likely. An inflected form with the senses of its lemma gets labels of its own.
+    likely. An inflected form with the senses of its lemma gets separate labels.
     """
 
     def __init__(self, reference: Lexicon, seed: int) -> None:
@@ -38,7 +38,7 @@ class RandomLabels(Lexicon):
 
 
 class SingleSememes(Lexicon):
-    """Words with one sense and one sememe, the word itself; also for inflected forms with the senses of their lemma."""
+    """Words, also inflected forms with the senses of their lemma, with one sense and one sememe: the word itself."""
 
     def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
         return (Sense(word, (word,)),)
@@ -89,10 +89,10 @@ class SingleReader(RandomReader):
 
 
 class ShuffledReader(RandomReader):
-    """``shuffled:FORMAT:PATH``: each word has all senses of another word of that lexicon of like frequency.
+    """``shuffled:FORMAT:PATH``: each word has all senses of another word of that lexicon with a similar frequency.
 
-    Words exchange senses when a graph is built (``building.build_graph``). Each set of sememes keeps its number of words and
-    about its number of tokens; random labels keep neither.
+    Words exchange senses when a graph is built (``building.build_graph``). Each set of sememes keeps the number of words that
+    have it, and about the number of their tokens; random labels keep neither.
     """
 
     format_name = "shuffled"

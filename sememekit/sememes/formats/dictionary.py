@@ -27,7 +27,7 @@ from sememekit.sememes.wordnet import NAMES, read_wordnet, read_wordnet_index, w
 from sememekit.text.scripts import HAN_RANGES
 
 FEW = 2
-"""A definition with fewer defining words is supplemented by the definitions of its rarer words."""
+"""A definition with fewer defining words than this is supplemented by the definitions of its rarer words."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class DefiningVocabulary(NamedTuple):
 def choose_defining_words(definitions: Sequence[Definition], size: int) -> DefiningVocabulary:
     """Choose the ``size`` lemmas that occur in most definitions, and annotate every sense with those in its definition.
 
-    Equal definitions count once, so that a synset with many words counts once. A sense with fewer than two defining lemmas is
-    given, from left to right, the lemmas of the first definition of each rarer word in its definition, until it has two. A word
+    Equal definitions count once, so that a synset with many words counts once. If a definition has fewer than two defining
+    lemmas, the first definitions of its rarer words, from left to right, supply defining lemmas until there are two. A word
     that is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
     """
     counts = Counter(lemma for lemmas in {(one.text, one.lemmas) for one in definitions} for lemma in lemmas[1])
@@ -83,7 +83,7 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
 
 _WORD = re.compile(f"[A-Za-z]+(?:-[A-Za-z]+)*|[{HAN_RANGES}]+")
 RARE = 4
-"""A base form must occur at least once for every four times that the word itself does."""
+"""A base form must occur at least a quarter as often as the word itself."""
 _ENDINGS = (("ies", "y"), ("es", "e"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
 
 
@@ -144,7 +144,7 @@ _BRACKETS = re.compile(r"\([^()]*\)|\[[^\]]*\]")
 _CHINESE = re.compile(f"[{HAN_RANGES}|]+")
 _ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.+)/")
 _HOPS = 4
-"""References that are followed from a word without a definition of its own."""
+"""Number of references that are followed from a word without a definition."""
 _REFERENCE = re.compile(
     rf"(?:variant of|see also|see|abbr\. for|equivalent to|also written) ([{HAN_RANGES}]+)(?:\|([{HAN_RANGES}]+))?"
 )
@@ -152,7 +152,7 @@ _REFERENCE = re.compile(
 
 @dataclass(frozen=True)
 class Origin:
-    """All definitions of a dictionary, as it writes them, and the lemmas for their words."""
+    """All definitions of a dictionary as written there, and the lemmas of their words."""
 
     name: str
     sha256: str
@@ -168,8 +168,8 @@ class DictionaryReader(LexiconReader):
 
     WordNet: a sense is a synset, its definition the gloss without examples; each word has its two most frequent senses by part
     of speech. CC-CEDICT: Chinese words, simplified and traditional, defined in English; an entry that only refers to another
-    gets its definitions, and a word without any is counted as left out. A file: ``word TAB definition``, a sense a line,
-    English or Chinese.
+    entry gets the definitions of that entry; a word without definitions is counted as left out. A file: ``word TAB
+    definition``, a sense a line, English or Chinese.
     """
 
     format_name = "dictionary"
@@ -278,7 +278,7 @@ def read_cedict(path: str) -> Origin:
 
 
 def _readable(word: str, raw: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the definitions of a word, or else of its references, without brackets, measure words and pronunciations."""
+    """Return the definitions of a word (or of its references) without brackets, measure words and pronunciations."""
     near, seen = [word], {word}
     for _ in range(_HOPS + 1):
         texts = [text for one in near for text in raw.get(one, ())]
@@ -291,7 +291,7 @@ def _readable(word: str, raw: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Remove brackets from a definition; a definition that is all brackets is kept if it names no Chinese word."""
+    """Remove brackets from a definition; a definition that consists of brackets alone is kept if it names no Chinese word."""
     outside = _BRACKETS.sub(" ", text).strip()
     if outside.startswith(("CL:", "also pr.", "Taiwan pr.")) or _REFERENCE.search(outside):
         return ""

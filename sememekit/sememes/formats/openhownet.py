@@ -25,7 +25,7 @@ _BROKEN = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(EOFError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
 )
-"""Errors of zipfile and of the streams inside for a damaged file."""
+"""Errors that zipfile and its streams raise for a damaged file."""
 
 _KEYS = {"chinese": ("ch_word", "ch_grammar", "en_word"), "english": ("en_word", "en_grammar", "ch_word")}
 

@@ -18,7 +18,7 @@ class RecordReader(LexiconReader):
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
     """Encodings, tried in this order."""
     names_by_hand: ClassVar[bool] = False
-    """Whether a record lists the sememes of a sense, so that a doubtful one is reported; otherwise they come from a definition.
+    """Whether records list the sememes of a sense, so that doubtful ones are reported; otherwise a definition has them.
     """
 
     def read(self) -> Lexicon:
@@ -132,8 +132,8 @@ class WordListReader(RecordReader):
     """A line with a word, then a line with the sememes of all its senses pooled, between blanks or tabs (Sec. 4, Qin et al.
     2019).
 
-    An odd number of lines is an error (unless the last is blank), as are sememes without a word: words and sememes may be
-    swapped from there on. Blank records, and a first record without a word as in released files, are skipped and counted.
+    An odd number of lines (unless the last is blank) and sememes without a word are errors: words and sememes may be swapped
+    from there on. Blank records, and a first record without a word as in released files, are skipped and counted.
     """
 
     format_name = "list"

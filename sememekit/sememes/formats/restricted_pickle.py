@@ -1,7 +1,7 @@
 """Read pickles of unknown origin without running code: only dict, list, str, numbers, bool and None.
 
-A first pass inspects the instructions without running them and refuses any that plain data do not need, so classes, functions,
-extensions and persistent ids never reach the unpickler. The second pass unpickles, and looks up no name.
+A first pass inspects the instructions without running them, and refuses all instructions that plain data do not need. So
+classes, functions, extensions and persistent ids never reach the unpickler. The second pass unpickles, and looks up no name.
 """
 
 import io
