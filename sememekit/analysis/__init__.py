@@ -1,1 +1,1 @@
-"""Analyses of trained models: perplexity, scores, explanations, influence. Functions that take a run raise as ``Run.open``."""
+"""Analyses of trained models: perplexity, scores, explanations, influence. A run as an argument: errors as ``Run.open``."""

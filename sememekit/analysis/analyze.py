@@ -35,7 +35,7 @@ class RunAnalysis(OfRun):
     Attributes:
         perplexity: of the whole split.
         rank: singular values of the N x V matrix of log-probabilities that are above ``round_off``.
-        full_rank: the most it could be, min(N, V).
+        full_rank: the largest possible rank, min(N, V).
         round_off: 1/2 sqrt(N + V + 1) eps times the largest singular value, in float64.
         curve: (x, share of singular values that are at most x times the largest).
         divergence: mean KL in nats over all pairs of different contexts.
@@ -65,7 +65,7 @@ class Case(Record):
     Attributes:
         position: of the predicted word in the split.
         context: the previous sentence and this one up to the word, or the last words.
-        better, worse: the predictions of the run that gave the word more probability, and of the other run.
+        better, worse: the predictions of both runs; the better run gave the target word more probability.
     """
 
     position: int
@@ -80,7 +80,7 @@ class RunComparison(Record):
     """Predictions in which two runs differ most about the target word, as in Table 6, Yang et al. 2018.
 
     Attributes:
-        better: cases in which the first run did better, then cases in which the second did.
+        better: cases in which the first run did better, then cases in which the second run did.
         wins: share of all predictions in which the first run gave the word more probability.
     """
 
@@ -94,8 +94,8 @@ class Analysis(Record):
     Attributes:
         contexts: N, rows of the matrix.
         predictions: their number in the split: n - 1 for a stream, all target words and end marks for pairs.
-        sampled: whether the rows are a sample of the predictions, and ``why_sampled`` in words.
-        decomposition: "whole", singular values of the matrix as it is, or "blocks", of the triangular factor of its rows.
+        sampled: whether the rows are a sample of the predictions; ``why_sampled`` has the reason in words.
+        decomposition: the source of the singular values: "whole", the matrix, or "blocks", the triangular factor of its rows.
     """
 
     split: str
@@ -127,11 +127,11 @@ def analyze(
     """Rank and divergence of a model's predictions, and the predictions in which two models differ most.
 
     The matrix has a row of log-probabilities over the vocabulary for each context, computed in float64. A matrix that does not
-    fit into ``memory`` is decomposed by blocks of rows (``measure.rank.TriangularFactor``), in memory for V x V numbers,
-    however many rows there are. If these do not fit either, the rows are a sample without replacement, the same for both runs.
-    Headline and dialogue models: contexts of all target words and end marks. Arguments as ``sememekit analyze --help``; default
-    data: the first run's. Raises ConfigError: the task predicts no words, or not even two contexts fit into ``memory``. Raises
-    DataError: data absent or without the split, or another vocabulary.
+    fit into ``memory`` is decomposed by blocks of rows (``measure.rank.TriangularFactor``), which takes memory for V x V
+    numbers. If V x V numbers do not fit either, the rows are a sample without replacement, the same for both runs. Headline and
+    dialogue models: contexts of all target words and end marks. Arguments as ``sememekit analyze --help``; default data: the
+    first run's. Raises ConfigError: the task predicts no words, or not even two contexts fit into ``memory``. Raises DataError:
+    data absent or without the split, or another vocabulary.
     """
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     tasks = [predictor(loaded.task, "analyze") for loaded in opened]
@@ -231,8 +231,8 @@ def _comparison(
 ) -> RunComparison:
     """Return the predictions that differ most, in favour of either run.
 
-    Only predictions count in which the better run has the target among its ``top`` words, so that one run expected it and the
-    other did not. Each word is shown once, the unknown word never.
+    A prediction counts only if the better run has the target among its ``top`` words, so that one run expected the target. Each
+    word is shown once, and the unknown word is left out.
     """
     gain, data = nats[1] - nats[0], text.data
     unknown = data.vocabulary.unknown_id

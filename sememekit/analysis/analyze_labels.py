@@ -33,7 +33,7 @@ AT_LEAST: Final = 5
 
 
 class Group(Record):
-    """Examples of one kind: how many, and the share of them that is labelled correctly with its 95 % interval (Wilson)."""
+    """Examples of one kind: their number, and the accuracy on them with its 95 % interval (Wilson)."""
 
     name: str
     examples: int
@@ -61,10 +61,10 @@ class LabelRun(OfRun):
 
     Attributes:
         accuracy: on the whole split, with the confusion matrix.
-        by_sememes: by the share of tokens that have sememes in the run's graph; empty for runs without a graph.
-        by_length: by the tokens of an example.
-        words, sememes: the largest mean effects (absolute), among all that occur ``AT_LEAST`` times in the examples.
-        rare_words, rare_sememes: number left out because they are rarer.
+        by_sememes: accuracy by the share of tokens with sememes in the run's graph; empty for runs without a graph.
+        by_length: accuracy by the number of tokens in an example.
+        words, sememes: the largest absolute mean effects; each occurs at least ``AT_LEAST`` times in the examples.
+        rare_words, rare_sememes: number of rarer words and sememes, which are left out.
         no_sememes: why there are no sememes, or None.
     """
 
@@ -83,7 +83,7 @@ class LabelComparison(Record):
     """Two runs on the same examples.
 
     Attributes:
-        both, first, second, neither: how many examples both, only one or none labels correctly.
+        both, first, second, neither: number of examples that these runs label correctly.
         p: two-sided p of McNemar's exact test, on the examples that only one run labels correctly.
     """
 
@@ -99,7 +99,7 @@ class LabelAnalysis(Record):
 
     Attributes:
         labels: names of the rows and columns of the confusion matrix.
-        looked_into: examples in which words and sememes were removed, drawn by ``seed``.
+        looked_into: number of examples in which words and sememes were removed; ``seed`` draws them.
     """
 
     split: str
@@ -125,9 +125,9 @@ def analyze_labels(
 ) -> LabelAnalysis:
     """Accuracy by kinds of examples on a whole split, and the mean influence of words and sememes on a sample of it.
 
-    The sample of ``contexts`` examples is drawn without replacement and the same for both runs. Arguments as ``sememekit
-    analyze --help``. Raises ConfigError: a model that predicts no labels, or numbers below 1. Raises DataError: the data are
-    absent, lack the split, have no labels, or one of the runs has another vocabulary."""
+    The sample of ``contexts`` examples is drawn once for both runs, without replacement. Arguments as ``sememekit analyze
+    --help``. Raises ConfigError: a model that predicts no labels, or numbers below 1. Raises DataError: the data are absent,
+    lack the split, have no labels, or one of the runs has another vocabulary."""
     if contexts < 1 or top < 1:
         raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
     chosen_runs = (run, *([] if other is None else [other]))
@@ -263,7 +263,7 @@ def _comparison(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> 
 
 
 def sign_test(one: int, other: int) -> float:
-    """Two-sided p of ``one`` against ``other`` where either is equally likely: 2 P(X <= min), X binomial(n, 1/2), at most 1."""
+    """Two-sided sign test of the counts ``one`` and ``other``: p = 2 P(X <= min), X binomial(n, 1/2), at most 1."""
     total, few = one + other, min(one, other)
     # The binomial coefficients of thousands of trials do not fit into a float; their logarithms do.
     log_half = total * math.log(0.5)

@@ -17,8 +17,8 @@ class WordCluster(Record):
     """A cluster.
 
     Attributes:
-        asked_for: the words of the question that are in it.
-        words: its most frequent words; it has ``size`` in all.
+        asked_for: the requested words that are in the cluster.
+        words: its most frequent words; ``size`` is the number of all its words.
         frequency: share of its words among the tokens of the text, 0 to 1.
     """
 
@@ -33,7 +33,7 @@ class ClustersReport(OfRun):
     """The clusters of a run: the requested ones, or those with the largest share of the text.
 
     Attributes:
-        num_clusters: of the model; ``empty_clusters`` of these have no word.
+        num_clusters: number of clusters of the model; ``empty_clusters`` of them have no word.
         saved: the file with all clusters, or an empty string.
     """
 
@@ -50,7 +50,7 @@ def clusters(
     run: Path, *, words: Sequence[str] = (), top: int = 10, members: int = 15, save: Path | None = None, which: Which = "best"
 ) -> ClustersReport:
     """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``. Raises
-    ConfigError: its decoder has no clusters, or ``save`` is a file of another kind. Raises DataError: an unknown word.
+    ConfigError: the output layer has no clusters, or ``save`` is a file of another kind. Raises DataError: an unknown word.
     """
     loaded = Run.open(run, which=which, device="cpu")
     decoder = predictor(loaded.task, "clusters").decoder

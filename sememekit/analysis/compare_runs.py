@@ -40,9 +40,8 @@ class SideDifference(Record):
     For accuracies: the difference of the means; 0.02 is 2 points more.
 
     Attributes:
-        sentences: over the sentences of the text, or the examples of a classifier, drawn in pairs; the trained models are as
-            they are. For two single classifiers it is Newcombe's, without draws; with several seeds it has no limits if fewer
-            than 10 examples differ between the sides.
+        sentences: paired bootstrap over sentences, or over a classifier's examples, with fixed models. Two single classifiers
+            have Newcombe's interval; several seeds have no limits if fewer than 10 examples differ between the sides.
         seeds: over trainings, by Student's t distribution; without limits if no side has two seeds.
         both: over sentences and seeds together, see ``combined``; without limits if either has none.
     """
@@ -58,8 +57,8 @@ class SideMeasure(Record):
     Attributes:
         measure: one of the constants of this module; the first is the metric on ``split``.
         budget: the updates or seconds of the equal budget; None for the first measure.
-        values: the metric of each run; empty if a run had not validated within the budget.
-        mean: their mean, geometric of perplexities; None without values.
+        values: the metric of each run; empty if a run did not validate within the budget.
+        mean: their mean (geometric for perplexities); None without values.
         sd: their standard deviation (n - 1); None for one run, and without values.
         difference: against the first side; None for the first.
     """
@@ -94,7 +93,7 @@ class RunsComparison(Record):
         figure: "perplexity" or "accuracy", a share of 0 to 1.
         sides: in the order given; differences are from the first.
         split, signature: of the measured text; all runs have this signature.
-        unit, units, resamples: what the bootstrap draws, their number, and the number of draws.
+        unit, units, resamples: the unit of the bootstrap, the number of units, and the number of draws.
         remarks: cautions about the runs.
     """
 
@@ -110,7 +109,7 @@ class RunsComparison(Record):
 
 
 def runs_of(side: Path | str) -> list[Path]:
-    """The runs of a side: a run, several with commas, or a folder that ``train --seeds`` wrote. CheckpointError: neither."""
+    """The runs of a side: a run, runs joined by commas, or a folder of ``train --seeds``. CheckpointError: anything else."""
     path, side = Path(side), str(side)
     if "," in side and not path.exists():
         return [run for part in side.split(",") for run in runs_of(part)]
@@ -189,7 +188,7 @@ def compare(
 
 
 def _curve(folder: RunFolder, scale: Scale) -> Points:
-    """Raises CheckpointError: the run has no finished epoch, or its epochs no CPU time."""
+    """Raises CheckpointError: the run has no finished epoch, or its epochs have no CPU time."""
     epochs = folder.epochs()
     if not epochs or not all(record.get("cpu_seconds") for record in epochs):
         lacks = "CPU seconds of each epoch" if epochs else "finished epoch"
@@ -223,7 +222,7 @@ def _tested(
 def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int], drawn: Interval) -> Interval:
     """Return the interval over examples; ``hits`` (n, c) say which run labels which example correctly.
 
-    A bootstrap says nothing if two sides agree on all but a few examples. Two single runs have Newcombe's interval instead;
+    A bootstrap is meaningless if the two sides differ on few examples. Two single runs have Newcombe's interval instead;
     several seeds have no interval over examples if fewer than ``FEWEST_EXAMPLES`` differ.
     """
     if len(first) == len(second) == 1:
@@ -235,7 +234,7 @@ def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int]
 
 
 def _at_equal_budget(name: str, scale: Scale, curves: Sequence[Points], columns: Columns, place: int) -> list[SideMeasure]:
-    """The best validation of each side within the updates (place 0) or CPU seconds (1) of the side that spent less."""
+    """The best validation of each side within an equal budget: the fewer updates (place 0) or CPU seconds (1) of the sides."""
     sides = [[[(point[place], scale.inner(point[2])) for point in curves[index]] for index in side] for side in columns]
     budget, (first, *others) = at_equal_budget(sides, scale.higher)
     found = [_measure(name, scale, budget, first or [], None)]
@@ -295,7 +294,7 @@ def _remarks(sides: Sequence[Side], folders: Sequence[Sequence[RunFolder]]) -> I
 
 
 def remarks_of_machines(versions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence where processors or GPUs differ."""
+    """Yield a sentence if processors or GPUs differ."""
     named = {str(own.get("cuda") or own.get("processor") or "an unnamed processor") for own in versions}
     return [f"trained on {', '.join(sorted(named))}: at equal time these machines are compared, too"] if len(named) > 1 else []
 

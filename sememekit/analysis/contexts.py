@@ -1,4 +1,4 @@
-"""The predictions of a model in a split, stream or pairs: words, nats, and the hidden states that they are predicted from."""
+"""The predictions of a model in a split (stream or pairs): words, nats, and the hidden states before the words."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -61,8 +61,8 @@ class PredictedText:
             yield position, chunk.nats.cpu()[mask].double().numpy(), chunk.hidden.cpu()[mask]
 
     def context(self, position: int) -> tuple[str, ...]:
-        """Return the words before a prediction: the previous and this sentence, or the last words if no ends are marked; for a
-        pair the first words of its source, an arrow, and the target so far.
+        """Return the words before a prediction: the previous and this sentence, or the last words if sentence ends are not
+        marked. A pair gives the first words of its source, an arrow, and the target so far.
         """
         token = self.data.vocabulary.token
         if self.is_pairs:
@@ -97,7 +97,7 @@ def read_contexts(
 
 
 def log_prob_rows(task: Predictor, hidden: Tensor) -> Iterator[npt.NDArray[np.float64]]:
-    """Yield rows (b, V) of log-probabilities in float64, in order: the run's weights, double arithmetic."""
+    """Yield rows (b, V) of log-probabilities in float64, in order: the run's weights in double precision."""
     single = next(task.parameters()).dtype
     task.double()
     try:

@@ -1,4 +1,4 @@
-"""``sememekit eval``: the metrics of a task, of one run or of a folder of seeds; ROUGE or BLEU of what a beam search finds."""
+"""``sememekit eval``: the metrics of a run or of a folder of seeds; ROUGE or BLEU of the texts of a beam search."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class MetricsReport(OfRun):
     """Report of ``eval``; as JSON one flat object, each metric under its usual name.
 
     Attributes:
-        metrics: name -> value, as the task calls them.
+        metrics: name in the task -> value.
     """
 
     model_config = ConfigDict(allow_inf_nan=True)
@@ -57,9 +57,9 @@ class LabelMetrics(Accuracy, MetricsReport):
     """Report of ``eval`` on a classifier.
 
     Attributes:
-        nats: of the right labels, summed.
+        nats: summed negative log-probability of the gold labels.
         labels: their names, in the order of the confusion matrix.
-        vectors: coverage of the text by the pretrained vectors of the model, if there were any.
+        vectors: coverage of the text by the pretrained vectors of the model, if any.
         signature: one line; figures whose signatures are equal can be compared.
     """
 
@@ -79,10 +79,10 @@ class WrittenMetrics(MetricsReport):
         words: mean length of the best texts.
         unknown: share of ``<unk>`` among the words that the search chose. With ``task.search.unknown=replace`` it is the share
             of words that were copied from the source instead.
-        cut_sources: how many sources had more words than the model reads (``task.read_words``).
-        source_words, read_words: how many words all sources have, and how many of them the model read.
-        scores: for each kind of scoring, the metrics.
-        signature: of the first scores; ``perplexity_signature`` is as ``evaluate-ppl`` has it.
+        cut_sources: number of sources with more words than the model reads (``task.read_words``).
+        source_words, read_words: number of words in all sources, and of those words that the model read.
+        scores: the metrics of each kind of scoring.
+        signature: of the first scores; ``perplexity_signature`` is the signature of ``evaluate-ppl``.
     """
 
     perplexity: float
@@ -114,15 +114,15 @@ def evaluate(
     texts: Path | None = None,
     progress: Progress = silent,
 ) -> MetricsReport:
-    """The metrics of the task: ``LabelMetrics``, ``WrittenMetrics``, or of any other task what it names.
+    """The metrics of the task: ``LabelMetrics``, ``WrittenMetrics``, or ``MetricsReport`` for any other task.
 
     Args:
         overrides: for a model that writes texts, ``task.search.KEY=VALUE`` in place of the settings of run and data set.
-        texts: for such a model, the file for its texts: a JSON object a line with source, texts, references.
+        texts: for such a model, the output file: a JSON object on each line with source, texts and references.
 
     Raises:
-        ConfigError: an override of another key, a file of another kind at ``texts``, or either for a task that writes no texts.
-        DataError: as ``evaluate_ppl``; of a model that writes texts, data without references.
+        ConfigError: another override, a file of another kind at ``texts``, or either option for a task that writes no texts.
+        DataError: as ``evaluate_ppl``; or the data of a model that writes texts have no references.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
@@ -223,7 +223,7 @@ def _signed(preset: str, report: TextScores, place: str, search: BeamSettings, n
 
 
 class SeedsFigure(Record):
-    """A metric of each seed, with mean (geometric of perplexities) and standard deviation (with n - 1; None of one seed)."""
+    """A metric of each seed, with mean (geometric for perplexities) and standard deviation (n - 1; None for one seed)."""
 
     values: tuple[float, ...]
     mean: float
@@ -236,8 +236,8 @@ class SeedsReport(Record):
     Attributes:
         figures: by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
             writes; and what any other task names.
-        signature: shared by all of them, without what a cache or dynamic evaluation adds where each run was tuned alone; None
-            for a task whose metrics have none.
+        signature: shared by all runs, without the settings of a cache or dynamic evaluation that was tuned for each run; None
+            if the task has no signatures.
         reports: the report of each run.
     """
 
@@ -257,7 +257,7 @@ def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | Metri
 
     Raises:
         CheckpointError: no such runs, or one without a checkpoint.
-        ConfigError: runs whose signatures differ; and as ``read``.
+        ConfigError: signatures of the runs differ; and the errors of ``read``.
     """
     if not (runs := seed_runs(folder)):
         raise CheckpointError(f"{folder} is no folder of runs seed-1, seed-2, ...; give one that 'train --seeds' wrote")
@@ -292,7 +292,7 @@ def _figure(name: str, values: Sequence[float]) -> SeedsFigure:
 
 
 def _figures(report: PerplexityReport | MetricsReport) -> dict[str, float]:
-    """Return the metrics that have a mean over seeds; counts are the same for all."""
+    """Return the metrics that have a mean over seeds; counts do not, since they are equal for all seeds."""
     if isinstance(report, PerplexityReport):
         return {"perplexity": report.perplexity}
     if isinstance(report, LabelMetrics):

@@ -26,9 +26,9 @@ class GroupPerplexity(Record):
     """Perplexity of the target words of one kind: exp of the mean nats over those targets alone.
 
     Attributes:
-        perplexity: None where no target is of this kind.
+        perplexity: None if no target is of this kind.
         share: share of all predicted tokens, 0 to 1.
-        of_which: whether these targets are also counted in another row; the rows without it add up to the whole text.
+        of_which: whether these targets are also counted in another row; all other rows add up to the whole text.
     """
 
     name: str
@@ -43,15 +43,15 @@ class PerplexityReport(OfRun, Perplexity):
     """Report of ``evaluate-ppl``; see docs/perplexity.md.
 
     Attributes:
-        size_of: which text ``per_character`` and ``bits_per_byte`` divide by: ``source`` is the text before normalisation,
-            ``tokens`` is the words as given, ``<unk>`` and the like spelled out.
-        graph: fingerprint of the sememe graph of the run, or of the one that was given for grouping.
-        signature: one line; numbers whose signatures are equal can be compared.
+        size_of: the text whose size divides ``per_character`` and ``bits_per_byte``: ``source`` is the text before
+            normalisation, ``tokens`` the words as given, with special tokens such as ``<unk>`` spelled out.
+        graph: fingerprint of the sememe graph of the run, or of the graph given for grouping.
+        signature: one line; perplexities with equal signatures can be compared.
         groups: for each requested grouping ("senses", "sememes", ...) a row for each kind of target word.
         parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
             and the model stays as it was trained; their product is the perplexity.
         adaptation: settings of the cache or dynamic evaluation, if one was used.
-        marginal: for lattice models, which segmentations are summed and by which rule states merge.
+        marginal: for lattice models, the segmentations that are summed, and the rule that merges states.
         cut_sources: for pairs, the number of sources with more words than the model reads (``task.read_words``).
     """
 
@@ -85,17 +85,16 @@ def evaluate_ppl(
 ) -> PerplexityReport:
     """Perplexity of a text under a trained model.
 
-    Every token of the split but the very first is predicted once; the state starts at zero and is carried on, in as many
-    columns as ``batch_size`` says. Special tokens and ``<unk>`` count as any other word.
+    Every token of the split except the first is predicted once, in ``batch_size`` columns. The state starts at zero and is
+    carried on. Special tokens and ``<unk>`` count like any other word.
 
-    ``by`` groups target words by their number of senses (Table 2, Gu et al. 2018), by the mean number of sememes of their
-    senses (Table 3), with a row for words without annotation, by their count in the training text, or by sememes among words of
-    like counts; or sentences by ``labels``, a file with a label a line. ``batch_size`` None is the batch size of the training,
-    or 1 with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation stores gradient
-    statistics in its folder. Other arguments as
-    ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by`` is given and there is no graph.
-    Raises DataError: the data are absent, lack the split, or have another vocabulary. Raises GraphError: the graph is of
-    another vocabulary.
+    ``by`` groups target words: by their number of senses (Table 2, Gu et al. 2018) or the mean number of sememes of their
+    senses (Table 3), with a row for words without annotation; by training count; or by sememes among words of similar counts.
+    It can also group sentences by ``labels``, a file with a label on each line. ``batch_size`` None is the batch size of the
+    training, or 1 with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation
+    stores gradient statistics in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task
+    predicts no words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have
+    another vocabulary. Raises GraphError: the graph is of another vocabulary.
     """
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
@@ -106,8 +105,8 @@ def evaluate_ppl(
 
 
 def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKind] = ()) -> PerplexityReport:
-    """Return the report of one scored text, with a table for each grouping of the ``kinds``. Figures by character and byte
-    divide by the size of the whole split; pairs have none, since the size of their targets is unknown.
+    """Return the report of one scored text, with a table for each grouping of the ``kinds``. Figures per character and byte
+    divide by the size of the whole split. Pairs lack these figures, since the size of their targets is unknown.
     """
     loaded, data, scoring, sums = scored.run, scored.data, scored.scoring, scored.sums
     split, total, lengths = scored.text.split, sums.total, scoring.source_lengths
@@ -143,7 +142,7 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
 
 
 def given_graph(path: Path, loaded: Run) -> SememeGraph:
-    """The graph of a file, which must be of the vocabulary of the run. Raises GraphError: it is not, or cannot be used."""
+    """The graph in a file. Raises GraphError: it is not of the vocabulary of the run, or cannot be used."""
     graph = SememeGraph.load(path)
     graph.check_vocabulary(loaded.vocabulary)
     return graph
@@ -154,9 +153,9 @@ class PerplexityChange(Record):
 
     Attributes:
         perplexity: its perplexity minus the first model's; None if there is nothing to compare.
-        nats: the difference of the mean nats with its 95 % paired bootstrap interval over sentences.
-        relative: the same as a change of the perplexity, exp(difference of nats) - 1: -0.05 is 5 % less.
-        excludes_zero: whether the interval leaves zero out.
+        nats: the difference of the mean nats, with its 95 % interval by a paired bootstrap over sentences.
+        relative: the relative change of the perplexity, exp(difference of nats) - 1: -0.05 is 5 % less.
+        excludes_zero: whether the interval excludes zero.
     """
 
     perplexity: float | None
@@ -190,9 +189,9 @@ class PerplexityComparison(Record):
 
     Attributes:
         reports: the report of each run alone, in the order given.
-        signature: shared by all reports, without how a lattice sums its paths (each report has that).
+        signature: shared by all reports; the rule by which a lattice sums its paths is only in each report.
         graph: fingerprint of the sememe graph that words are grouped by, or None.
-        unit: what the bootstrap draws, in words; ``units`` is their number and ``resamples`` the number of draws.
+        unit: name of the unit that the bootstrap draws; ``units`` is their number, ``resamples`` the number of draws.
         rows: the whole text first, then the groups that were asked for.
     """
 
@@ -210,7 +209,7 @@ class OverlayComparison(PerplexityComparison):
     """Report of ``evaluate-ppl --overlay``: the run as it was trained, then with the changes.
 
     Attributes:
-        sememe_counts: sememe that was added -> how often words with it occur in the text that the vocabulary was counted in.
+        sememe_counts: added sememe -> count of the words that have it, in the text of the vocabulary.
     """
 
     overlay: str
@@ -238,9 +237,8 @@ def compare_ppl(
 ) -> PerplexityComparison:
     """Compare the perplexities of several models on one text; differences are from the first.
 
-    Words are grouped by one graph for all models: ``graph``, or else the graph of those runs that have one. Raises
-    ConfigError: one run, runs whose signatures or dtypes differ, or graphs that differ where words are grouped. Raises
-    CheckpointError, DataError, GraphError: as ``evaluate_ppl``."""
+    One graph groups the words for all models (default: the graph of the runs). Raises ConfigError: one run, runs with different
+    signatures or dtypes, or groups by different graphs. Raises CheckpointError, DataError, GraphError: as ``evaluate_ppl``."""
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
     text = TextReading(split, data, batch_size, adaptation)
@@ -268,15 +266,15 @@ def evaluate_overlay(
     """Compare a run with and without an overlay: perplexity of the changed words and of all others.
 
     All weights stay as they were trained: the gate and the weights of bases of each sememe, the bias of each sense. The overlay
-    alters which gates a sense is multiplied by and C of its new number of sememes, and so the normaliser of every prediction. A
-    sememe encoder reads the new sum of the sememes of the word.
+    changes the gates that multiply a sense, and the constant C for its number of sememes. So the normaliser of every prediction
+    changes, too. A sememe encoder reads the new sum of the word's sememes.
 
     Args:
         overlay: a file that ``lookup --change`` wrote.
         split, by, data, graph, batch_size, progress: as ``evaluate_ppl`` takes them; ``by`` uses the graph before the change.
 
     Raises:
-        ConfigError: the model reads no graph, was built from one once, or never trained a sememe that is added.
+        ConfigError: the model reads no graph, read it only when it was built, or never trained an added sememe.
         CheckpointError, DataError, GraphError: as ``evaluate_ppl`` and ``sememes.overlay.apply_changes``.
     """
     after = run.with_overlay(overlay)

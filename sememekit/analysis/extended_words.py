@@ -1,4 +1,4 @@
-"""Compare an extended run with the run before it, where new words share the probability of ``<unk>``, on one text."""
+"""Compare an extended run with the run before, in which new words share the probability of ``<unk>``."""
 
 import math
 from collections import Counter
@@ -29,7 +29,7 @@ class NewWordsRow(Record):
 
     Attributes:
         reciprocal_rank: mean over the new words of 1 / the rank among all words.
-        reciprocal_rank_among_new: the same among the new words alone; words of equal probability have the mean of their ranks.
+        reciprocal_rank_among_new: mean of 1 / the rank among the new words alone; ties have the mean of their ranks.
     """
 
     name: str
@@ -44,9 +44,9 @@ class NewWordsReport(Record):
     """A fair comparison of a run with its extensions: every row predicts the same tokens.
 
     Attributes:
-        words, tokens, new_tokens: new words, predicted tokens, and those that are new words.
-        rows: ``run`` with equal shares of ``<unk>`` for the new words, with shares by counts where the file of words has them,
-            and by their characters; then each further run.
+        words, tokens, new_tokens: number of new words, of predicted tokens, and of tokens that are new words.
+        rows: ``run`` with equal shares of ``<unk>`` for the new words, with shares by the counts of the file (if any), and with
+            shares by characters; then each further run.
     """
 
     run: str
@@ -69,12 +69,12 @@ def compare_extended(
 ) -> NewWordsReport:
     """Perplexity of a text with new words under the run before and after ``extend``.
 
-    Before, p(w) = p(<unk>) share(w), with the shares of the extended run: they state what all new words have together, divided
-    equally, by counts, or by a character model of the run's words.
+    Before, p(w) = p(<unk>) share(w). The sum of the shares is as in the extended run; it is divided equally, by counts, or by a
+    character model of the run's words.
 
     Args:
-        extended: runs after, the first one extended from ``run``; a run that was trained with the words may stand behind it.
-        data: prepared with the words of the first of them: ``preprocess --vocabulary RUN2``.
+        extended: the runs after; the first was extended from ``run``, a further one may have been trained with the words.
+        data: prepared with the words of the first extended run: ``preprocess --vocabulary RUN2``.
 
     Raises ConfigError: the first was not extended, or a run predicts no words. Raises DataError: data of another vocabulary, or
     a run with other words."""
@@ -112,7 +112,7 @@ Shares = NDArray[np.float64]
 
 
 def _ways(run: Run, added: ExtendReport) -> dict[str, Shares | None]:
-    """The shares of ``<unk>`` by each way that knows no more than the run and the words."""
+    """Return the shares of ``<unk>`` by each baseline, which knows only the run and the words."""
     by_counts, total = np.array(added.shares), sum(added.shares)
     ways: dict[str, Shares | None] = {"equal shares of <unk>": np.full(len(by_counts), total / len(by_counts))}
     if added.counted:
@@ -123,7 +123,7 @@ def _ways(run: Run, added: ExtendReport) -> dict[str, Shares | None]:
 
 
 def _spelling(vocabulary: Vocabulary) -> Callable[[str], float]:
-    """The mean log-probability of a spelling's characters and of its end, each by the two before it, learned from the words."""
+    """The mean log-probability of a spelling's characters and of its end, by a trigram model learned from the words."""
     counts, before = Counter[str](), Counter[str]()
     words = [word for word in vocabulary.tokens if not word.startswith("<")]
     for word in words:
@@ -151,7 +151,7 @@ def _spelling(vocabulary: Vocabulary) -> Callable[[str], float]:
 def _rows(
     run: Run, text: Sequence[str], added: ExtendReport, ways: Mapping[str, Shares | None], progress: Progress
 ) -> list[NewWordsRow]:
-    """A row for each way; None is that the run knows the new words, otherwise they share the probability of ``<unk>``."""
+    """Return a row for each division of ``<unk>``; None for a run that knows the new words."""
     task, vocabulary = require(run.task, WordPredictor, "extend"), run.vocabulary
     number = {word: place for place, word in enumerate(added.words)}
     _, places, mask = evaluation_columns(np.arange(len(text)), task.evaluation_batch_size)

@@ -19,7 +19,7 @@ from sememekit.text.reading import FaultCounter
 
 _LINES_AT_ONCE = 1024
 MoreWords = Callable[[Run, set[str]], Run]
-"""A run, and words of a text -> the run with those that it can be given."""
+"""A run, and the words of a text -> the run extended by the words that it can get."""
 
 
 class LabelPrediction(Record):
@@ -31,7 +31,7 @@ class LabelPrediction(Record):
 
 
 class PredictionReport(OfRun):
-    """All predictions of a call; ``added``: words that are read by their sememes alone."""
+    """All predictions of a call; ``added``: unknown words that are read by their sememes."""
 
     labels: tuple[str, ...]
     predictions: tuple[LabelPrediction, ...]
@@ -39,12 +39,12 @@ class PredictionReport(OfRun):
 
 
 class Predictions:
-    """Predictions in the order of a file, which is read as they are asked for.
+    """Predictions in the order of a file, which is read lazily.
 
     Attributes:
-        added: words that are read by their sememes, since the run does not know them and a lexicon does.
-        header: whether the first line of the file names its columns; known once a prediction was asked for.
-        lines: how many lines were read so far.
+        added: words that only a lexicon knows, which the run reads by their sememes.
+        header: whether the first line of the file names its columns; set by the first prediction.
+        lines: number of lines read so far.
     """
 
     def __init__(self, classifier: Classifier, file: Path | None, errors: str, more: MoreWords | None = None) -> None:
@@ -98,6 +98,6 @@ def predict(
 ) -> Predictions:
     """Labels of the texts of a file or of stdin; arguments as ``sememekit predict --help``, errors as ``load_classifier``.
 
-    ``open_vocabulary``: lexicons of words that the run does not know, as ``with_open_vocabulary`` takes them."""
+    ``open_vocabulary``: lexicons for unknown words, as the sources of ``with_open_vocabulary``."""
     more = partial(with_open_vocabulary, sources=open_vocabulary, side=side, lemmas=lemmas) if open_vocabulary else None
     return Predictions(load_classifier(run), file, errors, more)

@@ -27,9 +27,9 @@ class ScoredToken(Record):
     """One word of a text under a model.
 
     Attributes:
-        sentence, position: line of the input and word of the line, from 1; an ``<eos>`` that was added comes after the last.
-        read_as: the word as the model reads it: ``<unk>`` for one outside its vocabulary.
-        nats: negative natural logarithm of its probability, or None where there is nothing to predict it from.
+        sentence, position: line of the input and word of the line, from 1; an added ``<eos>`` is the last word.
+        read_as: the word as the model reads it: ``<unk>`` for a word outside its vocabulary.
+        nats: negative natural logarithm of its probability; None without context.
     """
 
     sentence: int
@@ -40,7 +40,7 @@ class ScoredToken(Record):
 
 
 class OverlaidToken(ScoredToken):
-    """The same, with its nats under the model with an overlay."""
+    """A scored token, also with its nats under the model with an overlay."""
 
     nats_overlay: float | None
 
@@ -52,7 +52,7 @@ class ScoreReport(OfRun):
 
 
 class OverlaidScoreReport(OfRun):
-    """The same with an overlay: nats before and after."""
+    """All words of a text, with their nats before and after an overlay."""
 
     overlay: str
     tokens: tuple[OverlaidToken, ...]
@@ -69,15 +69,14 @@ def score(
 ) -> Iterator[ScoredToken]:
     """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
 
-    A model that was trained on sentences that end with ``<eos>`` reads one before each line, so that the first word is
-    predicted from it, and the ``<eos>`` that ends the line is predicted too. A model without has nothing to predict the first
-    word of a line from: its nats are None. Words are read in the form of the data (lower case, half width, a word for numbers).
-    Where ``segment`` is None, raw Chinese is cut as the data were, if anything cut these. Empty lines give no rows and are
-    counted. With ``carry`` the state continues from line to line: the nats add up to the sum of ``evaluate-ppl --batch-size
-    1``. Messages call a line ``name``. A RunWarning tells of the first source of a pair that has more words than the model
-    reads, and of Chinese without blanks that is cut, or read as one ``<unk>``. Other arguments as ``sememekit score --help``.
-    Raises ConfigError: the task predicts no words. Raises DataError: a word that a vocabulary without ``<unk>`` lacks, a line
-    that is no pair where one is wanted, or a segmenter other than the run's."""
+    A model of sentences that end with ``<eos>`` reads an ``<eos>`` before each line, and predicts the first word from it; the
+    final ``<eos>`` of the line is predicted too. In other models the first word of a line has no context: its nats are None.
+    Words are read in the form of the data (lower case, half width, a word for numbers). With ``segment`` None, raw Chinese is
+    segmented like the data of the run. Empty lines give no rows, but count as lines. With ``carry`` the state continues from
+    line to line: the nats add up to the sum of ``evaluate-ppl --batch-size 1``. Messages call a line ``name``. A RunWarning
+    names the first source of a pair with more words than the model reads, and Chinese without blanks that is cut or read as one
+    ``<unk>``. Other arguments as ``sememekit score --help``. Raises ConfigError: the task predicts no words. Raises DataError:
+    a word that a vocabulary without ``<unk>`` lacks, a line that should be a pair, or a segmenter other than the run's."""
     loaded = Run.open(run)
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
@@ -117,13 +116,13 @@ def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **option
 
 @dataclass
 class OverlaySums:
-    """The nats of all words together, as trained and with an overlay, added up as rows pass."""
+    """Sums of the nats over the rows so far, without and with an overlay."""
 
     before: float = 0.0
     after: float = 0.0
 
     def passing(self, rows: Iterable[OverlaidToken]) -> Iterator[OverlaidToken]:
-        """The rows as they come."""
+        """Yield the rows unchanged, and add up their nats."""
         for row in rows:
             self.before += row.nats or 0.0
             self.after += row.nats_overlay or 0.0
@@ -193,7 +192,7 @@ def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[Sc
 
 
 def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -> Iterator[ScoredToken]:
-    """Each line from a fresh state; 32 lines side by side, each leaving when it is done."""
+    """Score each line from a fresh state, 32 lines in parallel."""
     while group := list(islice(lines, _LINES_AT_ONCE)):
         order = sorted(range(len(group)), key=lambda index: -len(group[index].ids))
         streams = [with_context(group[index].ids, end) for index in order]
@@ -203,8 +202,7 @@ def _score_apart(task: WordPredictor, lines: Iterator[_Line], end: int | None) -
 
 
 def _score_carrying(task: WordPredictor, lines: Iterator[_Line]) -> Iterator[ScoredToken]:
-    """Lines as one text, whose first word nothing predicts: each is predicted from the last word of the one before, with the
-    state that it left."""
+    """Score the lines as one text: each line continues from the last word and the state before; the first word has no nats."""
     state, before = task.encoder.start(1), None
     for line in lines:
         stream = [before, *line.ids] if before is not None else line.ids
@@ -214,7 +212,7 @@ def _score_carrying(task: WordPredictor, lines: Iterator[_Line]) -> Iterator[Sco
 
 
 def _rows(vocabulary: Vocabulary, line: _Line, nats: list[float]) -> Iterator[ScoredToken]:
-    """Rows of a line; where one word has no nats it is the first."""
+    """Return the rows of a line; only the first word may lack nats."""
     values: list[float | None] = [None] * (len(line.ids) - len(nats))
     values.extend(nats)
     for position, (token, index, value) in enumerate(zip(line.tokens, line.ids, values, strict=True), start=1):

@@ -1,4 +1,4 @@
-"""Scores of runs on a text, unit by unit, with their signatures: the one engine of ``evaluate-ppl`` and ``compare``."""
+"""Scores of runs on a text, unit by unit, with their signatures: the common part of ``evaluate-ppl`` and ``compare``."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -27,12 +27,11 @@ _LEARNED_WHILE_READING = ("cache", "dynamic")
 def perplexity_signature(
     data: PreparedData, split: str, tokens: int, columns: int, adaptation: Mapping[str, str] | None = None
 ) -> str:
-    """One line of all that must agree before two perplexities can be compared, as ``name:value|name:value``.
+    """Return all that must agree for comparable perplexities, as one line ``name:value|name:value``.
 
     The text is named by the start of the SHA-256 of its ids, the vocabulary by its fingerprint. ``chunk:any`` says that the
     value does not depend on how many tokens are read at once, ``log_shift:none`` that nothing is added to a probability.
-    ``adaptation`` has what a cache or dynamic evaluation adds or puts in the place of another part; a model that stays as it
-    was trained has none of it.
+    ``adaptation`` has the parts that a cache or dynamic evaluation adds or replaces; it is empty without both.
     """
     signature, size = data.signature, data.signature.splits[split]
     parts = {
@@ -63,21 +62,21 @@ def signature_of(scoring: Scoring, data: PreparedData, split: str, tokens: int) 
 
 
 def of_text(signature: str, *, adapted: bool = True) -> str:
-    """A signature without what belongs to the model: how the paths of a lattice are summed, and what differs by design.
+    """A signature without the parts of the model: the rule that sums the paths of a lattice, and intended differences.
 
     Args:
-        adapted: keep what a cache or dynamic evaluation adds.
+        adapted: keep the parts of a cache or dynamic evaluation.
     """
     left_out = _OF_THE_MODEL if adapted else (*_OF_THE_MODEL, *_LEARNED_WHILE_READING)
     return "|".join(part for part in signature.split("|") if part.split(":", 1)[0] not in left_out)
 
 
 def label_signature(data: PreparedData, split: str) -> str:
-    """One line of all that must agree before two accuracies can be compared: the examples of the split with their right labels.
+    """Return all that must agree for comparable accuracies, in one line: the examples of the split with their gold labels.
 
-    ``text`` is the start of the SHA-256 over the checksums of the files that the split was read from; ``examples`` has that
-    over the lengths of the texts in words and their labels, and their number. The vocabulary is not part of it: classifiers
-    that know other words label the same texts. ``data`` are of examples with labels.
+    ``text`` is the start of the SHA-256 over the checksums of the files of the split. ``examples`` has their number, and the
+    start of the SHA-256 over their lengths in words and their labels. The vocabulary is left out, since classifiers with other
+    vocabularies label the same texts. ``data`` must have labels.
     """
     signature, summary = data.signature, data.signature.examples
     assert summary is not None
@@ -125,7 +124,7 @@ class TextSums:
         self._parts: dict[str, float] = {}
 
     def add(self, scores: UnitScores) -> None:
-        """Count some predictions, in the order in which they were made: sums have the same bits then."""
+        """Add some predictions in order, so that sums are the same to the last bit."""
         words = scores.words
         if words is not None:
             self._nats_V += np.bincount(words, scores.values, minlength=len(self._nats_V))
@@ -141,7 +140,7 @@ class TextSums:
 
     @property
     def total(self) -> Tally:
-        """The whole text: summed over words where words have values of their own, otherwise over units."""
+        """Sums over the whole text: over words if single words have values, otherwise over units."""
         values, counts = (self._nats_V, self._counts_V) if self._counts_V.any() else self._units[0]
         return Tally(float(values.sum()), int(counts.sum()))
 
@@ -150,12 +149,12 @@ class TextSums:
         return Tally(float(self._nats_V[words].sum()), int(self._counts_V[words].sum()))
 
     def units(self, kind: int = 0) -> Sums:
-        """Sums by unit: of the whole text, or of a kind by its place, from 1."""
+        """Sums by unit, of the whole text or of a kind of words (by its number, from 1)."""
         return self._units[kind]
 
     @property
     def parts(self) -> dict[str, float] | None:
-        """The perplexity of each term of the loss, or None where it has none."""
+        """The perplexity of each term of the loss, or None without terms."""
         return {name: Tally(nats, self.total.count).perplexity for name, nats in self._parts.items()} or None
 
 
@@ -164,7 +163,7 @@ class RunText:
 
     Attributes:
         scoring: how the task, or a cache or dynamic evaluation, reads the text.
-        num_predictions: the tokens of the text; once it is scored, the predictions.
+        num_predictions: the number of tokens; after ``score`` the number of predictions.
     """
 
     sums: TextSums
@@ -221,11 +220,10 @@ def open_texts(
     """A text as several runs read it; nothing is scored yet.
 
     Args:
-        grouped: whether words are going to be grouped.
+        grouped: whether words will be grouped.
 
     Raises:
-        ConfigError: a run without such a figure, runs with unlike figures, signatures or dtypes, or an option that does not
-            apply to how a run reads.
+        ConfigError: a run without such a figure; different figures, signatures or dtypes; or an unsuitable option.
         DataError: the data are absent, lack the split, or have another vocabulary.
     """
     texts = [RunText(run, text, command, figures, grouped) for run in runs]
@@ -242,12 +240,12 @@ def score_texts(texts: Sequence[RunText], kinds: Sequence[WordKind] = (), progre
 
 
 _OPTIONS: Final = {"columns": "--batch-size", "dtype": "--dtype"}
-"""Parts of a side that an option makes agree."""
+"""Parts of a signature that an option can make equal."""
 
 
 def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:
-    """Refuse two runs whose figures are not of the same text by the same rule. Raises ConfigError: naming all that differs, and
-    for columns and dtype the option that makes them agree."""
+    """Raise ConfigError if the figures of two runs are not of the same text by the same rule. The message names all
+    differences, and for columns and dtype the option that makes them agree."""
     sides = [dict(part.split(":", 1) for part in signature.split("|")) for _, signature in (first, other)]
     names = [name for name in {**sides[0], **sides[1]} if sides[0].get(name) != sides[1].get(name)]
     if not names:

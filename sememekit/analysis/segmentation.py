@@ -1,8 +1,7 @@
 """``sememekit eval RUN --segmentation GOLD``: word segmentation by a lattice model, against a gold segmentation.
 
-A word is the stretch of characters that it covers, white space left out. It is right when the gold segmentation has a word that
-begins and ends at the same characters. Precision is right / given words, recall is right / gold words, F1 is twice right /
-(given + gold).
+A word is a span of characters, white space left out. It is right if a gold word begins and ends at the same characters.
+Precision is right / given words, recall is right / gold words, F1 is twice right / (given + gold).
 """
 
 import re
@@ -36,13 +35,13 @@ class SegmentationRow(Record):
     """Scores of n sentences that were cut into words by the model, or by a baseline.
 
     Attributes:
-        gold_words, words, right: of the gold segmentation, of this one, and in both.
-        precision, recall, f1: see the module; 0 where nothing is right, and where there is nothing to divide by.
-        f1_low, f1_high: 95 % bootstrap interval over sentences; None of few sentences.
+        gold_words, words, right: number of words in the gold segmentation, in this one, and in both.
+        precision, recall, f1: see the module; 0 if nothing is right or the divisor is 0.
+        f1_low, f1_high: 95 % bootstrap interval over sentences; None for few sentences.
         new_words: gold words outside the list of known words; None without a list.
-        new_recall: share of those that were found; None without a list or such words.
+        new_recall: share of the ``new_words`` that were found; None without new words or a list.
         difference, difference_low, difference_high: F1 of the model minus F1 of this baseline on the same sentences, with the
-            95 % interval of a paired bootstrap; None for the model itself, no limits of few sentences.
+            95 % interval of a paired bootstrap; None for the model, no limits for few sentences.
     """
 
     sentences: int
@@ -67,7 +66,7 @@ class SegmentationRow(Record):
 class WordCounts:
     """Words of n sentences, (n,) each: in the gold segmentation, in another, and in both.
 
-    ``new`` and ``new_right``: gold words outside a list of known words, and how many of them are right; None without a list.
+    ``new`` and ``new_right``: gold words outside a list of known words, and the right ones of these; None without a list.
     """
 
     gold: npt.NDArray[np.int64]
@@ -124,7 +123,7 @@ def f1_difference(first: WordCounts, second: WordCounts, seed: int = 0) -> Inter
 
 
 def spans(words: Words) -> list[tuple[int, int]]:
-    """First character and the one behind the last, of every word."""
+    """Return the first character of every word, and the character after its last."""
     ends = np.cumsum([0, *map(len, words)]).tolist()
     return list(pairwise(ends))
 
@@ -143,7 +142,7 @@ def boundary_rate(sentences: Sequence[Words]) -> float:
 
 
 LONGEST_WORD: Final = 8
-"""Characters: a file without blanks whose lines have more in the mean is a text and no list of words."""
+"""Most characters of a line, in the mean, for a file without blanks to be read as a list of words."""
 
 Marks = Literal["found", "given"]
 """Whether numbers, Latin letters and punctuation marks are words by rule; see ``text.marks``."""
@@ -153,8 +152,8 @@ class SegmentationReport(OfRun):
     """The model, then the baselines, against a gold segmentation.
 
     Attributes:
-        marks: "found" by the model and the baselines like all words, or "given" to all of them.
-        marginal: what the probabilities of the model are: a sum over segmentations, and by which rule states merge.
+        marks: "found", by the model and the baselines, like all words; or "given" to the model and the baselines.
+        marginal: the meaning of the model's probabilities: a sum over segmentations, and the rule that merges states.
     """
 
     gold: str
@@ -178,13 +177,13 @@ def evaluate_segmentation(
 ) -> SegmentationReport:
     """Compute precision, recall and F1 of words, beside baselines that need no model.
 
-    The model is given each line of ``gold`` without its blanks. Beside it stand: forward maximum matching with the n-grams of
-    the run's own chunk vocabulary, with the words of the text ``words`` and with the words of ``lexicon``; cuts at random, at
-    the rate at which the gold words end; and every character for itself. The gold words that ``words`` lacks are the new words.
+    The model is given each line of ``gold`` without its blanks. Baselines: forward maximum matching with the n-grams of the
+    run's chunk vocabulary, the words of the text ``words``, or the words of ``lexicon``; random cuts at the rate of the gold
+    boundaries; and single characters. New words are the gold words that ``words`` lacks.
 
-    With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks, each of
-    these is one word in every segmentation, and none goes across its edges: the condition of Sun and Deng 2018. Raises
-    ConfigError: the run is no lattice model, or one of whole words. Raises DataError: a gold file without words."""
+    With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks. Every
+    segmentation has each of these as one word, as in Sun and Deng 2018. Raises ConfigError: the run is no lattice model, or its
+    tokens are whole words. Raises DataError: a gold file without words."""
     reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
         how = reader.run.signature.segmenter
@@ -227,8 +226,8 @@ def evaluate_segmentation(
 
 
 def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
-    """The lines of a segmented text that have words; DataError where it cannot be read, has none, or is not segmented: no line
-    has a blank, and they are longer than the words of a list."""
+    """Return the lines with words of a segmented text. Raises DataError: the file is unreadable, empty, or not segmented: its
+    lines are long and have no blanks."""
     with opening(path, lambda why: DataError(f"{why}; give a text with words between blanks")), path.open("rb") as file:
         pieces = read_named(file, str(path), FaultCounter(errors))
         sentences = [words for words in (piece.text.split() for piece in pieces) if words]
@@ -269,9 +268,9 @@ _STRETCH: Final = re.compile(rf"(?P<mark>{_NUMBER}|{_LATIN})|(?P<text>{_CHINESE}
 def split_marks(text: str) -> list[tuple[str, bool]]:
     """Split a text at white space and marks; return the parts, and whether each is a mark.
 
-    A mark is a run of digits with their signs, a run of Latin or Greek letters, or a punctuation mark, a repeated one such as
-    ``——`` together; the classes of characters follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), with
-    the narrow ``%`` beside the wide one.
+    A mark is a run of digits with their signs, a run of Latin or Greek letters, or a punctuation mark (repeated ones such as
+    ``——`` are one); the classes of characters follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), and the
+    narrow ``%`` is a mark like the wide one.
 
     >>> split_marks("１９９８年，ＷＴＯ——")
     [('１９９８', True), ('年', False), ('，', True), ('ＷＴＯ', True), ('——', True)]

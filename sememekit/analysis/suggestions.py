@@ -14,7 +14,7 @@ from sememekit.text.vectors import WordVectors, read_vectors
 def suggest_for(
     data: Path | Sequence[str], sources: Sequence[str], side: Side, vectors: WordVectors | None = None, top: int = 5
 ) -> SuggestReport:
-    """Suggestions for words, or for the words of prepared data that the sources do not have, with counts and examples."""
+    """Suggestions for words, or for words of prepared data that the sources lack, with counts and examples."""
     if not isinstance(data, Path):
         return suggest(data, sources, side=side, vectors=vectors, top=top)
     prepared = PreparedData.open(data)

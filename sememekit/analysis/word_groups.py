@@ -33,11 +33,11 @@ class WordKind(NamedTuple):
     """Words of one kind.
 
     Attributes:
-        grouping: what the kind is of, such as "senses".
+        grouping: the grouping of the kind, such as "senses".
         name: of the kind, such as "one sense".
-        words: (V,) which words are of it.
-        of_which: whether other kinds of the grouping hold these words, too.
-        units: (U,) for a property of sentences, which units of the text are of it.
+        words: (V,) mask of the words of this kind.
+        of_which: whether these words are also in other kinds of the grouping.
+        units: (U,) mask of the units of the text, for a property of sentences.
     """
 
     grouping: str
@@ -59,8 +59,8 @@ def reads_graph(by: str) -> bool:
 
 
 def read_labels(path: Path | None, by: Sequence[str], scoring: Scoring) -> tuple[str, ...]:
-    """Return the label of each unit of a text, a line of a file each. Raises ConfigError: ``labels`` without a file, or a file
-    without ``labels``. Raises DataError: not a label for each unit."""
+    """Return the label of each unit of a text, one per line of a file. Raises ConfigError: ``labels`` without a file, or a file
+    without ``labels``. Raises DataError: number of labels and units differ."""
     if (path is None) == (Grouping.labels in by):
         raise ConfigError(LABELS_NEED_A_FILE)
     if path is None:
@@ -75,8 +75,8 @@ def read_labels(path: Path | None, by: Sequence[str], scoring: Scoring) -> tuple
 
 
 def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None, labels: Sequence[str] = ()) -> list[WordKind]:
-    """Return the kinds of words of each grouping, the same for all runs. Raises ConfigError: there is no such grouping, or it
-    sorts words by training counts, which differ among the runs. Raises GraphError: a graph is missing."""
+    """Return the kinds of words of each grouping, the same for all runs. Raises ConfigError: an unknown grouping, or one by
+    different training counts. Raises GraphError: a graph is missing."""
     counts = runs[0].train_counts if by else np.zeros(0, dtype=np.int64)
     for one in by:
         if one not in (known := [grouping.value for grouping in Grouping]):
@@ -97,11 +97,11 @@ def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None, 
 
 
 def word_kinds(by: str, trained: npt.NDArray[np.int64], graph: SememeGraph | None) -> Iterator[WordKind]:
-    """The kinds of words of a grouping, none of them empty by ``frequency`` and ``sememes-at-frequency``.
+    """The kinds of words of a grouping; ``frequency`` and ``sememes-at-frequency`` leave out empty kinds.
 
-    By ``senses`` and ``sememes``: annotated words by bin (Tables 2 and 3), those without annotation, and which of the bins
-    rules gave. By ``frequency``: words whose counts are alike. By ``sememes-at-frequency``: Table 3 within each of these
-    bands, since words with more sememes are rarer, and a model may help them for that.
+    By ``senses`` and ``sememes``: annotated words by bin (Tables 2 and 3), words without annotation, and the words of the bins
+    that have sememes by rule. By ``frequency``: words of similar counts. By ``sememes-at-frequency``: Table 3 within each band
+    of counts, since words with more sememes are rarer, and gains may come from rarity alone.
 
     Args:
         trained: (V,) counts of the words in the training text.

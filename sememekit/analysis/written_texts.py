@@ -20,13 +20,13 @@ SCORED_BY: Final = (*PRESETS, "bleu")
 """Settings by which texts are scored for a comparison."""
 
 LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-characters", "peoples-daily-headlines": "15-characters"}
-"""Data set -> the beginning that is taken unless another is asked for."""
+"""Data set -> the default beginning."""
 
 _RULE: Final = re.compile(r"([1-9]\d*)-(words|bytes|characters)")
 
 
 class Score(Record):
-    """A metric with its 95 % bootstrap interval over the examples, 0 to 1; no limits of few examples."""
+    """A metric, 0 to 1, with its 95 % bootstrap interval over the examples; no limits for few examples."""
 
     name: str
     value: float
@@ -74,7 +74,7 @@ class ComparisonReport(Record):
 
 
 class Texts(NamedTuple):
-    """Texts of one system: a source, its texts with the best first, and its references in each place."""
+    """Texts of one system: at each place a source, its texts (best first), and its references."""
 
     sources: list[str]
     texts: list[list[str]]
@@ -84,7 +84,7 @@ class Texts(NamedTuple):
 def write_texts_file(
     path: Path, sources: Sequence[str], texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> None:
-    """Write what a system wrote, a JSON object a line with ``source``, ``texts`` (the best first) and ``references``. Raises
+    """Write the texts of a system: each line a JSON object with ``source``, ``texts`` (best first) and ``references``. Raises
     ConfigError and OSError as ``write_output``."""
     lines = (
         json.dumps({"source": source, "texts": [*best], "references": [*own]}, ensure_ascii=False) + "\n"
@@ -96,9 +96,9 @@ def write_texts_file(
 def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> ComparisonReport:
     """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
 
-    BLEU reads as many texts an example as both systems wrote, for its precision is a mean over them, and later ones are worse.
-    Raises ConfigError: ``by`` is none of ``SCORED_BY``. Raises DataError: a file that cannot be read, or files of other sources
-    or references, with the line."""
+    BLEU uses the same number of texts per example for both systems: precision is a mean over texts, and later ones are worse.
+    Raises ConfigError: ``by`` is none of ``SCORED_BY``. Raises DataError: an unreadable file, or other sources or references.
+    """
     if by not in SCORED_BY:
         raise ConfigError(f"--by {by!r}{nearest(by, SCORED_BY)}: allowed are {', '.join(SCORED_BY)}")
     sides = [read_texts_file(first), read_texts_file(second)]
@@ -127,7 +127,7 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
 
 
 def read_texts_file(path: Path) -> Texts:
-    """Read what ``write_texts_file`` wrote; DataError, with the line, for anything else."""
+    """Read a file of ``write_texts_file``; DataError, with the line, for any other file."""
     table = Texts([], [], [])
     try:
         with opening(path, DataError), path.open(encoding="utf-8") as file:
@@ -182,7 +182,7 @@ def presets_for(dataset: str, given: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def lead_of(source: Sequence[str], rule: str) -> str:
-    """The beginning of a source, as words between blanks; ConfigError for a rule of another form."""
+    """The beginning of a source, as words between blanks; ConfigError for an invalid rule."""
     found = _RULE.fullmatch(rule)
     if found is None:
         raise ConfigError(f"--lead {rule!r}: give N-words, N-bytes or N-characters, such as 8-words")
@@ -199,9 +199,9 @@ def baseline(
 ) -> BaselineReport:
     """Score the beginnings of the sources as if they were headlines; arguments as ``sememekit eval --help``.
 
-    ``lead`` counts words as the data were cut, and characters without white space. ``rouge_by`` are names of
-    :data:`sememekit.measure.rouge.PRESETS`, none for the ROUGE of the data set. Raises ConfigError: for another lead or preset,
-    or none where the data set has no default. Raises DataError: the data are absent, are no pairs, or lack the split.
+    ``lead`` counts words of the segmented data, or characters without white space. ``rouge_by`` are names of
+    :data:`sememekit.measure.rouge.PRESETS`, none for the ROUGE of the data set. Raises ConfigError: an unknown lead or preset,
+    or a data set without a default. Raises DataError: the data are absent, are no pairs, or lack the split.
     """
     prepared = PreparedData.open(data)
     dataset = prepared.signature.dataset

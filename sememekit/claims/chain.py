@@ -74,7 +74,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Timing:
-    """The two models of a claim, whose first epochs are trained interleaved to time updates.
+    """The two models of a claim; their first epochs are trained interleaved to time updates.
 
     Attributes:
         name: of both models, with a digest of their parts.
@@ -103,7 +103,7 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
         file, claim: a claim with a small protocol, and its file.
         out, root: the folders of results, and of corpora and lexicons, ``{root}`` in the file.
         seeds: number of seeds; 0 for the claim's number.
-        tiny: a tenth of the text, one epoch, tiny layers, which only test the commands.
+        tiny: a tenth of the text, one epoch and tiny layers, only to test the commands.
     """
     trials = []
     for arm, seed, (name, run) in _names(file, claim, seeds, tiny):
@@ -138,8 +138,7 @@ def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> lis
 
 
 def timing_names(file: ClaimFile, claim: PaperClaim) -> list[str]:
-    """Return the names of a claim's timings: none for a claim on one model, and only the first without an ``after_cut`` of
-    other cost."""
+    """Return the names of a claim's timings: none for one model; a second only if ``after_cut`` has another cost."""
     return list(_timed(file, claim))
 
 
@@ -187,7 +186,7 @@ def _clusters_from(data: DataSet) -> tuple[str, ...]:
 
 
 def _trained_as(file: ClaimFile, arm_name: str) -> str:
-    """Return the first arm of the file with the same training: data, settings and resources."""
+    """Return the first arm of the file with the same data, settings and resources."""
     return _first_trained(file, trained_by(file.arm[arm_name]))
 
 
@@ -222,7 +221,7 @@ def _measure(command: str, places: dict[str, Path], run: Path, measured: Path) -
 def _augment_steps(
     file: ClaimFile, arm: Arm, seed: int, out: Path, places: dict[str, Path], tiny: bool
 ) -> tuple[list[Step], tuple[str, ...]]:
-    """Return the training of the first model, the attack on it, and the training option for its examples."""
+    """Return the steps that train and attack the first model, and the option that adds the adversarial examples to training."""
     if not arm.augment:
         return [], ()
     first = _first_trained(file, trained_by(arm, augmented=False))
@@ -233,7 +232,7 @@ def _augment_steps(
 
 
 def folder_of(measured: Path) -> Path:
-    """Return the folder that the command with result ``measured`` may write."""
+    """Return the output folder of the command with result ``measured``."""
     return measured.with_suffix(".out")
 
 
@@ -294,7 +293,7 @@ def _settings(recipe: str) -> str:
 
 @cache
 def _shipped(recipe: str) -> dict[str, Any]:
-    """A recipe of sememekit, read once: claims ask for the same ones some hundred times."""
+    """A recipe of sememekit, cached, since claims read the same recipes some hundred times."""
     return load_recipe(recipe)
 
 

@@ -1,4 +1,4 @@
-"""The files of claims, ``resources/claims/PAPER.toml``: read, and checked for names that do not exist."""
+"""The files of claims, ``resources/claims/PAPER.toml``: reading, and a check for unknown names."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ MOST_SEEDS: Final = 20
 
 
 class DataSet(Settings):
-    """A text that runs are trained on, and the commands that prepare it."""
+    """A training text, and the commands that prepare it."""
 
     about: str
     """The text and its size, in one sentence."""
@@ -59,12 +59,12 @@ class Arm(Settings):
 
 
 def trained_by(arm: Arm, augmented: bool = True) -> tuple[object, ...]:
-    """Return all that decides the training of an arm (or its training without ``augment``), without its measurement."""
+    """Return everything that determines the training of an arm (or its training without ``augment``)."""
     return arm.data, arm.recipe, arm.set, arm.graph, arm.vectors, arm.clusters, arm.augment if augmented else ""
 
 
 class PaperClaim(Settings):
-    """One sentence of a paper that a comparison of two models can support or contradict."""
+    """One claim of a paper that a comparison of two models can support or contradict."""
 
     statement: str
     """The paper's statement on ``other`` against ``baseline``."""
@@ -108,7 +108,7 @@ class ClaimFile(Settings):
     Attributes:
         paper: authors, year and title.
         own: whether the file is for none of the five papers.
-        tiny: ``slot.key=value`` for ``--tiny``, which make any arm train in seconds.
+        tiny: overrides ``slot.key=value`` for ``--tiny``, with which any arm trains in seconds.
     """
 
     paper: str
@@ -131,7 +131,7 @@ def claims_folder() -> Path:
 
 def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperClaim]]:
     """Every claim by its name, in the order of files and claims, with its file. Raises ConfigError: a file that is no TOML, has
-    an unknown key, or names an arm or a data set that it does not have; or two claims of one name."""
+    an unknown key or names an unknown model or data set; or two claims of one name."""
     claims: dict[str, tuple[ClaimFile, PaperClaim]] = {}
     places: dict[str, Path] = {}
     for path in sorted((folder or claims_folder()).glob("*.toml")):
@@ -153,7 +153,7 @@ def load_claims(folder: Path | None = None) -> dict[str, tuple[ClaimFile, PaperC
 
 
 def _with_base(entries: Mapping[str, Any], chain: tuple[str, ...], place: str) -> Any:
-    """Return the last entry of a chain of bases, merged over its base, which may have a base, too."""
+    """Return the last entry of a chain of bases, merged over all its bases."""
     entry = entries[chain[-1]]
     if not isinstance(entry, dict) or "base" not in entry:
         return entry

@@ -1,4 +1,4 @@
-"""The result of a trial in a JSON file, with all that is needed to compare and repeat it."""
+"""The result of a trial as a JSON file, sufficient to compare and repeat the trial."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ class Point(Record):
     Attributes:
         epoch: from 1.
         step: updates so far.
-        cpu_seconds: CPU time of training so far, the total divided among epochs as their wall time is.
+        cpu_seconds: CPU time of training so far; the total is divided among epochs in proportion to wall time.
         valid: the metric on validation that the schedule watches.
         rate: the learning rate of the epoch; None in results of earlier versions.
     """
@@ -56,8 +56,8 @@ class RunResult(Record):
     versions: Mapping[str, Any]
 
     def value(self, path: str) -> float:
-        """Return a number of ``measured`` by keys with dots; in lists the ``name`` or number of an entry, from 0. Raises
-        DataError: no such number."""
+        """Return a number in ``measured`` by keys with dots; in lists by the ``name`` or index of an entry. Raises DataError:
+        no such number."""
         found: Any = self.measured
         for key in path.split("."):
             if isinstance(found, list | tuple):
@@ -78,7 +78,7 @@ class UpdateTimes(Record):
 
     Attributes:
         arms: names of (baseline, other), as they are trained.
-        baseline, other: CPU seconds of training an update, one for each turn.
+        baseline, other: CPU seconds per update, one value for each turn.
         versions: of the software, the machine and the commit.
     """
 
@@ -89,7 +89,7 @@ class UpdateTimes(Record):
 
     @property
     def ratio(self) -> float:
-        """The cost of an update of ``other`` over ``baseline``'s, each in its fastest turn."""
+        """The cost of an update of ``other`` / ``baseline``, each in its fastest turn."""
         return min(self.other) / min(self.baseline)
 
 

@@ -30,21 +30,21 @@ class ClaimResult(Record):
     """A claim with its verdict.
 
     Attributes:
-        name, statement, source, metric, note: of the claim.
+        name, statement, source, metric, note: copied from the claim.
         paper: authors, year and title; empty for a claim of none of the five papers.
         verdict: one of ``VERDICTS``.
         why: for "not run", the reason.
-        tiny: whether the trials were tiny, and decide nothing.
-        seeds: of (baseline, other).
-        means: geometric, of the metric on test, (baseline, other).
+        tiny: whether the trials were tiny, which decides nothing.
+        seeds: number of seeds of (baseline, other).
+        means: geometric means of the metric on test, (baseline, other).
         effect: relative difference of ``other`` from ``baseline``, with its interval; -0.04 is 4 % lower.
         published: the relative difference in the paper.
         untrained: whether the baseline needs no training, so that no updates are timed.
         cost: CPU time of an update, ``other`` / ``baseline``; None if not measured.
         cost_after_cut: the cost after the first rate cut; None if equal to ``cost`` or not measured.
         at_equal_time: relative difference on validation after equal CPU time (the mean total time of the faster model).
-        verdict_at_equal_time: the verdict by that difference.
-        cpu_minutes: of the training of both models with all seeds.
+        verdict_at_equal_time: the verdict by ``at_equal_time``.
+        cpu_minutes: CPU time of training both models with all seeds.
     """
 
     name: str
@@ -83,8 +83,8 @@ def judge(
         name: of the claim.
         claim: the claim.
         baseline, other: the results of its two models; either may be empty.
-        times: the update costs of both models, measured interleaved, and of ``baseline`` and ``claim.after_cut``, as in
-            ``timing_names``; None if not measured.
+        times: the interleaved timings in the order of ``timing_names``: of both models, and of ``baseline`` and
+            ``claim.after_cut``; None if not measured.
         higher: whether a higher validation metric is better.
         paper: as ``ClaimResult`` has it.
 
@@ -165,8 +165,8 @@ Costs = tuple[float | None, float | None]
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Interval | None:
-    """Return the difference of the best validation values within the CPU time of the faster arm, over seeds; None if a training
-    had not validated by then."""
+    """Return the difference of the best validation values within the CPU time of the faster model, over seeds; None if a
+    training had no validation by then."""
     sides = ((baseline, (1.0, 1.0)), (other, costs))
     curves = [[_spent(run.curve, cost) for run in side] for side, cost in sides]
     if not all(curve for side in curves for curve in side):

@@ -40,7 +40,7 @@ def words_of_bash() -> Iterator[None]:
     """Give completions of bash the words as they were typed, inside the block.
 
     bash breaks ``--set decoder.preset=pa`` at ``=`` and ``--source list:h`` at ``:``, passes the parts as words, and replaces
-    only the last part. So the parts are joined here, and all but the last removed from the printed completions.
+    only the last part. So the parts are joined here, and only the last part of each completion is printed.
     """
     if os.environ.get("_SEMEMEKIT_COMPLETE") != "complete_bash":
         yield
@@ -71,7 +71,7 @@ def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
 
 
 def names_of(kind: str) -> Callable[[str], list[str]]:
-    """Return a completion of the variants of a kind, also of installed packages; none is imported."""
+    """Return a completion of the variants of a kind, also from installed packages, without importing them."""
     return completing(lambda: _names(kind))
 
 
@@ -89,7 +89,7 @@ def complete_source(incomplete: str) -> list[str]:
 
 
 def complete_path(incomplete: str) -> list[str]:
-    """Files and folders; for options that take URLs, too."""
+    """Files and folders, also for options that take URLs."""
     typed = incomplete if incomplete.endswith("/") or not incomplete else str(Path(incomplete))
     folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
     found = folder.expanduser().iterdir() if folder.expanduser().is_dir() else ()
@@ -97,7 +97,7 @@ def complete_path(incomplete: str) -> list[str]:
 
 
 def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Variants of the slot that was typed before."""
+    """Variants of the slot before the cursor."""
     return _beginning(incomplete, _names(str(ctx.params.get("slot"))))
 
 

@@ -24,7 +24,7 @@ def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> st
 
     Args:
         command: as typer made it.
-        extra: these arguments, with blanks between, as the message of the parser has them.
+        extra: the unexpected arguments, joined by blanks as in the message of the parser.
         arguments: the whole command line.
     """
     argument = next((one for one in arguments if extra == one or extra.startswith(f"{one} ")), extra)
@@ -43,7 +43,7 @@ def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> st
 
 
 def unquoted_changes(arguments: Sequence[str]) -> str:
-    """Suggest how to quote a ``--change`` whose changes are several arguments; "" if they are one."""
+    """Suggest quotes for a ``--change`` that was typed as several arguments; "" for a single argument."""
     if "--change" not in arguments:
         return ""
     word, *rest = [*arguments[arguments.index("--change") + 1 :], ""]
@@ -58,7 +58,7 @@ def given_without_option(context: Any, option: str, arguments: Sequence[str]) ->
 
     Args:
         context: of the command, as typer made it.
-        option: the one that is missing, such as ``--out``.
+        option: the missing option, such as ``--out``.
         arguments: the whole command line.
     """
     names, outer = 0, context  # of the command and the groups around it, which stand before its arguments
@@ -69,7 +69,7 @@ def given_without_option(context: Any, option: str, arguments: Sequence[str]) ->
 
 
 def _kind_of(path: Path, command: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    """Return the kind of thing at a path, and groups of options of a command that take it."""
+    """Return the kind of file or folder at a path, and groups of options that take it."""
     for name, kind, groups in _FOLDERS:
         if (path / name).is_file():
             return kind, groups

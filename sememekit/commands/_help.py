@@ -18,13 +18,13 @@ _TYPES: Final = {"path": "PATH", "Path": "PATH", "str": "TEXT", "int": "N", "int
 
 
 def draw_help() -> None:
-    """Make typer draw options in two columns (names; type and help), and end like the program if the pipe is closed."""
+    """Make typer draw options in two columns (names; type and help), and exit like the program if the pipe is closed."""
     vars(typer.rich_utils).update(Table=_OptionTable, Console=_HelpConsole)
 
 
 class _HelpConsole(Console):
     def on_broken_pipe(self) -> None:
-        """rich would leave with exit code 1."""
+        """Override rich, which would leave with exit code 1."""
         raise BrokenPipeError
 
 
@@ -47,7 +47,7 @@ def _below_each_other(names: Sequence[object]) -> Text:
 
 
 def _typed_help(kind: object, told: object) -> Text:
-    """The help, its type in brackets, then what typer says of the default."""
+    """The help, its type in brackets, then the default from typer."""
     told, *more = [part for part in told.renderables if isinstance(part, Text)] if isinstance(told, Columns) else [Text()]
     name = _type_name(kind.plain) if isinstance(kind, Text) else ""
     types = [Text(f"[{name}]", style=typer.rich_utils.STYLE_TYPES)] if name else []

@@ -22,7 +22,7 @@ def input_name(file: Path | None) -> str:
 
 
 def remark_file_name(text: str, instead: str, quiet: bool = False) -> None:
-    """Warn that a text that is a file name was read as text, and name the command to type ``instead``."""
+    """Warn that a file name was read as text, and name the command to type ``instead``."""
     try:
         is_file = Path(text).is_file()
     except (OSError, ValueError):  # too long for a name
@@ -59,7 +59,7 @@ def lines_of(path: Path | None, errors: str) -> Iterator[str]:
 
 
 def some(rows: Iterable[T], nothing: str) -> Iterator[T]:
-    """Return ``rows`` after computing the first, before anything is written. DataError with ``nothing`` if there is none."""
+    """Return ``rows`` after computing the first row, before any output. DataError with ``nothing`` if there are no rows."""
     rows = iter(rows)
     for first in rows:
         return chain([first], rows)

@@ -1,6 +1,6 @@
 """Arguments and options of several subcommands, with their completions.
 
-An option with a type ``...IfGiven`` is None by default, for commands that put typed options over a recipe or a run.
+An option with a type ``...IfGiven`` is None by default, for commands in which typed options override a recipe or run.
 """
 
 import re
@@ -32,7 +32,7 @@ WhichName = Literal["best", "last"]
 
 
 def option(flag: str, help_text: str, kind: str = "", **more: Any) -> Any:
-    """An option; one that takes the name of a variant of a ``kind``, or a lexicon, completes it."""
+    """An option, with completion if it takes a lexicon or a variant of a ``kind``."""
     if kind:
         more["autocompletion"] = names_of(kind)
     elif more.get("metavar") == LEXICON:
@@ -52,7 +52,7 @@ Word = Annotated[
 
 
 def has_word(word: str | None, *texts: str) -> bool:
-    """Return a test whether every word between commas begins a word of the texts, in any case; True without a word."""
+    """Return a test whether each of the comma-separated words is a prefix of a word in the texts, ignoring case."""
     parts = [rf"(?<![a-z]){re.escape(part.strip().casefold())}(?!\d)" for part in (word or "").split(",")]
     return word is None or all(re.search(part, " ".join(texts).casefold()) for part in parts)
 
@@ -189,12 +189,12 @@ def fail_usage(message: str) -> NoReturn:
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """Return the typed options, which go over a recipe or a run."""
+    """Return the typed options, which override a recipe or run."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def others_typed(context: typer.Context, allowed: Collection[str]) -> list[str]:
-    """Return the typed options and arguments that are not ``allowed``, without the options that every command has."""
+    """Return the typed options and arguments that are not ``allowed``, except options of every command."""
     found, left_out = [], {*allowed, "debug", "trust_code"}
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
@@ -217,5 +217,5 @@ def example(*lines: str) -> str:
 
 
 def paragraphs(docstring: str | None) -> str:
-    """A docstring with a line for each paragraph, which a terminal breaks where it ends."""
+    """A docstring with one line for each paragraph, which the terminal wraps."""
     return "\n\n".join(" ".join(part.split()) for part in cleandoc(docstring or "").split("\n\n"))

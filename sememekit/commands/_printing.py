@@ -28,9 +28,9 @@ _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS}
 
 
 def shown(text: str) -> str:
-    """Return the text with control characters as visible signs (ESC as ``␛``), so that a terminal does not obey them.
+    """Return the text with control characters as visible signs (ESC as ``␛``), so that a terminal does not execute them.
 
-    Line ends and tabs stay. C1 controls and the marks that turn the direction of writing become ``\N{REPLACEMENT CHARACTER}``.
+    Line ends and tabs stay. C1 controls and direction marks become ``\N{REPLACEMENT CHARACTER}``.
     """
     return text.translate(_CONTROLS)
 
@@ -54,7 +54,7 @@ def result_console() -> Console:
                 yield segment if segment.control else Segment(shown(segment.text), segment.style)
 
         def on_broken_pipe(self) -> None:
-            """A closed pipe ends the program as every other does; rich would leave with exit code 1."""
+            """Exit as for every closed pipe; rich would leave with exit code 1."""
             raise BrokenPipeError
 
     width = None if sys.stdout.isatty() else PIPE_WIDTH
@@ -84,7 +84,7 @@ def leave_the_pipe(stream: TextIO) -> int:
 
 
 def hint(text: str, quiet: bool) -> None:
-    """Print what to type next: for a person at a terminal, not for a script."""
+    """Print the command to type next, only on a terminal."""
     if sys.stderr.isatty():
         remark(text, quiet)
 
@@ -156,7 +156,7 @@ def write_charts(report: Any, charts: Callable[[Any], Sequence[Chart]], figure: 
 
 
 def give_out(shown: Shown[Any], page: Path | None, figure: Path | None, *, json: bool, quiet: bool) -> None:
-    """Write the page and the figure that were asked for, and print the report."""
+    """Write the requested page and figure, and print the report."""
     if page is not None:
         shown.save(page)
         remark(f"page: {page}", quiet)

@@ -57,7 +57,7 @@ TRUSTING: Final = frozenset(
     | {"generate", "recipes validate", "compare", "explain", "tag", "analyze", "clusters"}
     | {"push", "pull", "serve"}
 )
-"""Subcommands with ``--trust-code``, which is read here like ``--debug``; a typed name is trusted without it."""
+"""Subcommands with ``--trust-code``, which is read here like ``--debug``; code named on the command line is always trusted."""
 
 _OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
@@ -155,7 +155,7 @@ class _Subcommands(Mapping[str, Any]):
 
 
 def _add_options(command: Any, name: str) -> None:
-    """Give a command, or all of a group, the options that this module reads."""
+    """Add the options that this module reads to a command, or to all commands of a group."""
     for inner, found in getattr(command, "commands", {}).items():
         _add_options(found, f"{name} {inner}")
     if not hasattr(command, "commands"):
@@ -165,7 +165,7 @@ def _add_options(command: Any, name: str) -> None:
 @cache
 def _options_read_here() -> list[Any]:
     def with_options(trust_code: TrustCode = False, debug: Debug = False) -> None:
-        """Declare options alone; never called."""
+        """Only declares options; never called."""
 
     app = typer.Typer(add_completion=False)
     app.command()(with_options)

@@ -23,8 +23,8 @@ def choose(
 
     Args:
         takers: for each kind its functions, whose keyword-only arguments are its options, and names of further options. The
-            first kind that the run has is taken, or else the last, whose error says what it needs.
-        options: of the command, by name; None and False mean not typed. ``progress`` is dropped if no function takes it.
+            first kind of the run is taken, or else the last kind, for its error message.
+        options: typed options by name; None and False mean not typed. ``progress`` is dropped if no function takes it.
         instead: what to type in place of an option that does not fit.
 
     Raises:

@@ -46,7 +46,7 @@ def typed_table(
 
 
 def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return the table with a value at a path of keys; files stay as typed."""
+    """Return the table with a value at a path of keys; file names stay as typed."""
     key, *rest = path
     if rest:
         return {**table, key: _with(table.get(key, {}), rest, value)}

@@ -27,9 +27,9 @@ EXAMPLES = (
 )
 
 _MUCH: Final = 0.01
-"""Share of unknown words in a held-out split from which a warning appears if train has none."""
+"""Least share of unknown words in a held-out split for a warning, if train has none."""
 _REPEATED: Final = 0.02
-"""Overlap of a held-out split with train from which it is reported; well-divided corpora have less than 0.012."""
+"""Least overlap of a held-out split with train that is reported; well-divided corpora have less than 0.012."""
 
 
 def command(

@@ -1,1 +1,1 @@
-"""The work of the subcommands that join several rooms, as plain functions without a command line."""
+"""The work of subcommands that need several packages, as plain functions without a command line."""

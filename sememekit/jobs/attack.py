@@ -1,8 +1,8 @@
 """Attack a classifier, here or with its examples divided among the processes of an engine.
 
-Each process opens the victim, substitutes and constraints for all examples, as the command does, and attacks a share of them.
-So a result depends on its example alone. Results are added to ``OUT/.parts/NUMBER.jsonl`` line by line; lines of a lost process
-count.
+Like the command, each process opens victim, substitutes and constraints for all examples, and attacks a share of the examples.
+So each result depends on its example alone. Results are appended to ``OUT/.parts/NUMBER.jsonl`` line by line; the lines of a
+lost process are kept.
 """
 
 import json
@@ -34,7 +34,7 @@ from sememekit.signals import StopRequest, stop_signals
 _SHARES: Final = ".parts"
 _STOP: Final = "stop"
 _EXAMPLES: Final = 32
-"""Examples of a share, which bounds how long the other processes wait for a slow one."""
+"""Number of examples of a share, which bounds the waiting time for a slow process."""
 
 
 class AttackCall(NamedTuple):
@@ -109,7 +109,7 @@ class Share(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _opened(call: AttackCall) -> AttackParts:
-    """The attack at hand, opened once in a process."""
+    """The open attack of this process, opened once."""
     return call.open()
 
 
@@ -192,7 +192,7 @@ def attack(
         logits: the victim gives logits.
         language_model: a run for constraints that need one, and for the perplexity of the changed texts.
         resume: continue the attack in ``out``; arguments must agree with the stored ones.
-        trust_code: import code that only folders name.
+        trust_code: import code that is named only in folders.
         workers, engine: number of processes, and where they run, as in ``--engine``.
         asked_to_stop: whether a signal came (default: signals are watched here).
 

@@ -13,7 +13,7 @@ from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
 from sememekit.text.scripts import traditional_hint
 
 LEAST_COVERAGE = 0.2
-"""Coverage of the tokens below which a lexicon is probably of another language."""
+"""Token coverage below which a lexicon is probably of another language."""
 
 
 def build_sememe_graph(
@@ -31,7 +31,7 @@ def build_sememe_graph(
     """Build the sememe graph of a prepared-data folder's vocabulary and write it; arguments as ``build-sememe-graph --help``.
 
     Raises:
-        ConfigError: no source, one that names no format, or another file at ``out``.
+        ConfigError: no source, a source without a format, or another kind of file at ``out``.
         DataError: a lexicon or the folder cannot be read.
         GraphError: the graph cannot be built.
     """

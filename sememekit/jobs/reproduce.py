@@ -30,7 +30,7 @@ def reproduce(
 ) -> list[ClaimResult]:
     """Run claims from text to verdict; arguments as ``reproduce run --help``.
 
-    Raises ConfigError: an unknown claim, or one without a small protocol. Raises DataError: no corpora. Raises others as
+    Raises ConfigError: an unknown claim, or one without a small protocol. Raises DataError: no corpora. Others as
     ``run_trials``."""
     trials = trials_of(names, out, root, seeds, tiny)
     numbers = {trial.name: number for number, trial in enumerate(trials, start=1)}
@@ -50,8 +50,8 @@ def reproduce(
 
 
 def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | None = None) -> list[ClaimResult]:
-    """Return the verdicts by the results below ``out``, or in the folder ``results``. Raises ConfigError: an unknown claim.
-    Raises DataError: an unreadable result, or results on different data."""
+    """Return the verdicts from the results below ``out`` or in ``results``. Raises ConfigError: an unknown claim. Raises
+    DataError: an unreadable result, or results on different data."""
     folder, found, claims = results or out / "results", [], load_claims()
     for name in names:
         file, claim = _claim(name, claims)
@@ -121,7 +121,7 @@ def _corpora(root: Path | None) -> Path:
 def trials_of(
     names: Sequence[str], out: Path, root: Path | None, seeds: int | None, tiny: bool, must_exist: bool = True
 ) -> list[Trial]:
-    """Return the trials of all claims without repetition, seed by seed, so that every claim has a first result early."""
+    """Return the trials of all claims without repetition, sorted by seed, so that every claim has a first result early."""
     folder, claims = _corpora(root), load_claims()
     chosen = [(name, *_claim(name, claims)) for name in names]
     for name, _, claim in chosen:

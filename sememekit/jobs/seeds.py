@@ -35,9 +35,9 @@ class SeedsReport(Record):
 
     Attributes:
         out: the folder of the runs, ``seed-N`` for seed N.
-        metric: the primary metric; ``mean`` and ``sd`` (with n - 1; None of one seed) are of its best values on validation.
+        metric: the primary metric; ``mean`` and ``sd`` (n - 1; None for one seed) are over its best validation values.
         table: the plan without the seed, also for seeds added later.
-        seeds: in the given order; then finished seeds of earlier calls with the same plan.
+        seeds: the given seeds, then finished seeds of earlier calls with the same plan.
         runs: a report for each seed.
         stopped: whether a signal stopped a run, with checkpoints to resume from.
     """
@@ -70,11 +70,11 @@ def train_seeds(
     """Train one plan with several seeds into ``out/seed-N``; also writes ``out/seeds.json``.
 
     Args:
-        table, on_remark, should_stop: as ``train`` takes them. With ``resume``, what the table says must agree with the runs.
-        jobs, engine: processes at a time, and where they run, as ``--engine`` takes it.
+        table, on_remark, should_stop: as ``train`` takes them. With ``resume`` the table must agree with the runs.
+        jobs, engine: number of parallel processes, and where they run, as in ``--engine``.
         resume: continue runs that have begun, and begin the others with the same plan. Finished seeds of earlier calls with the
             same plan stay in the report; others are left out with a remark.
-        progress, on_report: as ``train_all`` tells them.
+        progress, on_report: as in ``train_all``.
 
     Raises ConfigError: a bad table. Raises CheckpointError: a run exists, or there is none to resume. Raises errors of
     ``train`` for the first seed that failed, with its folder; the other seeds were stopped with checkpoints."""
@@ -126,7 +126,7 @@ def train_seeds(
 def _of_earlier_calls(
     out: Path, seeds: Sequence[int], before: Mapping[str, Any], plan: Mapping[str, Any], on_remark: Callable[[str], None]
 ) -> dict[int, TrainReport]:
-    """seed -> report of the finished runs beside ``seeds`` that have the same plan, from the ``seeds.json`` of before."""
+    """seed -> report of finished runs with other seeds and the same plan, from the earlier ``seeds.json``."""
     told = dict(zip(before.get("seeds", ()), before.get("runs", ()), strict=False))
     found, left_out = dict[int, TrainReport](), []
     for run in seed_runs(out):

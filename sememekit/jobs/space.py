@@ -47,14 +47,14 @@ class Space:
         return FloatDistribution(float(low), float(high), log=self.log)
 
     def all(self) -> Sequence[Value] | None:
-        """Every value; None for a range with fractions."""
+        """All values; None for a range with fractions."""
         if not self.is_range:
             return self.values
         low, high = self.values
         return range(low, high + 1) if isinstance(low, int) and isinstance(high, int) else None
 
     def has(self, value: object) -> bool:
-        """Whether a value lies in it."""
+        """Whether a value lies in the space."""
         if not self.is_range:
             return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in self.values)
         low, high = self.values

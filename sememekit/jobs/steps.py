@@ -1,4 +1,4 @@
-"""Steps of a claim: subcommands of sememekit as processes, local or on an engine, that are asked once to stop."""
+"""Steps of a claim: subcommands of sememekit as processes, local or on an engine; a signal is passed on once."""
 
 import os
 import shlex
@@ -36,8 +36,8 @@ def call(
     spent: list[float],
     engine: Engine | None = None,
 ) -> str:
-    """Run a subcommand, append its CPU seconds to ``spent``, and return its stdout, also if it finished before a signal reached
-    it. Raises Stopped: a signal ended it."""
+    """Run a subcommand, append its CPU seconds to ``spent``, and return its stdout, even if a signal came just before its end.
+    Raises Stopped: a signal ended it."""
     if engine is None:
         ended = run_command(step.words, environment, asked_to_stop)
     else:
@@ -81,7 +81,7 @@ def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: st
 
 def run_command(words: Sequence[str], environment: Mapping[str, str], asked_to_stop: Callable[[], bool]) -> Ended:
     """Run a subcommand in a process with its own session, so that Ctrl-C reaches only this process, which passes it on once. It
-    ends with this process in any case. Raises ConfigError: this system does not report CPU time."""
+    never outlives this process. Raises ConfigError: this system does not report CPU time."""
     if not hasattr(os, "wait4"):
         raise ConfigError(
             "reproduce run measures the CPU seconds of each command by a call that this system lacks; run it on Linux, macOS "

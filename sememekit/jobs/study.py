@@ -84,8 +84,8 @@ class Study:
         out: the folder of the sweep.
         table: the plan without the swept settings.
         spaces: the swept settings.
-        seed: of the proposals.
-        trials, cpu_seconds: the budget, one of them; the other is None.
+        seed: random seed of the proposals.
+        trials, cpu_seconds: the budget: one of them is set, the other is None.
         pruning: stop trials that are worse than the median of the others at the same epoch.
 
     Raises ConfigError: Optuna is not installed."""
@@ -120,7 +120,7 @@ class Study:
             self._enqueue_own_settings()
 
     def _check_figures(self) -> None:
-        """Compare each figure with the folder of its trial. Raises DataError: they differ, so ``best.toml`` could be wrong."""
+        """Compare each figure with the folder of its trial. Raises DataError: they differ; ``best.toml`` could be wrong."""
         for trial in self.study.trials:
             path, name = self.out / run_name(trial.number) / "metrics.jsonl", trial.user_attrs.get("metric", "")
             measured = {int(record["epoch"]): record["valid"].get(name) for record in metrics.epochs(path)}
@@ -218,7 +218,7 @@ class Study:
             self.study.tell(trial, min(values), state=states.COMPLETE)
 
     def _report(self, trial: Trial, epoch: Mapping[str, Any]) -> None:
-        """Report an epoch to Optuna once, though the run's file and a message may both announce it."""
+        """Report an epoch to Optuna once, even if both the run's file and a message have it."""
         assert self.metric is not None
         value = float(epoch["valid"][self.metric.name])
         trial.set_user_attr("sign", 1 if self.metric.lower_is_better else -1)
@@ -237,7 +237,7 @@ class Study:
         trial.set_user_attr("cpu_seconds", max(stored.user_attrs.get("cpu_seconds", 0.0), told))
 
     def _ask(self) -> Trial:
-        """The next proposal; its number alone decides the random numbers, so that an interrupted sweep proposes the same.
+        """The next proposal. Its number is the random seed, so that an interrupted sweep makes the same proposals.
 
         If combinations can be enumerated, tried ones are not proposed again: another is drawn instead.
         """
@@ -252,7 +252,7 @@ class Study:
         return self._drawn(self.study)
 
     def _proposed(self) -> dict[str, Value]:
-        """Return the next proposal of the sampler, from a copy of the study, as proposals cannot be withdrawn."""
+        """Return the next proposal of the sampler, from a copy of the study, since proposals cannot be withdrawn."""
         copy = self.optuna.create_study(sampler=self.study.sampler)
         copy.add_trials([trial for trial in self.study.trials if trial.state.is_finished()])
         return dict(self._drawn(copy).params)
@@ -286,7 +286,7 @@ class Study:
         return self.study.trials[trial.number]
 
     def spent(self) -> float:
-        """Return the CPU seconds of all trials; for running ones, of their reported epochs."""
+        """Return the CPU seconds of all trials; for running trials, of their reported epochs."""
         return sum(trial.user_attrs.get("cpu_seconds", 0.0) for trial in self.study.trials) + sum(self._spent.values())
 
     def is_spent(self) -> bool:
@@ -299,7 +299,7 @@ class Study:
         return self.spent() >= self.cpu_seconds
 
     def reports(self) -> list[TrialReport]:
-        """All trials, the best first, those without a figure last."""
+        """All trials, the best first, trials without a figure last."""
         states = self.optuna.trial.TrialState
         begun = [trial for trial in self.study.trials if trial.state != states.WAITING]
         return [self.report_of(trial) for trial in sorted(begun, key=_best)]
@@ -321,7 +321,7 @@ class Study:
         )
 
     def metric_name(self) -> str:
-        """The figure that is compared; "validation" before there is one."""
+        """The name of the compared metric; "validation" before the first figure."""
         return next((one.user_attrs["metric"] for one in self.study.trials if "metric" in one.user_attrs), "validation")
 
 

@@ -1,4 +1,4 @@
-"""Search the settings of a training that are best on validation, within a stated budget."""
+"""Search the training settings that are best on validation, within a budget."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -34,10 +34,10 @@ class SweepReport(Record):
         out: its folder; ``best.toml`` there has the settings of the best trial.
         budget: such as "12 trials" or "30 CPU minutes".
         metric: the compared validation metric.
-        cpu_minutes: of all trials so far.
+        cpu_minutes: CPU time of all trials so far.
         trials: sorted by ``valid``, the best first; those without a figure last.
         best: the file with the best settings; None before a trial has a figure.
-        stopped: whether a signal ended it; the same command goes on.
+        stopped: whether a signal stopped it; the same command continues it.
         exhausted: whether every combination of values was tried, so that a larger budget adds nothing.
     """
 
@@ -79,7 +79,7 @@ def sweep(
 
     Args, beside the options in ``sweep --help``:
         table: slot -> keys, as ``train`` takes it.
-        cpu_minutes: budget, after which no training begins and running ones end with their epoch.
+        cpu_minutes: budget, after which no training begins and running trainings end after their epoch.
         pruning: after four trials, stop trials that are worse than the median at the same epoch.
         progress, on_trial: called with the progress of each trial as "train trial-0001", and with each finished trial.
         should_stop: checked between messages (default: whether a signal came).
@@ -148,8 +148,8 @@ def _trials(number: int) -> str:
 
 
 def _check_same(out: Path, said: Mapping[str, Any]) -> None:
-    """Refuse to continue a sweep with other settings (except the budget). Raises ConfigError: the differences, or the folder
-    holds something else. Raises DataError: the folder has a study without its settings."""
+    """Refuse to continue a sweep with other settings (except the budget). Raises ConfigError: they differ, or the folder has
+    other content. Raises DataError: the study has no settings."""
     path = out / SETTINGS
     if not path.is_file():
         if (out / STUDY).exists():

@@ -52,7 +52,7 @@ class TrainReport(Record):
         tokens_per_second: training predictions (tokens, or examples of a classifier) a second in this call, or over all epochs
             if this call trained none.
         parameters: number of learned parameters, shared ones counted once.
-        vectors: coverage of the training text by pretrained vectors, if there are any.
+        vectors: coverage of the training text by pretrained vectors, if any.
         remarks: settings that change nothing in this model.
         finished: why training ended, or an empty string.
         stopped: whether a signal ended it, with a checkpoint to resume from.
@@ -87,8 +87,8 @@ def train(
     """Train a model. Several processes make the same call, and the first writes the folder and its page.
 
     Args:
-        table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
-        out: the run folder: absent or empty, or a run to go on with.
+        table: slot -> keys, as recipes and overrides give it. With ``resume`` it must agree with the run.
+        out: the run folder: absent or empty, or a run to continue.
         resume: continue the run in ``out`` from its last checkpoint.
         on_report: called with each report of the trainer.
         on_remark: called with remarks before training: settings that change nothing in this model, and the task's remarks on

@@ -40,8 +40,8 @@ class Trained(NamedTuple):
 
     Attributes:
         report: of its training.
-        cpu_seconds: user and system time of the process up to the report, or of the call if an engine reuses processes; earlier
-            calls of a continued training are not included.
+        cpu_seconds: user and system time of the process up to the report, or of the call if an engine reuses processes; without
+            earlier calls of a continued training.
     """
 
     report: TrainReport
@@ -66,9 +66,9 @@ class Trainings:
             trainings.begin("one", table, Path("runs/one"))
             name, message = trainings.receive()
 
-    Processes of this machine end with this one. They take repeated signals as one, and always end with a checkpoint. A training
-    whose process was lost continues from its last checkpoint if the engine restarts it; otherwise the same command continues
-    it.
+    Processes of this machine end with this one. Repeated signals count as one, and the processes always end with a checkpoint.
+    A training whose process was lost continues from its last checkpoint if the engine restarts it; otherwise the same command
+    continues it.
     """
 
     stopping: bool = False
@@ -140,7 +140,7 @@ class Trainings:
         Args:
             begin_more: begins further trainings if there is room; not called after a signal.
             asked_to_stop: whether a signal came, which stops all trainings.
-            go_on: the command to type, for the error if a process is lost.
+            go_on: the command to continue, for the error message if a process is lost.
 
         Raises TrainingError: a process was lost."""
         while True:
@@ -176,12 +176,12 @@ def train_all(
 
     Args:
         out: the folder of the runs.
-        tables: name of a run -> its table; the first ones begin, and further ones as others finish.
+        tables: name of a run -> its table; trainings begin in this order, as others finish.
         command: the command to continue, for messages.
         progress: called for each run as "train NAME", in batches of all epochs.
         on_report: called with each report.
         asked_to_stop: whether a signal came.
-        at_once: number of parallel trainings; 0: the number of cores, at least two.
+        at_once: number of parallel trainings (0: one for each core, at least two).
         engine: where they run, as in ``--engine``.
         on_remark: called once with each remark before a training begins.
 

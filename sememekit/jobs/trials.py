@@ -41,10 +41,10 @@ def run_trials(
 ) -> None:
     """Run every trial without a result, ``jobs`` at a time.
 
-    Trials that share a run follow each other. The commands of the trials are processes; threads of this one wait for them.
+    Trials that share a run follow each other. The commands of the trials are processes, for which threads of this process wait.
 
     Args:
-        trials: the first ones begin, and further ones as others finish.
+        trials: begin in this order, as others finish.
         jobs: number of parallel trials; with more than one, torch uses one thread in each (default of OMP_NUM_THREADS).
         say: called with each trial and "" when it begins, then with each of its commands.
         asked_to_stop: whether a signal came; running steps then end with checkpoints.
@@ -113,7 +113,7 @@ def run_trial(
 def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
     """Train the first epoch of both models interleaved, and write the CPU time of an update to a file.
 
-    It waits for other timings of the same folder, which would disturb the figures. After a signal nothing is kept. Raises
+    It waits for other timings in the same folder, which would disturb the figures. After a signal nothing is stored. Raises
     DataError, TrainingError, Stopped: as ``run_trial``."""
 
     def run(step: Step, spent: list[float]) -> str:
@@ -166,7 +166,7 @@ def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool
 
 @contextmanager
 def _alone(made: Path, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> Iterator[None]:
-    """Lock the output of a step, as soon as no other process or thread has the lock. Raises Stopped: a signal came first."""
+    """Lock the output of a step, after waiting for other processes and threads. Raises Stopped: a signal came first."""
     lock = made.with_name(made.name + ".lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
@@ -188,7 +188,7 @@ class _MadeElsewhereError(Exception):
 
 
 def _times_beside(run: Path) -> Path:
-    """The file with the CPU seconds of a training, and whether it is done."""
+    """The file that states the CPU seconds of a training and whether it is finished."""
     return run.with_suffix(".cpu.json")
 
 

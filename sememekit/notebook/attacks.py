@@ -119,19 +119,19 @@ def attack_classifier(
             ``predict_proba`` and ``classes_``, as scikit-learn has; a pipeline of transformers, or ``hf:PATH``, the folder of a
             sequence classifier; a model wrapper of TextAttack; a run of a classifier, or its folder.
         texts: strings, or tuples of strings for examples of several texts; a column of pandas will do.
-        labels: the true label of each: all by name, or all by the number of the column.
+        labels: the true label of each text: all by name, or all by column number.
         names: of the C columns, in their order; default: the victim's own ``labels`` or ``classes_``.
         sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
-        search, goal, candidates: as the flags; the default search is greedy, which is faster than the command's default,
-            genetic.
-        segmenter, lexicon: segmentation of Chinese texts for a function, which still reads them without blanks.
+        search, goal, candidates: as the command's options; the default search is greedy, faster than the command's genetic
+            search.
+        segmenter, lexicon: segmentation of Chinese texts into replaceable words; a function still reads texts without blanks.
         language_model: a run for constraints that need one, and for the perplexity of the changed texts (``--lm``).
-        logits: the victim gives logits, which a softmax makes probabilities.
+        logits: apply a softmax, since the victim returns logits.
         trust_code: read a file of joblib or pickle, which can run any code of its author.
         settings: further tables of a recipe, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
-        out: a new folder for the results, as the command writes it (default: none is kept). Without a file, ``data`` of the
-            signature is the hash of texts and labels, which differs from the command's on a file. ``attack --compare`` pairs
-            both by their texts.
+        out: a new folder for the results, as the command writes it (default: none is kept). ``data`` of the signature is the
+            hash of texts and labels; the command has the hash of a file instead. ``attack --compare`` pairs both by their
+            texts.
 
     Raises:
         ConfigError: no names for the columns, or an unknown or unsuitable part.
@@ -190,7 +190,7 @@ def _named(
 
 @contextmanager
 def _told_for_python() -> Iterator[None]:
-    """Make errors inside name the arguments of ``attack_classifier``, not the command's options."""
+    """Rephrase errors of the block with arguments of ``attack_classifier`` in place of the command's options."""
 
     def argument(found: re.Match[str]) -> str:
         if found[1] == "labels":
@@ -204,7 +204,7 @@ def _told_for_python() -> Iterator[None]:
 
 
 def _listed(values: Any, what: str) -> list[Any]:
-    """The texts or labels of a call as a list. Raises DataError: no list, or an empty one."""
+    """The texts or labels of a call as a list. Raises DataError: no list, or an empty list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise DataError(f"attack: {what} must be a list with an item for each example, given {type(values).__name__}")
     if not (found := list(values)):

@@ -42,8 +42,8 @@ class Run(OpenRun):
         run.next_words("去年 美国", top=5)          # a table of words, probabilities and senses
         run.explain("去年 美国")                    # the page of ``sememekit explain``
 
-    Each method names the kinds of runs that have it. Words are separated by blanks; Chinese without blanks is segmented as the
-    data of the run. Loading does not change torch's generators; ``device`` sets threads and precision by the run's settings.
+    Each method names its kinds of runs. Words are separated by blanks; Chinese without blanks is segmented like the data of the
+    run. Loading does not change torch's generators; ``device`` sets threads and precision by the run's settings.
     """
 
     @cached_property
@@ -81,9 +81,9 @@ class Run(OpenRun):
         with lines ``source TAB target``, models of headlines or dialogue. Errors as ``perplexity``.
 
         Args:
-            overlay: a file from ``lookup --change``: its nats are a further column, and both sums are in the title.
+            overlay: a file from ``lookup --change``; the nats with it are a further column, and both sums are in the title.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
-            segment: segment the lines as the data of the run (default: only Chinese without blanks).
+            segment: segment the lines like the data of the run (default: only Chinese without blanks).
         """
         kind = self._kind("score", "words", "texts")
         options = {"overlay": overlay, "carry": carry, "segment": segment}
@@ -181,7 +181,7 @@ class Run(OpenRun):
     def segment(self, text: Lines, decoding: Decoding = "viterbi") -> list[str] | list[list[str]]:
         """Segment a raw text. For lattice models. A string gives a list of words, several lines a list for each.
 
-        ``run.segmenter().segment(text)`` segments as the data of any run.
+        ``run.segmenter().segment(text)`` segments like the data, for any run.
         """
         from sememekit.runs.lattices import segment_lines
 
@@ -237,7 +237,7 @@ class Run(OpenRun):
         return Table(("text", "label", *classifier.labels), rows)
 
     def _kind(self, method: str, *allowed: Kind) -> Kind:
-        """Return the first kind of this run that has the method. Raises ConfigError: none has it."""
+        """Return the first kind of this run that supports the method. Raises ConfigError: no kind does."""
         found = next((kind for kind in KIND_NAMES if kind in allowed and kind in self.kinds), None)
         if found is None:
             wanted = " or ".join(KIND_NAMES[kind] for kind in KIND_NAMES if kind in allowed)
@@ -305,7 +305,7 @@ class Generated(str):
 
 
 class Published(PublishedRun, Run):
-    """A model of Hugging Face with what can be asked of a run that predicts words."""
+    """A model of Hugging Face with the methods of a run that predicts words."""
 
 
 def load_run(path: Path | str, *, data: Path | None = None, **options: Any) -> Run:

@@ -7,9 +7,8 @@
     swap = ours.word_swap(sources="table:english.tsv")
     attack = Attack(UntargetedClassification(wrapper), [], swap, ours.search_method("pso"))
 
-The other way, a model wrapper of TextAttack is a victim here: ``sememekit.attack_classifier(wrapper, texts, labels,
-names=[...])``.
-The package ``textattack`` is imported when a part is made; it is no dependency of sememekit.
+In the other direction, a model wrapper of TextAttack is a victim here: ``sememekit.attack_classifier(wrapper, texts, labels,
+names=[...])``. The package ``textattack`` is imported when a part is made; it is no dependency of sememekit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -83,7 +82,7 @@ def word_swap(
 
 
 def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = None, seed: int = 1) -> Any:
-    """One of our searches as a search method, for transformations that swap words.
+    """One of our searches as a search method of TextAttack, for transformations that swap words.
 
     The transformation gives substitutes for the original text under the constraints of the attack. Texts with several changes
     must also pass the constraints; a refused text is not queried and counts as no better than the original. Repeated texts are

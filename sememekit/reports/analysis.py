@@ -46,7 +46,7 @@ def charts(analysis: Analysis) -> list[Curves]:
 
 
 def analysis_table(analysis: Analysis) -> Table:
-    """Return a row for each run; the title says which text was read, and how much of it."""
+    """Return a row for each run; the title names the text and how much of it was read."""
     rows = [
         (
             run.run,

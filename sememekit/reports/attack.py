@@ -55,7 +55,7 @@ def report_page(report: AttackReport, results: Sequence[ExampleResult]) -> str:
 
 
 def write_sheets(folder: AttackFolder, results: Sequence[ExampleResult]) -> None:
-    """Write ``ratings.csv`` and ``ratings.html`` (which works offline) if absent, since they may be filled in."""
+    """Write ``ratings.csv`` and ``ratings.html`` (which works offline), unless they exist and may be filled in."""
     items, path = items_of(results), folder.path / "ratings.csv"
     if items and not path.exists():
         key, labels = "-".join(item.name for item in items[:2]), folder.identity["victim"]["labels"]
@@ -79,8 +79,8 @@ def rate(out: Path, ratings: Sequence[Path]) -> AttackReport:
 
 
 def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
-    """Return charts of successes over attackable examples, by queries and by changed words, a line for each attack; none
-    without attackable examples, and none of words without a success."""
+    """Return charts of successes / attackable examples, by queries and by changed words, a line for each attack. No chart
+    without attackable examples, and none by words without a success."""
     tried = {name: [one for one in results if one.outcome in ("success", "failed")] for name, results in attacks.items()}
     tried = {name: results for name, results in tried.items() if results}
     won = {name: [one for one in results if one.outcome == "success"] for name, results in tried.items()}

@@ -71,8 +71,8 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
 
 
 class _Validated(NamedTuple):
-    """Validation figures of a checkpoint: ``valid`` by name (empty if not measured), mean training nats of its epoch (if it
-    ends one), and ``told``, a description of the checkpoint."""
+    """Figures of a checkpoint: ``valid``, on validation, by name; mean training nats of its epoch (if it ends one); ``told``, a
+    description."""
 
     valid: Mapping[str, float]
     train_nats: float | None

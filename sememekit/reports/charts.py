@@ -1,4 +1,4 @@
-"""Charts for pages, with a value at every point, and the same charts as files for papers; both are drawn by matplotlib."""
+"""Charts for pages, with a value at every point, and as files for papers, by matplotlib."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def _picture(shown: Chart, kind: str, width_class: str) -> Markup:
 
 
 def check_figure(path: Path) -> None:
-    """Raise ConfigError for a figure with another suffix than .png, .svg or .pdf, or in place of a file of another kind."""
+    """Raise ConfigError if the suffix is not .png, .svg or .pdf, or the figure would replace a file of another kind."""
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"--figure {path}: its name must end in .png, .svg or .pdf")
     check_output(path, FIGURE)
@@ -229,7 +229,7 @@ def check_figure(path: Path) -> None:
 
 def write_figure(charts: Sequence[Chart], path: Path) -> None:
     """Write charts below one another as a figure for a paper; text stays text, except in a PNG (200 dpi). Raises ConfigError:
-    as :func:`check_figure`; no chart, or no font has a character of a PNG.
+    as :func:`check_figure`; no chart, or no font for a character of a PNG.
     """
     check_figure(path)
     if not charts:

@@ -67,8 +67,7 @@ def words_parts(explanation: Explanation) -> Parts:
 
 
 def through_sememes(explanation: Explanation) -> list[Heatmap]:
-    """Return each next word's probability in senses with a sememe, for the sememes that the context raises; none for models
-    without senses."""
+    """Return the probability of each next word in senses with a sememe that the context raises; empty without senses."""
     names = tuple(item.name for item in explanation.expected or explanation.sememes)
     if not names:
         return []
@@ -136,7 +135,7 @@ def compared(explanation: OverlayExplanation) -> list[Table]:
 
 
 def asked_tables(explanation: Explanation) -> list[Table]:
-    """Return the senses of the named word, in the whole sentence and from the left context; none without a named word."""
+    """Return the senses of the requested word, in the whole sentence and from the left context; none without a word."""
     asked = explanation.asked
     if asked is None:
         return []

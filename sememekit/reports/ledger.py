@@ -70,7 +70,7 @@ def effect_text(value: float, low: float | None = None, high: float | None = Non
 
 
 def details(claim: ClaimResult) -> Row:
-    """Return the cells of ``DETAILS``; without results all after the metric are empty."""
+    """Return the cells of ``DETAILS``; without results the cells after the metric are empty."""
     place = f"{claim.source}; {claim.metric}"
     if claim.means is None:
         return claim.name, place, *[""] * (len(DETAILS) - 2)
@@ -83,7 +83,7 @@ def details(claim: ClaimResult) -> Row:
 
 
 def markdown(found: Ledger) -> str:
-    """Return the ledger as a page of docs, rendered from results alone."""
+    """Return the ledger as a page of docs, rendered only from results."""
     return "# Claims\n\n" + pages.markdown("ledger", heading="##", **_shown(found))
 
 

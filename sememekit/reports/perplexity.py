@@ -145,7 +145,7 @@ def columns(report: RunsComparison) -> tuple[str, ...]:
 
 
 def _measures(report: RunsComparison) -> Iterator[tuple[int, int, Side, SideMeasure]]:
-    """Each measure by its number, of each side by its number."""
+    """Yield each measure of each side, with the numbers of both."""
     for number in range(len(report.sides[0].measures)):
         for place, side in enumerate(report.sides):
             yield number, place, side, side.measures[number]
@@ -177,7 +177,7 @@ def runs_page(report: RunsComparison) -> str:
 
 
 def rows(report: RunsComparison) -> list[tuple[str, ...]]:
-    """Return a readable row for each measure of each side."""
+    """Return a formatted row for each measure of each side."""
     found: list[tuple[str, ...]] = []
     for number, place, side, measure in _measures(report):
         title = "" if place else title_of(report, number)

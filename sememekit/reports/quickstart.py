@@ -26,8 +26,8 @@ class TextSummary(Record):
     """The text of a quickstart.
 
     Attributes:
-        month: name of the file it comes from.
-        paragraphs, paragraphs_of_month: number of chosen paragraphs, and in total; lines for a user's text.
+        month: name of the source file.
+        paragraphs, paragraphs_of_month: number of chosen and of all paragraphs (lines of a user's text).
         tokens: of each split.
         unknown_rate: share of tokens that are ``<unk>``.
         annotated: share of the tokens that have sememes.
@@ -50,7 +50,7 @@ class ModelRow(Record):
     Attributes:
         name: of its recipe in ``quickstart/``.
         valid_by_epoch, best_valid: perplexity on the validation split.
-        test_perplexity, per_character, bits_per_byte, tokens, signature: as ``evaluate-ppl --split test`` has them.
+        test_perplexity, per_character, bits_per_byte, tokens, signature: as in ``evaluate-ppl --split test``.
         training_seconds: wall time of training steps, without validation; both models were trained at the same time.
         tokens_per_second: training tokens over that time.
     """
@@ -97,7 +97,7 @@ class QuickstartReport(Record):
         already_done: whether it was finished before, and nothing was done.
         models: the softmax model first.
         explanations: of the sememe model; ``softmax_guesses`` has the other model on the same contexts.
-        scores: how often the sememes that an explanation lists belong to the next word; None where no word has any.
+        scores: how often the next word has the sememes of an explanation; None if no word has sememes.
         lattice: the model of characters; None without one, and ``no_lattice`` says why.
         seconds: wall time of the call that finished it.
         cpu_seconds: user and system time of the same call by step: ``text and graph``, each model by its name, ``results``.
@@ -137,7 +137,7 @@ def comparison(report: QuickstartReport) -> Table:
 
 
 def _said(report: QuickstartReport) -> dict[str, list[str]]:
-    """Return the sentences of page and terminal: on the comparison, the explanations, and the words of the lattice."""
+    """Return the sentences for page and terminal on the comparison, the explanations, and the words of the lattice."""
     others = {name: metrics.shown_name(name) for name in ("gates", FREQUENCY, RANDOM)}
     said = {"models": pages.remarks("quickstart", report, NAMES), "scores": [], "lattice": []}
     if report.scores is not None:

@@ -34,9 +34,9 @@ class RunReport(Record):
 
 
 def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -> RunReport:
-    """Write the page of a run, which may be still in training; arguments as ``sememekit report --help``. Raises
-    CheckpointError: no run, one without a finished epoch, or a torn one. Raises ConfigError: ``html`` or ``figure`` would
-    replace another kind of file, or ``figure`` has another suffix.
+    """Write the page of a run, also during training; arguments as ``sememekit report --help``. Raises CheckpointError: no run,
+    no finished epoch, or a torn run. Raises ConfigError: ``html`` or ``figure`` would replace another kind of file, or
+    ``figure`` has another suffix.
     """
     if html is not None:
         check_output(html, PAGE_FILE)
@@ -93,7 +93,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
 
 
 def _changed(plan: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the settings without default or different from it; for custom classes all settings."""
+    """Return the settings that differ from the default or have none; for custom classes all settings."""
     ours = [slot for slot in VARIANTS if plan.get(slot, {}).get("name") in VARIANTS[slot][0]]
     fields = {slot: variant(slot, plan[slot]["name"]).Settings.model_fields for slot in ours}
     asked = {slot: {"name", *(key for key, field in fields[slot].items() if field.is_required())} for slot in ours}

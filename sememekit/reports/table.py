@@ -51,7 +51,7 @@ class Table(Sequence[Mapping[str, Any]]):
     apple          0.5
     pear          0.25
 
-    ``pandas.DataFrame(table.to_dicts())`` takes it as it is.
+    ``pandas.DataFrame(table.to_dicts())`` converts it.
 
     Attributes:
         numbers: indices of columns set flush right (default: columns of numbers).
@@ -102,7 +102,7 @@ class Table(Sequence[Mapping[str, Any]]):
         return [row[place] for row in self.rows]
 
     def csv(self) -> str:
-        """Return CSV with all digits of numbers; texts that a spreadsheet would compute are marked."""
+        """Return CSV with all digits of numbers; texts that a spreadsheet would execute as formulas are marked."""
         stream = io.StringIO()
         rows = ([f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in row] for row in self.rows)
         csv.writer(stream, lineterminator="\n").writerows([self.columns, *rows])
@@ -150,7 +150,7 @@ class Table(Sequence[Mapping[str, Any]]):
 
 
 def fields(title: str, report: BaseModel | Mapping[str, Any], skip: Collection[str] = ()) -> Table:
-    """Return the names and values of a report, but for those that are None."""
+    """Return the names and values of a report, except None."""
     values = report if isinstance(report, Mapping) else report.model_dump()
     rows = ((name.replace("_", " "), value) for name, value in values.items() if name not in skip and value is not None)
     return Table(("", ""), rows, title, numbers={1})

@@ -1,1 +1,1 @@
-"""Trained runs: their plan, their model, and what commands can ask them. Functions that take a run raise as ``Run.open``."""
+"""Trained runs: their plan, their model, and their answers to commands. A run as an argument: errors as ``Run.open``."""

@@ -25,13 +25,12 @@ def augmented(
     """The data with further training examples.
 
     Args:
-        path: ``examples.jsonl`` of an attack, of which the successes are taken, with their true labels; or a file of texts
-            and labels, read by the rules by which the data were prepared.
-        share: most added examples as a share of the training examples, drawn at random if there are more (the sememe RNN paper
-            adds a tenth).
+        path: ``examples.jsonl`` of an attack, whose successes are added with true labels; or labelled texts in the data set's
+            format.
+        share: the most added examples (a random sample), as a share of the training examples; a tenth in the sememe RNN paper.
 
-    Raises DataError: the file cannot be used, nothing in it fooled anybody, a label is not one of the data, or an example is in
-    the validation or test split and not in the training split, so that evaluation would be on trained examples."""
+    Raises DataError: the file cannot be used, has no success, or has a label that the data lack; or an example is in the
+    validation or test split only, so that evaluation would see trained examples."""
     train, summary = data.examples("train"), data.signature.examples
     if summary is None or summary.labels is None:
         raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")

@@ -52,7 +52,7 @@ class ModelParts(NamedTuple):
 
 
 def labels_of(signature: Signature) -> tuple[str, ...]:
-    """The labels of the data that have this signature; none for a stream of words."""
+    """The labels of the data with this signature; none for a stream of words."""
     return (signature.examples.labels if signature.examples is not None else None) or ()
 
 
@@ -67,8 +67,7 @@ def build_task(
 ) -> Task:
     """Build the model of a plan from its ``ModelParts``, initialised under the plan's seed, on the CPU.
 
-    Raises ConfigError: when the parts do not fit, or when one needs a graph and there is none. Raises GraphError: when the
-    graph is not of this vocabulary."""
+    Raises ConfigError: the parts do not fit, or the graph is missing. Raises GraphError: the graph is of another vocabulary."""
     if graph is not None:
         graph.check_vocabulary(vocabulary)
     torch.manual_seed(plan.run.seed)
@@ -98,8 +97,8 @@ def prepare_torch(settings: RunSettings, ranks: Ranks = ALONE) -> torch.device:
 def slow_products(dtype: str, device: torch.device) -> tuple[str, ...]:
     """Return a warning if bfloat16 products are slower than float32, as on x86 processors without AMX.
 
-    A training step of a tied softmax of width 650 took 1.6 times as long with AVX512-BF16 only, 4.1 times without, and 28 times
-    with AVX2 (oneDNN limited by ``ONEDNN_MAX_CPU_ISA``).
+    A bfloat16 training step of a tied softmax of width 650 took 1.6 times as long as float32 with AVX512-BF16 only, 4.1 times
+    without it, and 28 times with AVX2 (oneDNN limited by ``ONEDNN_MAX_CPU_ISA``).
     """
     if dtype != "bfloat16" or device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # torch 2.10 has no such
         return ()
@@ -112,7 +111,7 @@ def slow_products(dtype: str, device: torch.device) -> tuple[str, ...]:
 
 
 def device_of(kind: str, ranks: Ranks = ALONE) -> torch.device:
-    """Return the device for "auto", "cpu", "cuda" or "mps", a GPU of its own for each process; ConfigError if absent."""
+    """Return the device for "auto", "cpu", "cuda" or "mps"; each process has a separate GPU. ConfigError: no such device."""
     if kind == "auto":
         kind = "cuda" if torch.cuda.is_available() else "cpu"
     if kind == "cuda" and not torch.cuda.is_available():
@@ -158,7 +157,7 @@ def processor(file: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def graph_of(plan: Plan) -> SememeGraph | None:
-    """The graph that a plan names, or None; ConfigError where it names none and its encoder or decoder needs one."""
+    """The graph that a plan names, or None; ConfigError if the plan names none and its encoder or decoder needs a graph."""
     if plan.graph.path:
         return SememeGraph.load(Path(plan.graph.path), plan.data.path)
     hint = f"; this recipe's graph comes from: {plan.graph.prepare}" if plan.graph.prepare else " (see build-sememe-graph)"
@@ -169,7 +168,7 @@ def graph_of(plan: Plan) -> SememeGraph | None:
 
 
 def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    """(V,) the word clusters that a plan names, or None; ConfigError where its decoder takes none."""
+    """(V,) the word clusters that a plan names, or None; ConfigError if its decoder takes no clusters."""
     if not plan.clusters.path:
         return None
     if plan.decoder is None:
@@ -184,7 +183,7 @@ def clusters_of(plan: Plan, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
 
 
 def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
-    """Return what a fresh run stores for its encoder, copied from the run that it starts from if the words are the same."""
+    """Return the bytes that a fresh run stores for its encoder, copied from its starting run if the words are the same."""
     other = Path(plan.run.start_from) / ENCODER if plan.run.start_from else None
     if other is not None and other.is_file():
         return other.read_bytes()
@@ -192,19 +191,19 @@ def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
 
 
 def parts_of(plan: Plan, data: PreparedData, graph: SememeGraph | None) -> ModelParts:
-    """Read the parts of a fresh run: its data with the graph and the files that a plan names."""
+    """Read the parts of a fresh run: its data, and the graph and files that the plan names."""
     clusters = clusters_of(plan, data.vocabulary)
     return ModelParts(data.vocabulary, graph, clusters, labels_of(data.signature), data.chunks(), kept_of(plan, data))
 
 
 def sources_of(plan: Plan) -> tuple[PreparedData, ModelParts]:
-    """Read the data and the parts of a fresh run. Raises ConfigError, DataError: one that the plan needs is not there."""
+    """Read the data and the parts of a fresh run. Raises ConfigError, DataError: a needed part is absent."""
     graph, data = graph_of(plan), data_of(plan)
     return data, parts_of(plan, data, graph)
 
 
 def data_of(plan: Plan) -> PreparedData:
-    """The prepared data that a plan names; ConfigError where it names none."""
+    """The prepared data that a plan names; ConfigError if it names none."""
     if not plan.data.path:
         hint = f"; this recipe's data come from: {plan.data.prepare}" if plan.data.prepare else ""
         raise ConfigError(f"no data given; add --data DIR with a folder that 'sememekit preprocess' wrote{hint}")

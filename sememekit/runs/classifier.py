@@ -27,7 +27,7 @@ class Classifier(NamedTuple):
     >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
 
     Attributes:
-        kind: the data set whose rules read the examples.
+        kind: the data set of the training, which determines the format of files.
     """
 
     run: Run
@@ -38,7 +38,7 @@ class Classifier(NamedTuple):
     kind: ExampleSet
 
     def words(self, text: Text) -> list[str]:
-        """Return the words of a text: segmented as the training data, or a list of words unchanged."""
+        """Return the words of a text: segmented like the training data; a list of words stays unchanged."""
         return self.segmenter.segment(self.kind.text(text)) if isinstance(text, str) else list(text)
 
     def check(self, examples: Sequence[Sequence[str] | str], where: str) -> None:
@@ -53,8 +53,8 @@ class Classifier(NamedTuple):
         """(n, C) probabilities of the labels.
 
         Args:
-            examples: n examples, each a tuple of its N texts; for N = 1 the text alone serves as well. A text is a string,
-                which is cut as the training data were, or a list of words. Words outside the vocabulary are ``<unk>``.
+            examples: n examples, each a tuple of its N texts; for N = 1 also the text alone. A text is a string, which is
+                segmented like the training data, or a list of words. Words outside the vocabulary are ``<unk>``.
 
         Raises DataError: for another number of texts or a text without words, with the number of the example, from 1."""
         vocabulary, ids = self.run.vocabulary, []
@@ -76,9 +76,9 @@ class Classifier(NamedTuple):
 
 
 def load_classifier(run: Path | Run, *, command: str = "predict") -> Classifier:
-    """Load a trained model that predicts labels, for ``command``, which an error names.
+    """Load a trained model that predicts labels; errors name the ``command``.
 
-    Raises ConfigError: the model predicts no labels. Raises DataError: the segmenter of its data cannot be had again."""
+    Raises ConfigError: the model predicts no labels. Raises DataError: the segmenter of its data is not available."""
     loaded = Run.open(run)
     task = require(loaded.task, LabelPredictor, command)
     if loaded.signature.examples is None:

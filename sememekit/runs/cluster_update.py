@@ -32,20 +32,19 @@ class ClusterUpdateReport(OfRun):
     """The effect of reassigning the words of a run to clusters, and of the training after it.
 
     Attributes:
-        written: the run folder that has the new clusters, and ``new_checkpoint``, its best snapshot at the end.
+        written: the run folder with the new clusters; ``new_checkpoint`` is its best snapshot at the end.
         statistics: "exact" for the mean of Eq. (8), "running" for the mean of Eq. (9), Shen et al. 2017.
-        tokens_read: predicted tokens of the training text, each time it was read.
+        tokens_read: predicted tokens of the training text, summed over all readings.
         objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
-            The model gives no probability to clusters without words, so this is -log2 of the cluster perplexity of the training
-            text.
+            Clusters without words have probability zero, so this is -log2 of the cluster perplexity of the training text.
         objective_fell: whether the new clusters are worse by Eq. (7) than the old ones.
         before, after: perplexities on ``split`` with the old and the new clusters, by the same weights.
-        trained: perplexities of the best snapshot after the M-step, if it had ``epochs``.
-        best_epoch: the epoch of the best snapshot; the last before the M-step if no M-step epoch was better.
+        trained: perplexities of the best snapshot after the M-step, if there were ``epochs``.
+        best_epoch: the epoch of the best snapshot; the last epoch before the M-step if the M-step did not improve it.
         finished: why the M-step ended.
         stopped: whether a signal ended it; ``train --resume`` continues it.
-        moved_words, moved_frequency: share of words that changed their cluster, and their share of the text.
-        orphaned_words: words that went to the least loaded cluster, since none was open.
+        moved_words, moved_frequency: share of words that changed their cluster, and the share of tokens of these words.
+        orphaned_words: words that were put into the least loaded cluster, since no cluster was open.
     """
 
     written: str
@@ -98,7 +97,7 @@ def _filled(decoder: ClusterLearner) -> Tensor:
 
 
 def _bits_of_filled(bits: Tensor, filled: Tensor) -> float:
-    """Return log2 of the total probability of some clusters from ``bits`` (N, C), summed over N."""
+    """Return log2 of the total probability of some clusters, from ``bits`` (N, C), summed over N."""
     return 0.0 if filled.all() else float((bits[:, filled] * math.log(2.0)).logsumexp(dim=1).sum()) / math.log(2.0)
 
 
@@ -178,8 +177,8 @@ def training_state(
 ) -> tuple[dict[str, Any], int, int]:
     """Return the training state for the new model, the last epoch of the M-step, and its steps.
 
-    The validation metric of the snapshot is replaced by the one with the new clusters. In a new folder (``alone``) it counts as
-    the best, since no other snapshot is copied.
+    The validation metric of the snapshot is replaced by the metric with the new clusters. In a new folder (``alone``) this
+    snapshot counts as the best, since no other is copied.
     """
     pointer = loaded.folder.pointer()
     which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"
@@ -204,8 +203,7 @@ def keep_clusters(
 ) -> tuple[Path, str]:
     """Write the changed model with its training state, into its run or a new one; return folder and snapshot.
 
-    The schedule of a new run ends after ``epochs`` (if above 0), so that ``train --resume`` of a killed M-step has the same
-    end.
+    The schedule of a new run ends after ``epochs`` (if above 0), so that ``train --resume`` ends a killed M-step there, too.
     """
     source, step = loaded.folder, step_of(loaded.snapshot)
     if out is None:

@@ -1,4 +1,4 @@
-"""New words for a trained run, without training: their numbers come from their sememes and characters (``extend``)."""
+"""New words for a trained run, without training: vectors and biases come from sememes and characters (``extend``)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from sememekit.text.vocabulary import Vocabulary
 from sememekit.training.manifest import EXTENDED
 
 OF_UNKNOWN: Final = 0.5
-"""Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean of the predicted ones. Layers with senses
-have none of it, since ``<unk>`` is scored there through the gate of a sememe of its own."""
+"""Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean prediction. Layers with senses have no
+such base, since they score ``<unk>`` through the gate of a separate sememe."""
 NUM_CONTEXTS: Final = 2048
 """Contexts of the training text in which the mean probabilities of new words are measured."""
 _ROUNDS: Final = 6
@@ -39,16 +39,16 @@ _AT_ONCE: Final = 256
 
 
 class ExtendReport(OfRun):
-    """Report of ``extend``: the words that were added to a run, and how.
+    """Report of ``extend``: the added words, and the source of their vectors and probabilities.
 
     Attributes:
         vocabulary, of_vocabulary: fingerprints of the words of the new run and of ``run``.
-        unannotated: new words without sememes, whose numbers come from their characters.
+        unannotated: new words without sememes, whose vectors come from their characters.
         refused: cause -> words of the file that were not added.
-        dropped_sememes: sememes that the graph does not know, of words that have others.
-        shares: of the probability of ``<unk>``, what each word has in the mean; ``unknown_share`` is what ``<unk>`` keeps.
-        counted: whether the shares are of counts that the file states; otherwise they are equal.
-        calibrated: whether the layer has a number for each word by which the shares are met in the mean over ``contexts``
+        dropped_sememes: sememes that the graph lacks, of words that also have known sememes.
+        shares: mean share of each word in the probability of ``<unk>``; ``<unk>`` keeps ``unknown_share``.
+        counted: whether the shares follow counts in the file; otherwise they are equal.
+        calibrated: whether the layer has a bias for each word, set so that the shares hold in the mean over ``contexts``
             contexts of the training text.
         features: what the numbers were predicted from; ``predicted`` names the tensors.
     """
@@ -83,21 +83,21 @@ def extend(
     device: str = "auto",
     progress: Progress = silent,
 ) -> ExtendReport:
-    """Write a run that has more words, without training; probabilities of predicted words are exactly normalised.
+    """Write a run with more words, without training; the probabilities of all words are exactly normalised.
 
-    The numbers that the model has for a word (vectors, biases, clusters) are predicted from its sememes and characters by a
-    regression on the words of the run (``WordFit``). A new vector is b + x(w) - mean of x, where b is half of the vector of
-    ``<unk>`` and half of that mean; in a layer with senses it is x(w). Biases are then set so that, in the mean over contexts
-    of the training text, a new word has its share of what ``<unk>`` had, and ``<unk>`` the rest. A classifier reads more words
-    then, and predicts none.
+    The parameters of a new word (vectors, biases, clusters) are predicted from its sememes and characters by a regression on
+    the words of the run (``WordFit``). With x(w) the prediction and m its mean, a new vector is b + x(w) - m, where b is half
+    of the vector of ``<unk>`` plus half of m; in a layer with senses it is x(w). Biases are then set so that, in the mean over
+    contexts of the training text, a new word has its share of the former probability of ``<unk>``, and ``<unk>`` keeps the
+    rest. A classifier only reads the new words.
 
     Args:
         words: a file of ``read_new_words``.
-        sources: lexicons of the words that the file gives no sememes; for a run without graph also of its own words (default:
-            the open lexicon).
+        sources: lexicons for words without sememes in the file; without a graph also for the run's words (default: the open
+            lexicon).
         side: of a two-sided lexicon; ``lemmas``: base forms, as for ``open_lemmas``.
-        prior: share of the probability of ``<unk>`` that new words have together where the file has no counts, each as much.
-        data: the prepared data of its training, where they lie elsewhere.
+        prior: joint share of the new words in the probability of ``<unk>``, divided equally, if the file has no counts.
+        data: the prepared data of its training, if they were moved.
 
     Raises ConfigError: the run has no ``<unk>``, an output layer without word vectors, or no vectors of words. Raises
     DataError: words that cannot be added, counts above the count of ``<unk>``, or absent data. Raises CheckpointError: no run,
@@ -150,9 +150,9 @@ def extend(
 def with_open_vocabulary(
     run: Run, words: Iterable[str], sources: Sequence[str], side: Side = "chinese", lemmas: str | None = None
 ) -> Run:
-    """Return the open run with those unknown ``words`` that lexicons have; its folder stays unchanged.
+    """Return the open run extended by those ``words`` that only the lexicons know; its folder stays unchanged.
 
-    They get vectors as by ``extend``, and a sememe encoder reads their sememes. Errors as ``extend``."""
+    The words get vectors as in ``extend``, and a sememe encoder reads their sememes. Errors as ``extend``."""
     known_graph, asked = _known_graph(run, sources, side)
     new = new_words(words, known_graph, asked, side, lemmas)
     new = new._replace(entries=tuple(entry for entry in new.entries if entry.is_from_lexicon))
@@ -163,7 +163,7 @@ def with_open_vocabulary(
 
 
 def _known_graph(run: Run, sources: Sequence[str], side: Side) -> tuple[SememeGraph, Sequence[str]]:
-    """The graph of a run, or of its words by lexicons, and the lexicons to ask for new words."""
+    """Return the graph of a run (or of its words by lexicons), and the lexicons for new words."""
     if run.stored_graph is not None:
         return run.stored_graph, sources
     asked = sources or ("open",)
@@ -171,7 +171,7 @@ def _known_graph(run: Run, sources: Sequence[str], side: Side) -> tuple[SememeGr
 
 
 class _Enlarged(NamedTuple):
-    """A model with more words, and what it is made of; ``predicted`` names the tensors that have rows of new words."""
+    """A model with more words, and its parts; ``predicted`` names the tensors with rows of new words."""
 
     task: Task
     plan: Plan
@@ -182,7 +182,7 @@ class _Enlarged(NamedTuple):
 
 
 def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping[str, int], record: str) -> _Enlarged:
-    """The model of a run with new words, which stand for ``counts`` occurrences."""
+    """The model of a run with new words, which are assumed to occur ``counts`` times."""
     vocabulary, decoder = run.vocabulary, getattr(run.task, "decoder", None)
     larger = Vocabulary.from_counts(
         {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **{e.word: 0 for e in new.entries}}
@@ -212,7 +212,7 @@ def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping
 
 
 def what_was_added(run: Run) -> ExtendReport:
-    """The report that an extended run keeps. Raises ConfigError: the run was not extended, or its file is torn."""
+    """The stored report of an extended run. Raises ConfigError: the run was not extended, or the file is torn."""
     file = run.folder.file(EXTENDED)
     if not file.is_file():
         raise ConfigError(f"{run} was not extended; write a run with more words: sememekit extend RUN --words FILE --out RUN2")
@@ -222,7 +222,7 @@ def what_was_added(run: Run) -> ExtendReport:
 def _shares(
     of_unknown: int, added: Sequence[str], counts: Mapping[str, int], prior: float
 ) -> tuple[list[float], dict[str, int]]:
-    """Return the share of each new word in the probability of ``<unk>``, and the count that the share stands for."""
+    """Return the share of each new word in the probability of ``<unk>``, and the corresponding count."""
     stated = [counts[word] for word in added if word in counts]
     if not stated:
         each = prior / len(added)
@@ -311,7 +311,7 @@ class _Growth:
 
 
 def _clusters(growth: _Growth, decoder: object, given: NDArray[np.int64] | None, wanted: bool) -> NDArray[np.int64] | None:
-    """Return the clusters (V',) of old and new words, from the run's file or from those its output layer made of counts."""
+    """Return the clusters (V',) of old and new words, from the run's file or from its output layer."""
     if given is not None:
         old = torch.from_numpy(given)
     elif wanted and isinstance(decoder, Clustered):
@@ -323,8 +323,8 @@ def _clusters(growth: _Growth, decoder: object, given: NDArray[np.int64] | None,
 
 @torch.no_grad()
 def _calibrate(decoder: Decoder, growth: _Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
-    """Move the biases of the new words and of ``<unk>`` until their mean probabilities are the ``target`` (n + 1); whether the
-    layer has such biases."""
+    """Adjust the biases of new words and ``<unk>`` to the mean probabilities ``target`` (n + 1); return whether the layer has
+    such biases."""
     larger, graph = growth.larger, growth.graph
     sizes = {len(larger): None, graph.num_senses: torch.tensor(graph.word_of_sense)}
     biases = [part for part in decoder.parameters() if part.ndim == 1 and len(part) in sizes]
@@ -341,7 +341,7 @@ def _calibrate(decoder: Decoder, growth: _Growth, added: Sequence[str], contexts
 
 
 def _files(loaded: Run, made: _Enlarged, report: ExtendReport) -> dict[str, bytes]:
-    """The files of the new run that never change."""
+    """The constant files of the new run."""
     larger = made.growth.larger
     signature = loaded.signature.model_copy(update={"vocabulary": larger.fingerprint, "vocabulary_size": len(larger)})
     changed = saved_parts(larger, made.graph, made.clusters)

@@ -24,10 +24,10 @@ class GenerateReport(Record):
     """Text drawn from a model.
 
     Attributes:
-        prompt: the words to begin with, as the model read them.
-        tokens: the words that were added.
-        text: both, with blanks between; ``<eos>`` ends a line.
-        nats: summed negative log-probability of the added words, before temperature and top-k.
+        prompt: the first words, as the model read them.
+        tokens: the generated words.
+        text: prompt and generated words, with blanks between; ``<eos>`` ends a line.
+        nats: summed negative log-probability of the generated words, before temperature and top-k.
     """
 
     prompt: tuple[str, ...]
@@ -64,13 +64,12 @@ def generate(
 ) -> GenerateReport:
     """Sample words from a trained model, one after the other; arguments as ``sememekit generate --help``.
 
-    A model of sentences that end with ``<eos>`` reads one before the prompt. Any other model that is given no prompt draws
-    its first word by the counts of the vocabulary. The prompt is brought into the form of the data (lower case, half width, a
-    word for numbers); a RunWarning names words that the model does not know. Words are drawn on the CPU, so that the same
-    seed gives the same words.
+    A model of sentences that end with ``<eos>`` reads an ``<eos>`` before the prompt. Other models without a prompt draw the
+    first word by the counts of the vocabulary. The prompt is normalised like the data (lower case, half width, a word for
+    numbers); a RunWarning names words that the model does not know. Drawing is on the CPU, so that a seed gives the same words.
 
     With ``beam`` the text is the best of a beam search of this size, by log-probability per word, up to ``<eos>`` if the model
-    has it; ``temperature``, ``top_k`` and ``top_p`` are refused. A word of ``stop`` ends a text and belongs to it.
+    has it; ``temperature``, ``top_k`` and ``top_p`` are refused. A word of ``stop`` ends the text and is its last word.
 
     Raises ConfigError: the task predicts no words, or a number is out of its range. Raises DataError: a word of the prompt that
     a vocabulary without ``<unk>`` lacks."""

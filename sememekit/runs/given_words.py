@@ -1,4 +1,4 @@
-"""The words and the segmenter of other data, for new data that a trained model is to be evaluated on."""
+"""The words and the segmenter of other data, to prepare new data on which a trained model is evaluated."""
 
 import shutil
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ class GivenWords(NamedTuple):
 
 
 def read_given_words(folder: Path) -> GivenWords:
-    """Words and signature of prepared data, or of the data of a run; DataError when the folder is neither."""
+    """Words and signature of prepared data, or of the data of a run; DataError for any other folder."""
     if (folder / SIGNATURE).is_file():
         data = PreparedData.open(folder)
         return GivenWords(data.vocabulary, data.signature, folder / SIGNATURE)
@@ -61,8 +61,8 @@ def read_given_words(folder: Path) -> GivenWords:
 def cutting_of_given(
     given: GivenWords, dataset: str, corpus: Corpus, settings: PreprocessSettings, lexicon_words: Iterable[str] | None = None
 ) -> Cutting:
-    """Cut a corpus as the other data were cut; ``lexicon_words`` in place of ``settings.lexicon``. Raises ConfigError: settings
-    that ask for something else. Raises DataError: another segmenter or lexicon than the other data have."""
+    """Segment a corpus like the other data; ``lexicon_words`` replaces ``settings.lexicon``. Raises ConfigError: contradicting
+    settings. Raises DataError: another segmenter or lexicon than the other data."""
     asked = settings.segmenter
     settings = _as_given(settings, given, dataset, corpus)
     examples = given.signature.examples
@@ -87,7 +87,7 @@ def _form_of(given: GivenWords) -> TextForm:
 
 
 def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
-    """The settings in the form of the other data; ConfigError where they ask for another form or vocabulary."""
+    """The settings with the normalisation of the other data; ConfigError if they contradict it or the vocabulary."""
     if settings.min_count is not None or settings.max_vocabulary is not None or settings.chunks:
         raise ConfigError("--vocabulary gives the words; leave --min-count, --max-vocabulary and --chunks out")
     form = _form_of(given)
@@ -111,7 +111,7 @@ def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, cor
 
 
 def _ends(given: GivenWords, corpus: Corpus) -> bool:
-    """Whether sentences get an end mark, as in the other data: a text in the words of pairs ends as a target does."""
+    """Whether sentences get an end mark, as in the other data; if these are pairs, as their targets."""
     if type(corpus) is ExampleCorpus:
         return False
     examples = given.signature.examples
@@ -120,7 +120,7 @@ def _ends(given: GivenWords, corpus: Corpus) -> bool:
 
 
 def _name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
-    """The name of the segmenter of the other data; DataError where another one is asked for."""
+    """The name of the segmenter of the other data; DataError if another segmenter is requested."""
     name = recorded_name(given.signature, given.file)
     if wanted is not None and wanted.startswith(PREFIX):
         fits = HuggingFacePieces.of_folder(wanted.removeprefix(PREFIX)).description == given.signature.segmenter
@@ -134,7 +134,7 @@ def _name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
 
 
 def _same_segmenter(given: GivenWords, words: frozenset[str] | None, model: Path) -> Segmenter:
-    """The segmenter of the other data, by ``words`` where a user names them; its model file, if any, goes beside ``model``."""
+    """The segmenter of the other data, with the user's ``words`` if given; its model file, if any, goes beside ``model``."""
     segmenter = recorded_segmenter(given.signature, given.file, words=words)
     for name in MODELS.values():
         if (kept := given.file.with_name(name)).is_file():

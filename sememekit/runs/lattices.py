@@ -32,7 +32,7 @@ _BLANK: Final = "▁"
 
 
 class Token(NamedTuple):
-    """A token of a text: as it was written, as the model reads it, and whether a blank before it ends a word."""
+    """A token of a text: its original form, its form for the model, and whether a blank before it ends a word."""
 
     written: str
     read: str
@@ -44,8 +44,8 @@ class Reading:
     """A sentence under a lattice model, with T tokens (the end mark not counted).
 
     Attributes:
-        read_as: (T,) tokens as the model reads them: ``<unk>`` for one that it does not know.
-        after_blank: (T,) whether a blank stands before the token, so that no word goes across.
+        read_as: (T,) tokens as the model reads them, ``<unk>`` for unknown tokens.
+        after_blank: (T,) whether a blank stands before the token, so that a new word begins there.
         posteriors: (T + 1, L, C) posterior of each edge by its last token, the end mark included.
         listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
         best: the most probable path, the end mark included.
@@ -71,10 +71,9 @@ class Reading:
         """Return for every word its first token, and the token after its last.
 
         ``viterbi`` takes the most probable path. ``posterior`` decides each boundary on its own and cuts if a chunk ends there
-        with probability 1/2 or more, which maximises the expected number of correct boundaries. It need not be a path, so its
-        words can be longer than the chunks. Both also cut at each blank of the text, even inside a chunk, since the model reads
-        the text without blanks. Raises
-        ConfigError: another decoding.
+        with probability 1/2 or more, which maximises the expected number of correct boundaries. These decisions may form no
+        path, so words can be longer than the chunks. Both decodings also cut at each blank of the text, even inside a chunk,
+        since the model reads the text without blanks. Raises ConfigError: another decoding.
         """
         if decoding not in get_args(Decoding):
             raise ConfigError(f"decoding {decoding!r}: allowed are {' and '.join(get_args(Decoding))}")
@@ -88,7 +87,7 @@ class Reading:
 
 
 class LatticeReader:
-    """A trained lattice model that tokenizes text as its training data."""
+    """A trained lattice model that tokenizes text like its training data."""
 
     def __init__(self, run: Run, task: Lattice, segmenter: Segmenter) -> None:
         self.run, self.task, self._segmenter, self._form = run, task, segmenter, run.form()
@@ -100,7 +99,7 @@ class LatticeReader:
         return self._characters or isinstance(self._segmenter, SentencePieces)
 
     def tokens(self, text: str) -> list[Token]:
-        """Return the tokens of a text in the form of the data, with the blanks that end words."""
+        """Return the tokens of a text, normalised like the data, with the blanks that end words."""
         if isinstance(self._segmenter, SentencePieces):
             return self._pieces(self._segmenter, text)
         if self._characters:
@@ -142,7 +141,7 @@ class LatticeReader:
         return [word for word in found if word]
 
     def read(self, texts: Sequence[str]) -> list[list[Reading]]:
-        """Each text as sentences of at most ``LONGEST`` tokens; a text without tokens has none."""
+        """Read each text as sentences of at most ``LONGEST`` tokens; a text without tokens has no sentence."""
         pieces = [list(_cut(self.tokens(text))) for text in texts]
         flat = [(number, piece) for number, parts in enumerate(pieces) for piece in parts]
         readings: list[list[Reading]] = [[] for _ in texts]
@@ -154,7 +153,7 @@ class LatticeReader:
     def tally(self, texts: Sequence[str]) -> Tally:
         """Return nats and number of predictions for each text as one sentence with an end mark; both are 0 without tokens.
 
-        ``read`` cuts long texts, since it keeps every edge.
+        Unlike ``tally``, ``read`` cuts long texts, since it stores every edge.
         """
         read = ([token.read for token in self.tokens(without_ends(text))] for text in texts)
         sentences = [np.append(self.run.vocabulary.encode(tokens), self.task.end) for tokens in read if tokens]
@@ -196,8 +195,7 @@ def open_reader(run: Path | Run, command: str) -> LatticeReader:
 
 
 def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:
-    """The words of each line, in order; 64 lines are read before the first comes out. A line that has no tokens for the model
-    stays as it is."""
+    """The words of each line, in order; 64 lines are read before the first result. A line without tokens is unchanged."""
     rest = iter(lines)
     while group := list(islice(rest, LINES_AT_ONCE)):
         for line, readings in zip(group, reader.read(group), strict=True):
@@ -209,8 +207,8 @@ def segment_raw(
 ) -> Iterator[str]:
     """Segment a stream as ``commands.segment.segment_stream`` does, with a lattice model.
 
-    An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends where one does.
-    Raises DataError: the model knows no token of the first lines.
+    An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends at the end of
+    each part. Raises DataError: the model knows no token of the first lines.
     """
     pieces = read_named(file, name, faults)
     first = list(islice(pieces, LINES_AT_ONCE))
@@ -221,7 +219,7 @@ def segment_raw(
 
 
 def _cut(tokens: list[Token]) -> Iterator[list[Token]]:
-    """Cut into parts of at most ``LONGEST`` tokens, after the last mark in the second half of a part if there is one."""
+    """Cut into parts of at most ``LONGEST`` tokens, if possible after the last mark in the second half of a part."""
     begin = 0
     while begin < len(tokens):
         end = min(begin + LONGEST, len(tokens))

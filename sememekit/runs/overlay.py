@@ -1,4 +1,4 @@
-"""Overlays on trained models: which runs can use one, and which sememes they never trained."""
+"""Overlays on trained models: checks that a run can use an overlay and has trained its sememes."""
 
 from pathlib import Path
 
@@ -34,11 +34,11 @@ def overlaid(
 
 
 def check_reads_graph(plan: Plan, task: Task, where: Path) -> None:
-    """Refuse a model that would not read a changed graph with the weights that it has.
+    """Refuse a model that cannot read a changed graph with its present weights.
 
-    The weights of sememe-driven layers and sememe encoders belong to sememes and senses, whose numbers an overlay keeps. Other
-    parts are built from the graph once, such as classes of words, and would not fit a changed graph. Raises ConfigError: a part
-    needs the graph in another way, or none needs it.
+    Sememe-driven layers and sememe encoders have weights for sememes and senses, and an overlay keeps the ids of both. Other
+    parts, such as classes of words, are built once from the graph and would not fit a changed graph. Raises ConfigError: a part
+    was built from the graph, or no part reads the graph.
     """
     parts = [("task", plan.task, False), ("encoder", plan.encoder, _holds(getattr(task, "encoder", None), SememeSum))]
     if plan.decoder is not None:

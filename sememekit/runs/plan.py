@@ -1,4 +1,4 @@
-"""The plan of a run: a recipe's table with every setting resolved, and the variants that it names."""
+"""The plan of a run: the table of a recipe with every setting resolved, and its variants."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -57,7 +57,7 @@ class Slot(Settings):
 
 
 class Plan(Settings):
-    """A run, every setting resolved. ``table`` gives it back as a recipe."""
+    """All settings of a run, resolved. ``table`` returns them as a recipe."""
 
     claim: Claim | None
     data: DataSettings
@@ -81,7 +81,7 @@ class Plan(Settings):
         return cast(type[Task], variant("task", self.task.name))
 
     def table(self) -> dict[str, Any]:
-        """Return the plan as plain tables: a recipe without any default left out."""
+        """Return the plan as plain tables: a recipe with all defaults."""
         plain: dict[str, Any] = {}
         for name in type(self).model_fields:
             value = getattr(self, name)
@@ -110,7 +110,7 @@ PLAIN: dict[str, type[Settings]] = {
 
 
 def variant(slot: str, name: str) -> Any:
-    """The class of an encoder, a decoder or a task; ConfigError where there is no such one."""
+    """The class of an encoder, a decoder or a task; ConfigError for an unknown name."""
     table, base, _ = VARIANTS[slot]
 
     def is_one(found: Any) -> bool:
@@ -176,7 +176,7 @@ def _keys_of(table: Mapping[str, Any]) -> dict[str, Collection[str]]:
 
 
 def _homes(keys: Mapping[str, Collection[str]], slot: str) -> dict[str, str]:
-    """Return the keys that exactly one other slot has -> that slot."""
+    """Return key -> slot, for keys that exactly one other slot has."""
     elsewhere = [(key, other) for other, its in keys.items() if other != slot for key in its if key not in keys.get(slot, ())]
     counts = Counter(key for key, _ in elsewhere)
     return {key: other for key, other in elsewhere if counts[key] == 1}
@@ -192,9 +192,9 @@ def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str])
 
 
 def remarks_on(plan: Plan) -> tuple[str, ...]:
-    """Return a remark for each setting (and the graph) of a plan that nothing in its model reads.
+    """Return a remark for each setting (or graph) of a plan that no part of the model reads.
 
-    They are not errors: models of an experiment share their flags, and a run keeps its graph for ``--by``.
+    Unread settings are no errors: models of an experiment share flags, and a run keeps its graph for ``--by``.
     """
     sentences: list[str] = []
     for slot, chosen in _chosen(plan):
@@ -231,8 +231,8 @@ def no_words(task: str) -> str:
 
 
 def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Plan:
-    """Return the plan of a run, or of a ``table`` made from it. Raises CheckpointError: it cannot be read. Raises ConfigError:
-    a custom class that it names cannot be imported.
+    """Return the plan of a run, or of a ``table`` made from it. Raises CheckpointError: the plan cannot be read. Raises
+    ConfigError: a custom class cannot be imported.
     """
     where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
     for slot in VARIANTS:

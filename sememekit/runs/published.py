@@ -1,4 +1,4 @@
-"""A language model of Hugging Face as a run that was never trained, for the commands that ask runs."""
+"""A language model of Hugging Face as a run without training, for commands that take a run."""
 
 import hashlib
 import shutil
@@ -37,7 +37,7 @@ from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder
 
 LEAST: Final = 0.01
-"""Beginnings of words below this probability are not followed: longer words behind them have none."""
+"""Prefixes of words below this probability are not extended: longer words have probability zero."""
 
 
 _held: list[TemporaryDirectory[str]] = []
@@ -50,7 +50,7 @@ def is_published(model: Path | str | Run) -> bool:
 
 
 class PieceTree:
-    """Words as rows of pieces: the number of each, and the pieces that may come next after each beginning of one."""
+    """Words as sequences of pieces: the id of each word, and the possible next pieces after each prefix."""
 
     def __init__(self, words: Iterable[tuple[int, ...]]) -> None:
         self.number = {pieces: number for number, pieces in enumerate(words)}
@@ -60,7 +60,7 @@ class PieceTree:
                 self.next.setdefault(pieces[:size], {})[piece] = None
 
     def longest(self, pieces: Iterable[int]) -> list[int]:
-        """The numbers of the longest words that a row of pieces is made of, from left to right; each piece is a word."""
+        """Cut a sequence of pieces into the longest words, from left to right, and return their ids; each piece is a word."""
         ids, place, found = tuple(map(int, pieces)), 0, list[int]()
         while place < len(ids):
             end = best = place + 1
@@ -74,7 +74,7 @@ class PieceTree:
 
 @final
 class PiecesSoFar(Encoder):
-    """Contexts that are the ids of the pieces read so far, each plus one, then zeros, as ``PieceWords`` takes them."""
+    """Contexts for ``PieceWords``: the ids of the pieces read so far, each plus one, padded with zeros."""
 
     def __init__(self, words: Sequence[tuple[int, ...]], limit: int) -> None:
         nn.Module.__init__(self)
@@ -100,11 +100,11 @@ def pieces_of(context: Tensor) -> list[int]:
 
 @final
 class PieceWords(Decoder):
-    """Words of one piece or of several, with the probabilities of a model that predicts pieces; nothing is trained.
+    """Words of one or several pieces, with the probabilities of a model that predicts pieces; nothing is trained.
 
-    A word has the probability that the next pieces begin with it and with no longer word, so all words sum to one. p(pieces) is
-    the product of p(piece | context and the pieces before it); a masked model predicts each at a mask behind these. Beginnings
-    below ``LEAST`` are not followed: they keep the probability of the longer words behind them.
+    p(word) is the probability that it is the longest word with which the next pieces begin, so all words sum to one. p(pieces)
+    is the product of p(piece | context and the pieces before it); a masked model predicts each piece at a mask after these.
+    Prefixes with p below ``LEAST`` are not extended: they keep the probability of longer words.
     """
 
     def __init__(self, model: PieceModel, words: Sequence[tuple[int, ...]]) -> None:
@@ -113,7 +113,7 @@ class PieceWords(Decoder):
         self._after = cache(self._after_node)
 
     def _after_node(self, begun: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """The pieces that may follow, the words that end with them, -1 for none, and whether longer words go on behind them."""
+        """Return the possible next pieces, the words that end with them (-1 for none), and whether longer words continue."""
         pieces = [*self._tree.next[begun]]
         words = np.array([self._tree.number.get((*begun, piece), -1) for piece in pieces])
         return np.array(pieces), words, np.array([(*begun, piece) in self._tree.next for piece in pieces])
@@ -144,18 +144,18 @@ class PieceWords(Decoder):
 
 
 class PublishedRun(Run):
-    """A causal or masked model of Hugging Face as a run: its words are its pieces, and the words of lexicons as rows of pieces.
+    """A causal or masked model of Hugging Face as a run: its words are its pieces, and lexicon words as sequences of pieces.
 
         run = PublishedRun("hf:models/gpt2", data, sources=["open"])
         run.task.decoder.log_probs(context)      # of EvenSenses over PieceWords
 
-    ``words`` has the pieces of each word, and ``in_text`` says which are words of the lexicons as they stand in a text: other
-    pieces are parts of words, or spelled without the blank.
+    ``words`` has the pieces of each word, and ``in_text`` marks lexicon words in their form in a text. Other pieces are parts
+    of words, or words spelled without the blank.
 
     Args:
         name: ``hf:PATH``.
-        data: prepared by its tokenizer, for counts and means; default: a few sentences that ship, without useful counts.
-        sources: lexicons whose words it predicts as wholes, and through which it is seen, as in ``Run.open``.
+        data: prepared by its tokenizer, for counts and means (default: a few shipped sentences, without useful counts).
+        sources: lexicons whose words it predicts as wholes, and whose senses it gets, as in ``Run.open``.
 
     Raises ConfigError: as ``PieceModel``, or the data are not in its pieces.
     """
@@ -217,23 +217,23 @@ class PublishedRun(Run):
         return other.recoded(self.vocabulary, lambda stream: self._tree.longest(self._piece_of[stream]))
 
     def ids_of(self, word: str) -> tuple[int, ...]:
-        """The words that the model reads for a word between blanks: one where it is a piece or a word of the lexicons."""
+        """The ids that the model reads for a word between blanks: a single id for a piece or a lexicon word."""
         return tuple(self._tree.longest(self.model.tokenizer.of_words([word])[0]))
 
     def lifts(self, log_frequency: NDArray[Any], line: Sequence[int], place: int, words: NDArray[np.int64]) -> NDArray[Any]:
-        """``PieceModel.in_sentence`` of words in the place of one of a line; of a causal model minus their log-frequency."""
+        """Return ``PieceModel.in_sentence`` of words at one place of a line; for a causal model minus their log-frequency."""
         left, right = ([piece for word in part for piece in self.words[word]] for part in (line[:place], line[place + 1 :]))
         scores = np.array(self.model.in_sentence(left, [self.words[word] for word in words.tolist()], right))
         return scores if self.model.masked else scores - log_frequency[words]
 
     def nats(self, line: Sequence[int], place: int) -> float | None:
-        """The surprisal of a word after those before it; None by a masked model."""
+        """The surprisal of a word given the words before it; None for a masked model."""
         left, own = [piece for word in line[:place] for piece in self.words[word]], self.words[line[place]]
         return None if self.model.masked else -self.model.in_sentence(left, [own], [])[0]
 
 
 def _shipped_text(name: str, out: Path) -> Path:
-    """Prepare the few sentences that ship, for means; they have no useful counts."""
+    """Prepare the few shipped sentences, for means; they have no useful counts."""
     settings = PreprocessSettings(segmenter=name, end_of_sentence=False)
     corpus = open_corpus("plain", resources_folder() / "plain-sentences", {}, seed=settings.seed)
     Pipeline("plain", own_cutting("plain", corpus, settings, None), out, given=None, progress=silent).run()

@@ -64,7 +64,7 @@ class OfRun(Record):
 
 
 class Run:
-    """A trained run; use :meth:`open`. Nothing but its folder is read.
+    """A trained run; use :meth:`open`. Only its folder is read.
 
         run = Run.open("runs/sdlm")
         run.kinds                       # {"words"}: what can be asked of its model
@@ -76,7 +76,7 @@ class Run:
 
     Attributes:
         signature: how its data were made.
-        settings: of the plan, with the device and the dtype that were asked for.
+        settings: of the plan, with the requested device and dtype.
     """
 
     def __init__(
@@ -116,13 +116,13 @@ class Run:
             which: the best weights by validation, or the last; default: the best, or as the open run has them.
             device: ``auto``, ``cpu`` or ``cuda``; default: ``auto``, or as the open run has it.
             dtype: of matrix products; default: as in training, or as the open run has it.
-            trust_code: load classes of others that the folder names, as ``config.trusting_code`` does for a block.
-            overlay: a file of ``sememes.overlay``, whose changes ``graph`` and the model have, without training.
+            trust_code: load custom classes that the folder names, as ``config.trusting_code`` does for a block.
+            overlay: a file of ``sememes.overlay``; its changes apply to ``graph`` and the model, without training.
             sources: lexicons (``FORMAT:PATH``) in place of the run's graph; the senses of a word share its probability evenly
                 (``decoders.even_senses``), whatever the output layer.
 
-        Raises CheckpointError: the folder is no run, is torn, or its files are not of one run. Raises ConfigError: it names
-        code that is not trusted or cannot be imported, or ``which``, ``device`` or ``dtype`` is unknown."""
+        Raises CheckpointError: the folder is no run, is torn, or mixes files of several runs. Raises ConfigError: it names
+        untrusted or missing code, or ``which``, ``device`` or ``dtype`` is unknown."""
         if which is not None and which not in get_args(Which):
             raise ConfigError(f"which={which!r}: allowed are {' and '.join(get_args(Which))}")
         if isinstance(path, Run):
@@ -195,7 +195,7 @@ class Run:
 
     @property
     def changed_senses(self) -> tuple[ChangedSense, ...]:
-        """The senses that the overlay changes; none without one."""
+        """The senses that the overlay changes; empty without an overlay."""
         return () if self._overlay is None else self._overlaid[1]
 
     @cached_property
@@ -205,7 +205,7 @@ class Run:
 
     @cached_property
     def clusters(self) -> NDArray[np.int64] | None:
-        """(V,) the word clusters that it was given, or None."""
+        """(V,) the word clusters from its file, or None."""
         file = self.folder.file(CLUSTERS)
         return read_clusters(file, self.vocabulary) if file.exists() else None
 
@@ -239,7 +239,7 @@ class Run:
 
     @cached_property
     def kept(self) -> bytes | None:
-        """The bytes that its encoder asked it to keep, or None."""
+        """The bytes that its encoder stored with the run, or None."""
         file = self.folder.file(ENCODER)
         return file.read_bytes() if file.exists() else None
 
@@ -251,7 +251,7 @@ class Run:
 
     @cached_property
     def device(self) -> torch.device:
-        """The device that it computes on. Sets threads and precision of this process; ConfigError: no CUDA."""
+        """The device of the computation. Sets threads and precision of this process; ConfigError: no CUDA."""
         return prepare_torch(self.settings)
 
     @cached_property
@@ -279,8 +279,8 @@ class Run:
             task.decoder = EvenSenses(require(task, WordPredictor, "--source").decoder, self.graph)
 
     def load(self) -> Run:
-        """Read the weights now; ``task`` and ``snapshot`` do so when they are first asked for. Raises CheckpointError: the
-        snapshot is absent or torn, does not fit the plan, or is of a training that diverged.
+        """Read the weights now, not at the first use of ``task`` or ``snapshot``. Raises CheckpointError: the snapshot is
+        absent or torn, does not fit the plan, or is of a training that diverged.
         """
         _ = self._loaded
         return self
@@ -297,7 +297,7 @@ class Run:
 
     @property
     def weights_sha256(self) -> str:
-        """The SHA-256 of the weights file, since the name of a snapshot says the step but not the training."""
+        """The SHA-256 of the weights file, which identifies the training; the name of a snapshot has only the step."""
         return self._loaded[2]
 
     def autocast(self) -> AbstractContextManager[object]:
@@ -313,7 +313,7 @@ class Run:
         return self.folder.epochs()
 
     def data(self, given: Path | str | None = None) -> PreparedData:
-        """The prepared data of its training, or those ``given``; DataError where they are absent or have another vocabulary."""
+        """The prepared data of its training, or the ``given`` data; DataError if they are absent or have another vocabulary."""
         folder = Path(given if given is not None else self.plan.data.path)
         if given is None and not folder.is_dir():
             raise DataError(f"{self.path} was trained on {folder}, which is not there; say where it is with --data DIR")
@@ -338,7 +338,7 @@ class Run:
         return TextForm.recorded(self.signature.options, self.signature.normalisation)
 
     def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` computes from the run and its weights; a served run never changes and caches it by name."""
+        """Return the result of ``make``, computed from the run; a served run never changes and caches the result by name."""
         return make()
 
     def check_code(self, **names: object) -> None:
@@ -364,7 +364,7 @@ def vocabulary_of_run(folder: RunFolder) -> Vocabulary:
 
 
 def load_weights(task: Task, weights: Mapping[str, torch.Tensor], path: Path, remedy: str = "was plan.json changed?") -> None:
-    """Put weights into a model; CheckpointError names the first that does not fit, and ends with ``remedy``."""
+    """Load weights into a model; CheckpointError names the first tensor that does not fit, and ends with ``remedy``."""
     try:
         task.load_state_dict(dict(weights))
     except RuntimeError as error:

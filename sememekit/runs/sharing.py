@@ -61,7 +61,7 @@ class ShareReport(Record):
     Attributes:
         run, target: the folder of the run, and the other place.
         snapshot: the snapshot of the weights.
-        bytes: of all files.
+        bytes: size of all files.
         remarks: points that the owner should check.
     """
 
@@ -100,10 +100,10 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
 
 
 def pull_run(source: str, out: Path) -> ShareReport:
-    """Make the folder of a run from the output of ``push_run``, a folder or a hub repository (``hf://owner/name``).
+    """Make a run folder from the output of ``push_run``: a folder or a hub repository (``hf://owner/name``).
 
-    The run can be evaluated, explained, asked and started from (``train --from``), but not resumed: the state of the optimiser
-    is not passed on. Nothing of it is executed. Raises ConfigError: ``out`` is taken, or the hub refuses. Raises
+    The run can be evaluated, explained, and used as a start (``train --from``), but not resumed, since the state of the
+    optimiser is not shared. No code of the folder is executed. Raises ConfigError: ``out`` is taken, or the hub refuses. Raises
     CheckpointError: no such folder, or a torn one.
     """
     if out.exists():
@@ -213,7 +213,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _checked(folder: Path) -> dict[str, bytes]:
-    """The files of a pushed folder, compared with its manifest; CheckpointError where one is missing or was changed."""
+    """The files of a pushed folder, checked by its manifest; CheckpointError if a file is missing or was changed."""
 
     def torn(why: str) -> CheckpointError:
         return CheckpointError(f"{why}; {_AGAIN}")

@@ -109,7 +109,7 @@ def _plain(docstring: str) -> str:
 
 
 def _type(annotation: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the word for a type, and its values if they are few."""
+    """Return the name of a type, and its values if they are few."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         kinds = [_type(part) for part in parts if part is not NoneType]
@@ -195,7 +195,7 @@ def settings_table(slot: str, name: str = "") -> SettingsTable:
     >>> [setting.key for setting in table.settings]
     ['cutoffs', 'shrink', 'head_bias']
 
-    Raises ConfigError: there is no such slot or variant, or a name is missing or of no use.
+    Raises ConfigError: there is no such slot or variant, or a name is missing or superfluous.
     """
     if slot in _SINGLE:
         if name:
@@ -209,14 +209,14 @@ def settings_table(slot: str, name: str = "") -> SettingsTable:
 
 
 def has_variants(slot: str) -> bool:
-    """Whether a slot chooses a variant, as ``decoder`` does and ``schedule`` does not. Raises ConfigError: no such slot."""
+    """Whether a slot has variants: ``decoder`` has, ``schedule`` has not. Raises ConfigError: no such slot."""
     if slot not in _SINGLE:
         _variants(slot)
     return slot not in _SINGLE
 
 
 def slot_info(slot: str) -> SlotInfo:
-    """One slot. Raises ConfigError: there is none of this name."""
+    """One slot. Raises ConfigError: an unknown name."""
     has_variants(slot)
     return _slot_info(slot, next(command for command, slots in COMMAND_SLOTS.items() if slot in slots))
 

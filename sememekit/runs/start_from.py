@@ -34,7 +34,7 @@ def table_of_run(path: Path) -> dict[str, Any]:
 
 
 def with_earlier_epochs(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table of a fresh run, with ``run.earlier_epochs`` counted if it starts from another run."""
+    """Return the table of a fresh run; if it starts from another run, with ``run.earlier_epochs``."""
     run = table.get("run", {})
     if not run.get("start_from") or "earlier_epochs" in run:
         return dict(table)
@@ -48,8 +48,8 @@ _OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")
 
 
 def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data: PreparedData) -> None:
-    """Load the best weights of another run into a model, which keeps its own ``training_counters``. CheckpointError if words or
-    sizes differ, with the settings that differ. Random numbers continue where the other run ended."""
+    """Load the best weights of another run into a model; the ``training_counters`` stay. CheckpointError if words or sizes
+    differ. Random numbers continue from the end of the other run."""
     folder = RunFolder.open(path)
     words = vocabulary_of_run(folder)
     if words.fingerprint != vocabulary.fingerprint:

@@ -9,13 +9,13 @@ _ROWS_AT_ONCE = 256
 
 
 def with_context(ids: list[int], end: int | None) -> list[int]:
-    """The ids of a line behind the ``<eos>`` that its first word is predicted from, where sentences end with one."""
+    """The ids of a line; if sentences end with ``<eos>``, an ``<eos>`` before them as the first context."""
     return [end, *ids] if end is not None else ids
 
 
 @torch.no_grad()
 def stream_nats(task: WordPredictor, streams: list[list[int]], state: State | None = None) -> tuple[list[list[float]], State]:
-    """Nats of all but the first id of each stream, the longest first, and the state of the longest before its last id."""
+    """Nats of all ids but the first of each stream, longest stream first, and its state before the last id."""
     lengths = [len(stream) - 1 for stream in streams]
     nats: list[list[float]] = [[] for _ in streams]
     state = task.encoder.start(len(streams)) if state is None else state

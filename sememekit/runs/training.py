@@ -48,16 +48,16 @@ MAY_CHANGE = (
 """Settings that may change when a run is resumed."""
 
 _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
-"""Files that the run copies: their path may change when it is resumed, their content may not."""
+"""Files that the run copies: at a resume their path may change, but not their content."""
 
 
 class Training(NamedTuple):
     """A run that is open for training; the lock of its folder is held.
 
     Attributes:
-        trainer: at the state where the run begins or continues.
+        trainer: in the state in which the run begins or continues.
         remarks: settings that change nothing in this model.
-        vectors: coverage of the training text by the file of pretrained vectors, for a fresh run with one.
+        vectors: coverage of the training text by the pretrained vectors of a fresh run, if any.
     """
 
     folder: RunFolder
@@ -87,8 +87,8 @@ def open_training(
     """Begin or continue a run, with its lock held inside the block. The first process writes and locks; all read ``out``.
 
     Args:
-        table: slot -> keys, as recipes and overrides give it. With ``resume``, what it says must agree with the run.
-        out: the run folder: absent or empty, or a run to go on with.
+        table: slot -> keys, as recipes and overrides give it. With ``resume`` it must agree with the run.
+        out: the run folder: absent or empty, or a run to continue.
         on_remark: called with each remark to show before training begins; see ``jobs.train.train``.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or nothing to
@@ -146,8 +146,8 @@ def open_training(
 
 
 def _open_folder(out: Path, ranks: Ranks, held: ExitStack) -> RunFolder:
-    """Return the folder of a resumed run; ``held`` keeps its lock. It is opened again under the lock, to see all that the
-    previous writer did."""
+    """Return the folder of a resumed run; ``held`` keeps its lock. It is opened again under the lock, to see all changes of the
+    previous writer."""
     if ranks.leads:
         held.enter_context(RunFolder.open(out).locked())
     ranks.wait()
@@ -166,7 +166,7 @@ def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks
 
 
 def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -> None:
-    """Give a task the weights that a fresh run begins with."""
+    """Set the initial weights of a fresh run."""
     if plan.run.start_from:
         start_from(Path(plan.run.start_from), plan, task, vocabulary, data)
         return
@@ -178,7 +178,7 @@ def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -
 
 
 def saved_parts(vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDArray[np.int64] | None) -> dict[str, bytes]:
-    """Return the files of a run's vocabulary, and of its graph and clusters if it has them."""
+    """Return the files of a run's vocabulary, and of its graph and clusters, if any."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         vocabulary.save(folder / VOCABULARY)
@@ -190,7 +190,7 @@ def saved_parts(vocabulary: Vocabulary, graph: SememeGraph | None, clusters: NDA
 
 
 def kept_files(parts: ModelParts, data: PreparedData) -> dict[str, bytes]:
-    """The files of a run folder that never change, as ``training.manifest.KEPT`` names them."""
+    """The constant files of a run folder, by their names in ``training.manifest.KEPT``."""
     files = saved_parts(parts.vocabulary, parts.graph, parts.clusters)
     if parts.kept is not None:
         files[build.ENCODER] = parts.kept
@@ -251,8 +251,8 @@ def _restore(trainer: Trainer, out: Path) -> None:
 
 
 def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> tuple[PreparedData, ModelParts]:
-    """Open the sources of a run: the data where they lie, the rest out of ``folder``; ``table`` is given to resume it.
-    Raises DataError: the data are not there. Raises CheckpointError and ConfigError: other data, graph or clusters."""
+    """Open the data of a run, and the rest from ``folder``; ``table`` is for resuming. Raises DataError: the data are not
+    there. Raises CheckpointError and ConfigError: other data, graph or clusters."""
     where = Path(plan.data.path)
     if "path" not in table.get("data", {}) and not where.is_dir():
         here = "" if where.is_absolute() else f" (looked for in {Path.cwd()})"

@@ -15,11 +15,11 @@ from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
 
 UNCUT_SHARE: Final = 0.2
-"""Share of texts with unsegmented Chinese from which a command segments or stops, as its answer would be about other texts."""
+"""Least share of texts with unsegmented Chinese at which a command segments or stops."""
 CUT_FIRST: Final = "cut it first: sememekit segment"
 """Advice if no segmenter is at hand."""
 _SENTENCE: Final = 4
-"""An unknown word that is a whole text is taken for unsegmented Chinese from this many characters on."""
+"""Least characters of a text of one unknown word that counts as unsegmented Chinese."""
 
 
 def cuts(run: Run) -> bool:
@@ -28,7 +28,7 @@ def cuts(run: Run) -> bool:
 
 
 def how_to_cut(run: Run, *, apart: bool) -> str:
-    """Return the advice for text that should have been segmented."""
+    """Return advice for text that should have been segmented."""
     return "leave out --apart" if apart and cuts(run) else CUT_FIRST
 
 
@@ -55,7 +55,7 @@ def segmenter_of_raw(run: Run, texts: Sequence[Sequence[str]], where: str, *, ma
 
 
 def refuse_unknown(run: Run, words: Iterable[str], where: str, *, apart: bool = False) -> None:
-    """Raise DataError where a run knows none of the words of its texts: its answer would be about ``<unk>`` alone."""
+    """Raise DataError if a run knows no word of its texts, so that its answer would be about ``<unk>`` alone."""
     read = list(words)
     if read and run.vocabulary.unknown_id is not None and not any(word in run.vocabulary for word in read):
         refuse_uncut([uncut(run, read)], where, how_to_cut(run, apart=apart))
@@ -66,7 +66,7 @@ def refuse_unknown(run: Run, words: Iterable[str], where: str, *, apart: bool = 
 
 
 def refuse_uncut(found: Sequence[str], where: str, advice: str) -> None:
-    """Raise DataError where in ``UNCUT_SHARE`` of the texts a model would read Chinese without blanks as one word.
+    """Raise DataError if a model would read Chinese without blanks as one word in ``UNCUT_SHARE`` of the texts.
 
     Args:
         found: the result of ``uncut`` for each text.

@@ -1,4 +1,4 @@
-"""Vectors and biases for words that a model never saw, by a regression on sememes and characters of its own words."""
+"""Vectors and biases for new words of a model, by a regression on sememes and characters of its own words."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,25 +20,25 @@ _SEEN: Final = 10.0
 
 
 _MOST_PARTS: Final = 3000
-"""Characters that are features, the most frequent ones; with the sememes they bound the size of the regression."""
+"""Number of most frequent characters that are features, which bounds the size of the regression."""
 _AT_ONCE: Final = 4096
 
 
 @final
 class WordFit:
-    """A regression from what words are made of to numbers that a model has for them.
+    """A regression from the sememes and characters of words to their vectors or biases in a model.
 
     >>> fit = WordFit(larger_graph, counts, known)
     >>> vectors_nE = fit.predict(vectors_VE, fit.known_words, fit.new_words)
 
     x(w) = W f(w), where f(w) has the sememes of the word's senses, each sense normalised, its characters and their places, the
-    logarithm of its count, and a constant. W minimises sum_w c_w / (c_w + 10) |x(w) - W f(w)|^2 + ridge |W|^2 over the words
-    that the model has, c_w being their counts: vectors of rare words are noisy.
+    logarithm of its count, and a constant. W minimises sum_w c_w / (c_w + 10) |x(w) - W f(w)|^2 + ridge |W|^2 over the words of
+    the model; the weights depend on counts c_w, since vectors of rare words are noisy.
 
     Args:
-        graph: V' words, the new ones among them, with their senses.
-        counts: (V',) how often each word occurs; of a new word, as it is assumed to.
-        known: (V',) which words the model has.
+        graph: the senses of V' words, new words included.
+        counts: (V',) of each word; for new words assumed counts.
+        known: (V',) mask of the words of the model.
     """
 
     def __init__(self, graph: SememeGraph, counts: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
@@ -54,7 +54,7 @@ class WordFit:
         return 3 + len(self._columns)
 
     def predict(self, values: Tensor, rows: NDArray[np.int64], new: NDArray[np.int64], *, of_senses: bool = False) -> Tensor:
-        """(n, ...) the numbers of ``new`` words or senses, from the ``values`` (R, ...) of those in ``rows`` (R,)."""
+        """(n, ...) predicted values of ``new`` words or senses, from the ``values`` (R, ...) of the known ``rows`` (R,)."""
         targets = values.detach().float().cpu().reshape(len(values), -1)
         inner, cross = torch.zeros(self.num_features, self.num_features), torch.zeros(self.num_features, targets.shape[1])
         for begin in range(0, len(rows), _AT_ONCE):
@@ -69,7 +69,7 @@ class WordFit:
         return (self._features(new, of_senses=of_senses) @ solved).reshape(len(new), *values.shape[1:])
 
     def vote(self, values: Tensor, rows: NDArray[np.int64], new: NDArray[np.int64]) -> Tensor:
-        """(n,) the whole number, such as a cluster, that the ten most similar words have most often, weighted by similarity."""
+        """(n,) the most frequent integer, such as a cluster, of the ten most similar words, weighted by similarity."""
         asked = torch.nn.functional.normalize(self._features(new)[:, 3:])
         parts = np.array_split(rows, range(_AT_ONCE, len(rows), _AT_ONCE))
         similar = torch.cat([asked @ torch.nn.functional.normalize(self._features(part)[:, 3:]).T for part in parts], dim=1)
@@ -79,7 +79,7 @@ class WordFit:
         return votes.argmax(dim=1).to(values.dtype)
 
     def _features(self, rows: NDArray[np.int64], *, of_senses: bool = False) -> Tensor:
-        """(N, F) what words, or senses, are made of."""
+        """(N, F) features of words or senses."""
         table = torch.zeros(len(rows), self.num_features)
         words = self._graph.word_of_sense[rows] if of_senses else rows
         logs = torch.from_numpy(np.log(self._counts[words] + 1.0) - self._mean_log).float()
@@ -96,7 +96,7 @@ class WordFit:
 
 
 def _columns(entries: Sequence[WordEntry]) -> dict[str, int]:
-    """Feature -> column, behind the constant and the count; characters that one word alone has tell nothing."""
+    """Feature -> column, after the constant and the count; characters of only one word are left out."""
     sememes = sorted({_sememe(name) for entry in entries for name in entry.sememes() if entry.is_annotated})
     seen = Counter(part for entry in entries for part in _parts(entry.word))
     parts = sorted(part for part, times in seen.most_common(_MOST_PARTS) if times > 1)
@@ -108,7 +108,7 @@ def _sememe(name: str) -> str:
 
 
 def _parts(word: str) -> set[str]:
-    """Characters, the first and the last with their places, and the length; marks such as ``<N>`` have none."""
+    """Return the characters (first and last with their places) and the length; special tokens such as ``<N>`` have no parts."""
     if word.startswith("<") and word.endswith(">"):
         return set()
     return {*word, f"^{word[0]}", f"{word[-1]}$", f"length {min(4, len(word))}"}

@@ -1,4 +1,4 @@
-"""Models that write a text for a text (headlines, dialogue): loading, and beam search over the lines of a file."""
+"""Models that write a text for a source (headlines, dialogue): loading, and beam search over the lines of a file."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ class Found(Record):
     """A text that the beam search found.
 
     Attributes:
-        text: the words with blanks between; ``<unk>`` as the settings of the search say.
-        score: rank in the beam, higher is better: log-probability in nats / length ** penalty.
-        nats: summed negative log-probability, with the end where it was predicted.
+        text: the words with blanks between; the settings of the search determine the handling of ``<unk>``.
+        score: log-probability in nats / length ** penalty, which ranks the beam; higher is better.
+        nats: summed negative log-probability, including the end if it was predicted.
         ended: whether the end was predicted; otherwise the text was cut at the maximum length.
     """
 
@@ -38,7 +38,7 @@ class Found(Record):
 
 
 class WrittenText(Record):
-    """The texts that a model wrote for one line (from 1): the best, and the next best if more than one was asked for.
+    """The texts that a model wrote for one line (from 1): the best, and further ones if requested.
 
     Attributes:
         unknown: words of the line that the model does not know, each once.
@@ -54,7 +54,7 @@ class WrittenText(Record):
 
 
 class Writer(NamedTuple):
-    """A trained model that writes a text for a text.
+    """A trained model that writes a text for a source.
 
     >>> writer = load_writer(Path("runs/headlines"))
     >>> search = search_of(writer.task, ["task.search.beam_size=10"])
@@ -83,7 +83,7 @@ class Writer(NamedTuple):
         return words + self.segmenter.segment(text[begin:])
 
     def read(self, text: str, where: str) -> list[str]:
-        """The words of a text; DataError, naming ``where``, when it is empty or too long for the model."""
+        """The words of a text; DataError, naming ``where``, if the text is empty or too long for the model."""
         words = self.words(text)
         self.task.check_source(len(words), where)
         return words
@@ -94,7 +94,7 @@ class Writer(NamedTuple):
 
 
 def words_read(run: Run, words: int) -> int:
-    """Return how many of a source's ``words`` words a model reads: all, unless it was trained with ``task.read_words``."""
+    """Return the number of words that a model reads of a source of ``words`` words: all, or at most ``task.read_words``."""
     return min(words, int(run.plan.table()["task"].get("read_words", 0)) or words)
 
 
@@ -106,12 +106,12 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
 
 
 def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generate") -> Writer:
-    """Load a trained model that writes texts, for ``command``, which an error names.
+    """Load a trained model that writes texts; errors name the ``command``.
 
     Args:
         apart: texts have blanks between words and are not segmented.
 
-    Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data cannot be had again."""
+    Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data is not available."""
     loaded = Run.open(run)
     task = require(loaded.task, TextWriter, command)
     return Writer(loaded, task, None if apart else loaded.segmenter())
@@ -119,7 +119,7 @@ def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generat
 
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:
     """Return the settings of the beam search: the run's, then the ``preset`` of the data, then ``task.search.KEY=VALUE``
-    overrides. Raises ConfigError: an override of something else, or settings that contradict each other."""
+    overrides. Raises ConfigError: other or contradicting overrides."""
     start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
     table = apply_overrides(start, overrides)
     other = [f"{slot}.{key}" for slot, keys in table.items() for key in keys if (slot, key) != ("task", "search")]
@@ -136,8 +136,8 @@ def describe_search(search: BeamSettings) -> str:
 
 
 def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name: str = "line") -> Iterator[WrittenText]:
-    """A text for each line, 1,024 lines read at once; messages call a line ``name``. A RunWarning tells of Chinese that
-    should have been cut. Raises DataError: a line without words or with too many, with its number.
+    """Write a text for each line, 1,024 lines at once; messages call a line ``name``. A RunWarning reports unsegmented Chinese.
+    Raises DataError: a line without words or with too many, with its number.
     """
     vocabulary, numbered = writer.run.vocabulary, enumerate(lines, start=1)
     told = False

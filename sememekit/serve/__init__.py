@@ -1,1 +1,1 @@
-"""The workbench: a local page and a REST endpoint with the answers of the commands on trained runs."""
+"""The workbench: a local page and a REST endpoint that answer like the commands on trained runs."""

@@ -1,4 +1,4 @@
-"""Sememes and words of a served run, suggestions for words without annotation, and saving what was changed."""
+"""Sememes and words of a served run, suggestions for words without annotation, and saving of changes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ _MOST_WORDS, _MOST_NEIGHBOURS, _SUGGESTED = 60, 12, 5
 
 
 class WordOfSememe(Record):
-    """A word with a sense that has a sememe; ``count`` is of the vocabulary."""
+    """A word with a sense that has the sememe; ``count`` is its count in the vocabulary."""
 
     word: str
     sense: int
@@ -31,7 +31,7 @@ class WordOfSememe(Record):
 
 
 class NeighbourSememe(Record):
-    """A sememe that co-occurs with another in ``shared`` senses; ``similarity`` is their share of all senses with either."""
+    """A sememe that co-occurs with another in ``shared`` senses; ``similarity``: their share of all senses with either."""
 
     name: str
     shared: int
@@ -42,7 +42,7 @@ class SememeAnswer(Record):
     """A sememe.
 
     Attributes:
-        count: tokens whose word has it, in the text of the counts.
+        count: number of tokens with the sememe, by the counts of the vocabulary.
         num_words: words that have it; ``words`` are the most frequent ones.
         neighbours: co-occurring sememes, most similar first.
     """

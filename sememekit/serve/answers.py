@@ -1,4 +1,4 @@
-"""Answers to requests: the reports of the commands, so the numbers agree."""
+"""Answers to requests: the same reports as the commands, so that numbers agree."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator

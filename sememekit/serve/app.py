@@ -138,7 +138,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _wrong(path: str, error: RequestValidationError) -> Response:
-    """Return an error with the field and its requirement, without the given value, which may not even be text."""
+    """Return an error with the field and its requirement. The given value is left out, since it may not be text."""
     found = error.errors()[:5]
     faults = [f"{'.'.join(map(str, one['loc'][1:])) or 'the request'}: {one['msg']}" for one in found]
     if any(one["type"] in ("missing", "extra_forbidden") for one in found):

@@ -29,8 +29,8 @@ class Piece(Record):
 
 
 class Step(Record):
-    """A step of a search: the ``fields`` of the best text so far, in pieces, the ``probability`` of the true label, and all
-    ``queries`` so far, ``tried`` of them in this step."""
+    """A step of a search: ``fields`` of the best text in pieces, ``probability`` of the true label, ``queries`` in all,
+    ``tried`` here."""
 
     queries: int
     tried: int

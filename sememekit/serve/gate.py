@@ -96,7 +96,7 @@ class Gate:
         return None
 
     def _is_own(self, host: str) -> bool:
-        """Return whether a ``Host`` is this server. Off loopback any numeric address is, since no foreign name is numeric."""
+        """Return whether a ``Host`` is this server. Off loopback any numeric address counts: foreign names are not numeric."""
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() and not host.endswith("]") else host
         name = name.strip("[]").lower()
         if name == self._host.lower() or is_loopback(name):

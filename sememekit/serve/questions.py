@@ -1,4 +1,4 @@
-"""Requests of clients: a class for each, with limits of texts and numbers.
+"""Requests of clients: a class for each request, with limits of texts and numbers.
 
 No field names a file, a folder or code. A run is named as ``GET /v1/runs`` lists it.
 """

@@ -1,4 +1,4 @@
-"""The served runs: opened once, for many questions, also with changed annotations."""
+"""The served runs: each is opened once for many questions, also with changed annotations."""
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, lru_cache
@@ -103,8 +103,8 @@ class Bench:
         return self.runs[name]
 
     def overlay(self, run: ServedRun, changes: Sequence[GivenChange]) -> Path | None:
-        """A file of this process with the changes, or None where there is none. Raises ConfigError, DataError, GraphError: a
-        change does not fit the annotation of the run."""
+        """A file with the changes, or None. Raises ConfigError, DataError, GraphError: a change does not fit the annotation of
+        the run."""
         if not changes:
             return None
         graph = run.stored_graph
@@ -136,7 +136,7 @@ class Bench:
 
 
 def quickstart_runs(folder: Path = Path("quickstart")) -> list[Path]:
-    """Return the runs of the quickstart. Raises ConfigError: there are none, with the command that makes them."""
+    """Return the runs of the quickstart. Raises ConfigError: no runs; the message has the command that makes them."""
     found = [folder / name for name in QUICKSTART if (folder / name / "plan.json").is_file()]
     if not found:
         raise ConfigError(

@@ -1,9 +1,8 @@
 """One thread for all model calls, with a bounded queue.
 
-Requests are computed one by one, not in batches: kernels of matrix products depend on the number of rows, which changes the
-last digits, and endpoint and command must agree. Equal waiting requests are computed once. ``benchmarks/serve_load.py``
-measures both. One thread for all runs suffices, since a request uses all cores of torch; it also separates RunWarnings, which
-belong to the process, by request.
+Requests are computed one by one, since endpoint and command must agree: in batches the kernels of matrix products depend on the
+number of rows, which changes the last digits. Equal waiting requests are computed once. ``benchmarks/serve_load.py`` measures
+both. One thread for all runs suffices, since each request uses all cores. It also assigns RunWarnings to requests.
 """
 
 import asyncio

@@ -48,7 +48,7 @@ class BatchLoss:
         nats: scalar tensor, the summed negative log-likelihood of ``count`` predictions.
         penalty: scalar tensor that is added to ``nats / count`` for the gradient only, or None.
         rate_scale: factor of the learning rate in the step of this loss alone.
-        share: share of the step's gradient, if a batch is computed in several parts.
+        share: share of this part in the step's gradient, if a batch is computed in several parts.
         divisor: divisor of ``nats`` for the gradient, if not ``count``.
     """
 
@@ -85,7 +85,7 @@ def non_monotone_trigger(metric: PrimaryMetric, new: float, history: Sequence[fl
 
 
 class Task(nn.Module, ABC):
-    """A model with its training batches, loss and evaluation, which are all that the trainer knows.
+    """A model with its training batches, loss and evaluation: the trainer uses nothing else.
 
     >>> task = Run.open("runs/sdlm").task
     >>> task.evaluate(PreparedData.open("data/pd"), "valid")["perplexity"]
@@ -125,9 +125,9 @@ class Task(nn.Module, ABC):
         """Build the model, freshly initialised, on the CPU; torch's generator is seeded before.
 
         Args:
-            resources: the words, and the parts that the plan names: ``resources.make_encoder`` and ``make_decoder``.
+            resources: the words, and the parts in the plan, which ``resources.make_encoder`` and ``make_decoder`` build.
 
-        Raises ConfigError: the parts do not fit, or a part that they need is absent."""
+        Raises ConfigError: the parts do not fit, or a needed part is absent."""
 
     @property
     @abstractmethod
@@ -140,7 +140,7 @@ class Task(nn.Module, ABC):
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:
-        """Return the parts of a plan that these settings need: "graph" or nothing."""
+        """Return the names of the parts that these settings need: "graph", or none."""
         return frozenset()
 
     def take_part(self, ranks: Ranks) -> None:
@@ -212,7 +212,7 @@ class Task(nn.Module, ABC):
         return self.decoder.after_step(step) if hasattr(self, "decoder") else None
 
     def after_rate_cut(self) -> None:
-        """Notify the output layer after the schedule cut the learning rate; see ``Scheduled.after_rate_cut``."""
+        """Notify the output layer of a cut of the learning rate; see ``Scheduled.after_rate_cut``."""
         rate_was_cut(self)
 
     @abstractmethod
@@ -224,10 +224,10 @@ class Task(nn.Module, ABC):
         """Return the primary metric of a unigram model; a run that stays near it is stuck."""
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring | None:
-        """Return the scoring of a split unit by unit; None if the metrics are not sums over units.
+        """Return the scoring of a split by units; None if the metrics are not sums over units.
 
         Args:
-            batch_size: columns of a running text, None for the columns of evaluation; other texts have none.
+            batch_size: columns of a running text (default: the columns of evaluation); other texts have no columns.
         """
         return None
 
@@ -240,7 +240,7 @@ class Task(nn.Module, ABC):
         return float(len(self.vocabulary)) if has_words else None
 
     def never_learned(self, data: PreparedData, split: str) -> int:
-        """Return how many predictions of a split are ``<unk>`` if train has none, so that its probability is never learned."""
+        """Return the number of ``<unk>`` in a split if train has no ``<unk>``, so that its probability is never learned."""
         counts = [self.target_counts(data, name) for name in ("train", split)]
         unknown = None if counts[0] is None else self.vocabulary.unknown_id
         train, other = (0 if each is None or unknown is None else int(each[unknown]) for each in counts)
@@ -248,7 +248,7 @@ class Task(nn.Module, ABC):
 
 
 class WordPredictor(Task):
-    """A task whose model gives the next word of a text a probability: perplexity, scores, samples, explanations.
+    """A task whose model predicts the next word of a text: perplexity, scores, samples, explanations.
 
     >>> hidden_TBH, state = task.contexts(tokens_TB, task.encoder.start(2))
     >>> log_probs_TBV = task.decoder.log_probs(hidden_TBH)
@@ -267,7 +267,7 @@ class WordPredictor(Task):
 
     @abstractmethod
     def contexts(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Contexts (T, B, H) after each of ``tokens`` (T, B), and the state after the last; ``encoder.start(B)`` begins."""
+        """Contexts (T, B, H) after each of ``tokens`` (T, B), and the last state; the first state is ``encoder.start(B)``."""
 
     @abstractmethod
     def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage = silent) -> Iterator[Scored]:
@@ -276,7 +276,7 @@ class WordPredictor(Task):
         Args:
             tokens: (n,) word ids.
             batch_size: columns; None for ``evaluation_batch_size``.
-            progress: called with predicted tokens so far and in all.
+            progress: called with the number of predicted tokens so far, and the total.
         """
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
@@ -286,7 +286,7 @@ class WordPredictor(Task):
 
 
 class SentencePredictor(Task):
-    """A task whose model gives probabilities to whole sentences, but not to their words.
+    """A task whose model predicts whole sentences, but not single words.
 
     >>> parts = list(task.scored(data, "test").chunks(silent))
     >>> perplexity = math.exp(sum(part.values.sum() for part in parts) / sum(part.counts.sum() for part in parts))
@@ -309,7 +309,7 @@ class SentencePredictor(Task):
 
 
 class LabelPredictor(Task):
-    """A task whose model gives the labels of whole texts probabilities. It has no output layer over words.
+    """A task whose model predicts labels of whole texts. It has no output layer over words.
 
     >>> ids = [vocabulary.encode(text.split()) for text in ("A man sleeps .", "He is awake .")]
     >>> probabilities_NC = task.probabilities([ids])    # one example of two texts
@@ -329,7 +329,7 @@ class LabelPredictor(Task):
         """(n, C) probabilities of the labels for n examples of N arrays of word ids each, without dropout."""
 
     def vector_coverage(self, data: PreparedData, split: str) -> VectorCoverage | None:
-        """Return the coverage of a split by the pretrained vectors of the model; None if there were none."""
+        """Return the coverage of a split by the pretrained vectors of the model; None without pretrained vectors."""
         return None
 
     def examples(self, data: PreparedData, split: str) -> Examples:

@@ -1,4 +1,4 @@
-"""Text classification and natural language inference: encoder, pooling, a classifier of labels, for one text or a pair."""
+"""Text classification and natural language inference: encoder, pooling and classifier, for one text or a pair."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class TextBatch(NamedTuple):
 
     Attributes:
         tokens: (T, N * B) word ids, all first texts before all second ones, each text between ``<s>`` and ``</s>``.
-        lengths: (N * B,) on the CPU, words of each text, marks included.
+        lengths: (N * B,) on the CPU: number of words of each text, marks included.
         labels: (B,) ids of labels.
     """
 
@@ -154,7 +154,7 @@ class TextClassifier(LabelPredictor):
             self.read_as[~known] = -1
 
     def read_words_of(self, before: "TextClassifier", ids: npt.NDArray[np.int64]) -> None:
-        """Read old words, which have ``ids`` here, as the smaller model ``before`` does, and new words as they are."""
+        """Read old words (ids here: ``ids``) like the smaller model ``before``, and new words unchanged."""
         self.read_as.copy_(torch.arange(len(self.vocabulary)))
         self.has_vector.zero_()
         read = before.read_as.cpu().numpy()
@@ -179,7 +179,7 @@ class TextClassifier(LabelPredictor):
         """Features (B, F) of examples, from the vectors (B, H) of each of their texts."""
 
     def text_vectors(self, tokens: Tensor, lengths: Tensor, x: Tensor | None = None) -> Tensor:
-        """Return the vectors (B, H) of texts from word ids (T, B), with ``x`` (T, B, E) in place of the words' vectors."""
+        """Return the vectors (B, H) of texts from word ids (T, B), or from ``x`` (T, B, E) in place of the word vectors."""
         x_TBE = functional.dropout(self.embedding(tokens) if x is None else x, self.settings.input_dropout, self.training)
         encoded = self.encoder(x_TBE, tokens, self.encoder.start(tokens.shape[1]), lengths)
         if self.settings.pooling == "last":
@@ -224,7 +224,7 @@ class TextClassifier(LabelPredictor):
         return torch.from_numpy(tokens).to(self.device, non_blocking=True), torch.from_numpy(lengths)
 
     def _read_as(self) -> npt.NDArray[np.int32]:
-        """``read_as`` on the CPU, copied once for each change."""
+        """``read_as`` on the CPU, copied once after each change."""
         if self._read_as_copy is None or self._read_as_copy[0] != self.read_as._version:
             self._read_as_copy = self.read_as._version, self.read_as.cpu().numpy()
         return self._read_as_copy[1]
@@ -234,7 +234,7 @@ class TextClassifier(LabelPredictor):
         return self.batch_of(texts, np.asarray(examples.labels[chosen]))
 
     def remarks(self, data: PreparedData) -> list[str]:
-        """Warn of a text so long that a batch with it seems to hang."""
+        """Warn of a text so long that its batch would seem to hang."""
         lengths = self.examples(data, "train").lengths().max(1)
         longest, usual = int(lengths.max()), int(np.median(lengths))
         if self.settings.max_length or longest <= max(_LONG, _TIMES_USUAL * usual):
@@ -260,9 +260,7 @@ class TextClassifier(LabelPredictor):
 
     @torch.no_grad()
     def probabilities(self, texts: Sequence[Sequence[npt.NDArray[np.integer]]]) -> npt.NDArray[np.float64]:
-        """(n, C) probabilities of the labels. Equal texts are encoded once, since an attack repeats the premise, and unknown
-        words make texts equal.
-        """
+        """(n, C) probabilities of the labels. Equal texts, as in attacks on pairs, are encoded once."""
         if not len(texts):
             return np.zeros((0, len(self.labels)))
         rows: list[npt.NDArray[np.int32]] = []
@@ -316,7 +314,7 @@ class TextClassifier(LabelPredictor):
 
 @final
 class SingleTextClassifier(TextClassifier):
-    """One text, one label: its vector goes to the classifier as it is."""
+    """One text, one label: the vector of the text is the input of the classifier."""
 
     num_texts: ClassVar[int] = 1
 
@@ -334,7 +332,9 @@ class SingleTextClassifier(TextClassifier):
 
 @final
 class TextPairClassifier(TextClassifier):
-    """Pairs of sentences, encoded apart; features [u, v, |u - v|, u * v] (Conneau et al. 2017; Qin et al. 2020, Sec. IV-C)."""
+    """Pairs of sentences, encoded separately; features [u, v, |u - v|, u * v] (Conneau et al. 2017; Qin et al. 2020, Sec.
+    IV-C).
+    """
 
     num_texts: ClassVar[int] = 2
 

@@ -60,8 +60,8 @@ class HeadlineWriter(SequenceToSequence):
 def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:
     """Return names and settings of the usual ROUGE of these data, the main one first.
 
-    Other data, and texts that the usual ROUGE cannot see, are scored by characters if most target words are Chinese, otherwise
-    by words of rouge-score, or words between blanks if its tokenizer drops most letters.
+    Other data, and texts that the usual ROUGE cannot tokenize, are scored by characters if most target words are Chinese.
+    Otherwise the units are words of rouge-score, or words between blanks if its tokenizer drops most letters.
     """
     names = PRESETS_OF_DATASETS.get(data.signature.dataset, ())
     visible = sees(RougeSettings(), data.vocabulary.tokens)

@@ -38,9 +38,8 @@ class LanguageModel(WordPredictor):
     The stream is cut into B columns; the state is zero at the start of an epoch or evaluation and is carried from segment to
     segment. The loss is the mean over the tokens of a segment; docs/perplexity.md defines the divisors.
 
-    The regularisation of Merity et al. 2018 that needs words or losses works with any encoder: dropout of word types, locked
-    dropout masks, segments of random length, and two penalties on the activations of the last layer, which change the gradient
-    but no reported loss.
+    Regularisation by Merity et al. 2018 for any encoder: dropout of word types, locked dropout masks, segments of random
+    length, and two penalties on the activations of the last layer, which change the gradient but no reported loss.
     """
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
@@ -132,7 +131,7 @@ class LanguageModel(WordPredictor):
             self.embedding.weight.data.copy_(vectors)
 
     def remarks(self, data: PreparedData) -> list[str]:
-        """Warn that examples are read as running text, in most cases since --task was forgotten."""
+        """Warn that examples are read as running text, mostly because --task was forgotten."""
         examples = data.signature.examples
         if examples is None:
             return []
@@ -169,7 +168,7 @@ class LanguageModel(WordPredictor):
             yield replace(loss, carry=whole, share=min(size, columns - begin) / columns)
 
     def _penalty(self, hidden: Tensor, dropped: Tensor) -> Tensor | None:
-        """Activation regularisation on the dropped outputs, its temporal form on the undropped (Sec. 4.6, Merity et al. 2018).
+        """Activation regularisation after dropout, and temporal regularisation before dropout (Sec. 4.6, Merity et al. 2018).
 
         Means of squares of the last layer, as in the public code. The temporal form is 0 for a segment of one word.
         """

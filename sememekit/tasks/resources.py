@@ -57,9 +57,9 @@ class TaskResources:
         """Build the output layer of the plan; ConfigError if it does not fit or needs an absent part.
 
         Args:
-            embedding: (V, E) that a tied output layer shares; None for none.
-            entries: names of the classes if they are not the words; ``embedding`` has a row for each. Graph and clusters, which
-                belong to single words, are then not available.
+            embedding: (V, E) table of a tied output layer; None if untied.
+            entries: names of the classes if they are not the words; ``embedding`` has a row for each. Graph and clusters belong
+                to single words, so they are then not available.
         """
         if self.decoder is None:
             raise ConfigError(

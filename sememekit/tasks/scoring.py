@@ -29,13 +29,13 @@ SENTENCES: Final = {"columns": "none", "state": "sentence"}
 
 @dataclass(frozen=True)
 class UnitScores:
-    """Scored predictions, each with its unit: the sentence, pair or example that it belongs to.
+    """Scored predictions, each with its unit: a sentence, pair or example.
 
     Attributes:
-        units: (N,) the number of the unit of each.
-        values: (N,) nats of each; for labels 1 if correct, otherwise 0.
+        units: (N,) the unit number of each prediction.
+        values: (N,) nats of each prediction; for labels 1 if correct, otherwise 0.
         counts: (N,) number of predictions behind each value: 1, or the tokens of a whole sentence.
-        words: (N,) the target word of each; None if single words have no values.
+        words: (N,) the target word of each prediction; None if single words have no values.
         parts: nats of each term of the loss, summed over N: see ``Decoder.nll_parts``.
     """
 
@@ -48,7 +48,7 @@ class UnitScores:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Scoring of a split by a task, the interface of ``evaluate-ppl`` and ``compare`` to a model.
+    """Scoring of a split by a task, as ``evaluate-ppl`` and ``compare`` use it.
 
     >>> scoring = task.scored(data, "test")
     >>> nats = sum(part.values.sum() for part in scoring.chunks(silent))
@@ -58,8 +58,8 @@ class Scoring:
         unit: name of the unit; ``num_units`` is their number.
         figure: whether the mean of the values is an accuracy or the logarithm of a perplexity.
         columns: number of columns of running text.
-        reading: parts of the signature that differ from a fixed model on running text.
-        how: for other readings than running text, the reason in messages: "reads pairs, not a running text".
+        reading: parts of the signature that differ from those for a fixed model on running text.
+        how: for texts other than running text, the reason in messages: "reads pairs, not a running text".
         without: options that do not apply to this reading: "by", "overlay", "cache", "dynamic", "batch_size".
         counted: unit of progress.
         source_lengths: (n,) words of the source of each pair; None for other texts.
@@ -88,7 +88,7 @@ def score_targets(
 
 
 def unit_scores(scored: Scored, units: NDArray[np.int64]) -> UnitScores:
-    """Return a segment as ``UnitScores``; ``units`` (N,) belong to its N predictions that count, in rows of the mask."""
+    """Return a segment as ``UnitScores``; ``units`` (N,) are for its N unmasked predictions, in rows of the mask."""
     values = scored.nats[scored.mask].double().cpu().numpy()
     words = scored.targets[scored.mask].cpu().numpy().astype(np.int64)
     parts = {name: float(part[scored.mask].double().sum()) for name, part in scored.parts.items()}

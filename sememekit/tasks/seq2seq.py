@@ -49,7 +49,7 @@ class PairBatch(NamedTuple):
     Attributes:
         source: (S, B) word ids.
         source_lengths: (B,) on the CPU, words of each source.
-        before: (T, B) the word before each word of the target, ``<s>`` before the first.
+        before: (T, B) the previous word of each target word, ``<s>`` for the first.
         real: (N,) positions t B + b of target words and end marks, in order.
         words: (N,) the words at these positions; ``</s>`` is the end mark.
     """
@@ -69,9 +69,9 @@ class SequenceToSequence(TextWriter):
     >>> [hypotheses] = task.write([source_ids])    # beam search by task.settings.search
 
     Source and target share one vocabulary. The source is read without marks; ``<s>`` begins the target and ``</s>`` ends it.
-    Trained by teacher forcing: the word before comes from the reference. The loss is the mean over the words of the targets,
-    ends included. The output layer sees real positions only, without a time axis, so its locked dropout masks are drawn for
-    each word.
+    Training is by teacher forcing (previous words of the reference). The loss is the mean over the words of the targets, ends
+    included. The output layer sees real positions only, without a time axis, so its locked dropout masks are drawn for each
+    word.
     """
 
     divides: ClassVar[bool] = True
@@ -192,7 +192,7 @@ class SequenceToSequence(TextWriter):
         return torch.from_numpy(array).to(self.device, non_blocking=True)
 
     def _examples(self, data: PreparedData, split: str) -> Examples:
-        """The pairs of a split; DataError where the data are of another kind or have none."""
+        """The pairs of a split; DataError if the data have no pairs."""
         examples, summary = data.examples(split), data.signature.examples
         if summary is None or summary.texts != TEXTS:
             found = " and ".join(summary.texts) if summary else "words"

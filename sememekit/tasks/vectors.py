@@ -50,7 +50,7 @@ class VectorCoverage(Record):
 def vector_coverage(
     counts: NDArray[np.integer], has_vector: NDArray[np.bool_], *, split: str, file: str, outside: str
 ) -> VectorCoverage:
-    """The coverage of a split in which each word occurs ``counts`` (V,) times."""
+    """The coverage of a split with the word counts ``counts`` (V,)."""
     return VectorCoverage(
         split=split,
         file=file,
@@ -63,10 +63,10 @@ def vector_coverage(
 
 
 def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding, deviation: float = 0.1) -> Tensor:
-    """Put the vectors of a file into an embedding of standard ``deviation``; gives (V,) which words the file has.
+    """Load the vectors of a file into an embedding of standard ``deviation``; return a mask (V,) of the words in the file.
 
-    A word outside the file keeps its own draw, scaled to the spread of the file's numbers. DataError where the file cannot be
-    used, has vectors of another size, or knows no word of the vocabulary.
+    A word outside the file keeps its random vector, scaled to the standard deviation of the file. Raises DataError: the file is
+    unusable, has vectors of another size, or has no word of the vocabulary.
     """
     if not Path(file).is_file():
         raise DataError(f"{file}: no such file; say where the word vectors are with --vectors FILE")
@@ -95,7 +95,7 @@ SHORT = 0.1
 
 
 def spread_of(length: float, size: int) -> float:
-    """Return a for vectors of ``size``, uniform in +-a, of root mean square length ``length``: size a^2 / 3 = length^2."""
+    """Return a so that vectors uniform in +-a have root mean square length ``length``: size a^2 / 3 = length^2."""
     return length * (3 / size) ** 0.5
 
 

@@ -1,4 +1,4 @@
-"""The base class of tasks whose model writes a text for a text, and functions for all tasks that predict words."""
+"""The base class of tasks whose model writes a text for a source, and functions for all tasks that predict words."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class TeacherForced(NamedTuple):
 
 
 class TextWriter(Task):
-    """A task whose model gives texts a probability, given another text: perplexity, beam search, explanations.
+    """A task whose model predicts a text given a source text: perplexity, beam search, explanations.
 
     >>> [hypotheses] = task.write([vocabulary.encode(source)])
     >>> hypothesis_words(vocabulary, hypotheses[0], source, task.search)
@@ -64,7 +64,7 @@ class TextWriter(Task):
         Args:
             sources: word ids, at least one for each source.
             search: settings of the search (default: ``self.search``).
-            progress: called with sources done and in all.
+            progress: called with the number of finished sources, and the total.
         """
 
     @abstractmethod

@@ -26,7 +26,7 @@ TOPS: Final = (1, 5, 10)
 
 
 class LeftOut(Record):
-    """Positions that are not scored, as their gold word is a special token, a mark with sememes by rule, or unannotated."""
+    """Positions that are not scored: the gold word is a special token, a mark with sememes by rule, or unannotated."""
 
     by_rule: int
     not_annotated: int
@@ -38,9 +38,9 @@ class ExplanationScores(OfRun):
     Attributes:
         mean: the text or counts that give the mean probabilities.
         positions: number of scored positions, whose gold word has sememes from a lexicon.
-        sampled: number of sentences in the sample; None if all were read.
-        sentences: number of sentences that the bootstrap draws from (those with a scored position).
-        unit: what a sentence is in this text.
+        sampled: number of sentences in the sample; None if all sentences were read.
+        sentences: number of sentences with a scored position, from which the bootstrap draws.
+        unit: definition of a sentence in this text.
         num_sememes: K, the sememes that are ranked.
         rankings: scores over all positions, for each ranking and each k.
         words: scores by the training count of the gold word.
@@ -75,21 +75,20 @@ def evaluate_explanations(
 ) -> ExplanationScores:
     """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the next word.
 
-    At each position the model has read the words before (as ``evaluate-ppl`` reads them) and ranks the K sememes of its graph
-    that a word from a lexicon has: sememes of special tokens alone can never be gold.
-    All senses of the next word give gold sememes, since its sense is not annotated. ``LeftOut`` counts the positions that are
-    not scored. For each k:
+    At each position the model has read the words before, as in ``evaluate-ppl``, and ranks K sememes of its graph. Sememes that
+    only special tokens have are left out, since they can never be gold. All senses of the next word give gold sememes, since
+    its sense is not annotated. ``LeftOut`` counts the positions that are not scored. For each k:
 
     - ``any``: share of positions with a gold sememe among the k;
     - ``recall``: mean of (gold sememes among the k) / min(k, number of gold sememes);
-    - ``information``: a sememe weighs -log(its tokens / all tokens), counted as the vocabulary is; weight of the gold sememes
-      among the k, divided by the weight of all gold sememes, summed over positions. A list of frequent sememes gets little;
-    - ``overlap``: share of the k that two contexts half the text apart have in common: 1 for a list that never changes.
+    - ``information``: summed weight of the gold sememes among the k, divided by the summed weight of all gold sememes. The
+      weight of a sememe is -log(its tokens / all tokens) by the counts of the vocabulary, so frequent sememes weigh little;
+    - ``overlap``: share of the k sememes that are the same for two contexts half the text apart; 1 for a constant list.
 
     Rankings come from ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random (expected
     values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
 
-    ``tops`` are the k; ``seed`` draws the sentences with ``contexts`` positions, and the bootstrap. Other arguments as
+    ``tops`` are the values of k; ``seed`` is for the sample of ``contexts`` positions and for the bootstrap. Other arguments as
     ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
 
     Raises:
@@ -177,7 +176,7 @@ def first_sememes(
 
 
 def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:
-    """The number of the sentence of each prediction (P,), and what a sentence is: ``sentences_of``, or a pair."""
+    """The sentence number of each prediction (P,), and the definition of a sentence: by ``sentences_of``, or a pair."""
     if declares(task, TextWriter):
         ends = text.words == task.end
         return np.cumsum(ends) - ends, "pairs"
@@ -185,7 +184,7 @@ def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[
 
 
 def drawn_sentences(units: NDArray[np.int64], contexts: int, seed: int) -> NDArray[np.bool_]:
-    """Draw sentences with at most ``contexts`` positions; return (P,) which positions belong to them."""
+    """Draw sentences with at most ``contexts`` positions; return a mask (P,) of their positions."""
     order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
     total = np.cumsum(np.bincount(units, minlength=len(order))[order])
     kept = np.zeros(len(order), dtype=np.bool_)

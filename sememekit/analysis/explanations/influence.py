@@ -18,8 +18,8 @@ Ids = npt.NDArray[np.integer]
 
 
 class SememeInfluence(NamedTuple):
-    """Influence of one sememe of one word: the fall of log p(label) without it, and its first-order estimate (gradient of log
-    p(label) by its vector, times the vector).
+    """Influence of one sememe of one word: the fall of log p(label) without the sememe, and the first-order estimate of this
+    fall (gradient of log p(label) along the sememe's vector, times the vector).
     """
 
     sememe: int
@@ -49,7 +49,7 @@ class Influence:
     """The influence of words on one decision.
 
     Attributes:
-        log_probs: (C,) of the labels.
+        log_probs: (C,) log-probabilities of the labels.
         label: the id of the label that is explained.
         texts: for each text the influence of each word; None for words that the model does not read.
     """
@@ -67,7 +67,7 @@ class _Variant:
     """A text that differs in one place.
 
     Attributes:
-        words, seen: ids of its words, and ids by which the encoder looks up their sememes.
+        words, seen: ids of its words, and the ids that look up their sememes in the encoder.
         sememe: the sememe that is removed, ``_ALL`` for all, or None if the word itself is removed.
     """
 
@@ -93,7 +93,7 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
     """Measure how a label's probability changes without each word, and without each sememe of each word.
 
     A removed word is read as an unknown word: as ``<unk>``, or not at all if the model skips unknown words. A sememe is removed
-    from one word in one place: pi lacks its vector there, and nothing else changes.
+    from one word in one place: only there the sum pi lacks its vector.
 
     Args:
         task: a model; it is put into evaluation mode inside.
@@ -148,8 +148,8 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
 def _variants(
     task: TextClassifier, texts: Sequence[Ids], reading: Sequence[Ids], unknown: int
 ) -> tuple[list[_Variant], list[list[int]]]:
-    """Return every text without each word, each sememe, and all sememes of each word, with the reduced sememe sets. Ids beyond
-    the vocabulary look up these sets.
+    """Return every text without one word, one sememe or all sememes of a word, and the reduced sememe sets. Ids beyond the
+    vocabulary look up these sets.
     """
     sets: list[list[int]] = []
     variants: list[_Variant] = []

@@ -1,4 +1,4 @@
-"""``sememekit explain`` for classifiers: which words, and which of their sememes, moved the decision."""
+"""``sememekit explain`` for classifiers: the words and sememes that moved the decision."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ class SememeOfWord(Record):
 
     Attributes:
         effect: fall of log p(label) in nats if this word loses it; above 0 it supports the label.
-        gradient: its first-order estimate, gradient times vector.
+        gradient: first-order estimate of the effect: gradient times vector.
     """
 
     name: str
@@ -32,10 +32,10 @@ class ReadWord(Record):
 
     Attributes:
         read_as: the word that the model reads in its place; None if it skips the word.
-        source: the lexicon that its sememes come from; None for runs without a graph.
+        source: the lexicon of its sememes; None for runs without a graph.
         effect: fall of log p(label) in nats if the model reads an unknown word instead; None if it skips the word.
         gradient: gradient times vector of the word; None if it skips the word.
-        without_sememes: fall of log p(label) in nats if the word loses all sememes; None if it has none or none are read.
+        without_sememes: fall of log p(label) in nats if the word loses all sememes; None if the model reads no sememes of it.
         sememes: largest absolute effect first.
     """
 
@@ -74,7 +74,7 @@ class LabelExplanation(OfRun):
         labels: label -> probability, by falling probability.
         label: the explained label (default: the most probable).
         sememes: the ones with the largest effects; empty for models that read none.
-        no_sememes: why there are none, or None.
+        no_sememes: the reason for empty ``sememes``, or None.
     """
 
     encoder: str
@@ -94,9 +94,9 @@ def explain_label(
     leaving its vector out of the sum for that word. The effect is the fall of the label's log-probability. Effects do not add
     up, since words interact.
 
-    ``texts`` are the N texts of the example, which are cut as the training data were. Other arguments as ``sememekit explain
-    --help``. Raises CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a
-    known word. Raises ConfigError: ``top_sememes`` below 1, or a label that the model does not have."""
+    ``texts``: the N texts of the example, segmented like the training data. Other arguments as ``sememekit explain --help``.
+    Raises CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a known word.
+    Raises ConfigError: ``top_sememes`` below 1, or a label that the model does not have."""
     if top_sememes < 1:
         raise ConfigError(f"explain: --top-sememes must be 1 at least, given {top_sememes}")
     classifier = load_classifier(run, command="explain")

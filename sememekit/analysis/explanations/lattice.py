@@ -1,4 +1,4 @@
-"""``sememekit explain`` for lattice models: edges with their posteriors, and what each embedding of a word is used for."""
+"""``sememekit explain`` for lattice models: edges with their posteriors, and the uses of each embedding of a word."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from sememekit.runs.uncut import refuse_unknown
 from sememekit.text.vocabulary import UNKNOWN
 
 LEAST: Final = 0.005
-"""Edges below this posterior are left out of the list and the picture."""
+"""Edges with a lower posterior are left out of the list and the picture."""
 
 _AROUND: Final = 6
 """Tokens of context on each side."""
@@ -27,7 +27,7 @@ class LatticeToken(Record):
 
     Attributes:
         read_as: the word of the vocabulary that the model read.
-        boundary: the probability that a chunk ends with it.
+        boundary: the probability that a chunk ends with this token.
     """
 
     text: str
@@ -42,7 +42,7 @@ class LatticeEdge(Record):
     Attributes:
         begin, end: its first token, and the token after its last, from 0.
         copy_number: number of the chunk's embedding, from 1.
-        probability: posterior of the edge: share of the sentence's probability on paths through it.
+        probability: posterior of the edge: share of the sentence's probability on paths with this edge.
         listed: whether the chunk is in the chunk vocabulary; other chunks get their probability from the token model.
         best: whether it is on the most probable path.
     """
@@ -60,9 +60,9 @@ class LatticeSentence(Record):
     """A sentence.
 
     Attributes:
-        edges: all with a posterior of 0.005 or more and all on the most probable path, by beginning, end and copy. An edge
-            that takes the end mark along is shown without it.
-        viterbi, posterior: its words by the most probable path, and by the most probable decision at each boundary.
+        edges: all edges with a posterior of 0.005 or more, and all edges of the most probable path, by beginning, end and copy.
+            The end mark is not shown.
+        viterbi, posterior: its words by the most probable path, and by separate decisions at each boundary.
         nats: negative logarithm of its probability, end mark included.
     """
 
@@ -77,10 +77,10 @@ class LatticeExplanation(OfRun):
     """The words that a lattice model sees in a text.
 
     Attributes:
-        marginal: which segmentations the model sums, and by which rule it merges states.
-        longest: L, tokens of a chunk at most.
-        copies: embeddings of a chunk at most.
-        sentences: one, or several for a text of more tokens than are read at once.
+        marginal: the segmentations that the model sums, and the rule that merges states.
+        longest: L, the most tokens of a chunk.
+        copies: the most embeddings of a chunk.
+        sentences: one; several if the text has more tokens than are read at once.
     """
 
     marginal: str
@@ -90,7 +90,7 @@ class LatticeExplanation(OfRun):
 
 
 class EmbeddingContext(Record):
-    """An occurrence of a word with the embedding that wins there.
+    """An occurrence of a word, with the embedding of the largest posterior.
 
     Attributes:
         before, after: the tokens around it, as the model reads them.
@@ -107,10 +107,10 @@ class EmbeddingUse(Record):
 
     Attributes:
         number: from 1.
-        sense: the sense that initialised it (part of speech and gloss, or sememes); None if there was none.
-        wins: occurrences where it has the largest posterior.
+        sense: the sense that initialised the embedding (part of speech and gloss, or sememes), or None.
+        wins: number of occurrences where this embedding has the largest posterior.
         mean: its mean posterior over all occurrences.
-        contexts: some of those occurrences, evenly spaced over the text.
+        contexts: some of the occurrences in ``wins``, evenly spaced over the text.
     """
 
     number: int
@@ -136,8 +136,8 @@ class EmbeddingsReport(OfRun):
     """The contexts in which each embedding of some words wins.
 
     Attributes:
-        split: the text that was looked through.
-        words: in the order in which they were asked for.
+        split: the text that was searched.
+        words: in the requested order.
     """
 
     split: str
@@ -145,8 +145,8 @@ class EmbeddingsReport(OfRun):
 
 
 def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
-    """Return the lattice of a raw text under a trained model; the text is tokenized as the data of the run. Raises ConfigError:
-    the run is no lattice model. Raises DataError: an empty text.
+    """Return the lattice of a raw text under a trained model; the text is tokenized like the data of the run. Raises
+    ConfigError: the run is no lattice model. Raises DataError: an empty text.
     """
     reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
@@ -211,10 +211,10 @@ def explain_embeddings(
     contexts: int = 5,
     progress: Progress = silent,
 ) -> EmbeddingsReport:
-    """The contexts in which each embedding of a word wins, from the sentences of a split that hold the word.
+    """The contexts in which each embedding of a word wins, from the sentences of a split with the word.
 
     ``words`` must be in the vocabulary; each embedding is shown with ``contexts`` contexts. Other arguments as ``sememekit
-    explain --help``. Raises ConfigError: the run is no lattice model, or one with a single embedding for each word. Raises
+    explain --help``. Raises ConfigError: the run is no lattice model, or has a single embedding for each word. Raises
     DataError: no words, one outside the vocabulary, or data that do not fit.
     """
     reader = open_reader(run, "explain --embeddings")

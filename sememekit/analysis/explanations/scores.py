@@ -28,8 +28,8 @@ class RankingScore(Record):
         top: k.
         any: share of positions where a sememe of the gold word is among the k.
         recall: mean over positions of (gold sememes among the k) / min(k, number of gold sememes).
-        information: nats of the gold sememes among the k over nats of all gold sememes, with -log(count / text) nats a sememe.
-        overlap: share of the k that two contexts half the text apart have in common; None for one band of positions.
+        information: nats of the gold sememes among the k / nats of all gold sememes; -log(count / text) nats a sememe.
+        overlap: share of the k sememes that are the same for two contexts half the text apart; None for one band of positions.
         above_frequency: ``information`` minus its value for the ranking by training frequency, paired.
     """
 
@@ -43,7 +43,7 @@ class RankingScore(Record):
 
 
 class BandScores(Record):
-    """The scores of the positions whose gold word is in one band of training counts, such as "10 to 99"."""
+    """The scores of positions with gold words in one band of training counts, such as "10 to 99"."""
 
     name: str
     positions: int
@@ -59,7 +59,7 @@ class SememeRecall(Record):
 
 
 class SememeBand(Record):
-    """A band of sememes by training count: its pairs of a position and a gold sememe, and how many are found."""
+    """A band of sememes by training count: number of pairs (position, gold sememe), and of the pairs that are found."""
 
     name: str
     pairs: int
@@ -72,13 +72,13 @@ class Gold:
     """The gold sememes: the sememes of the next words.
 
     Attributes:
-        keys: sorted word * K + sememe of every pair, all senses of a word together.
+        keys: sorted numbers word * K + sememe, one for each pair of a word and a sememe of any of its senses.
         num_sememes: K.
-        possible_K: whether some gold word can have the sememe; other sememes are neither ranked nor drawn.
+        possible_K: whether the sememe can be gold; only such sememes are ranked and drawn.
         size_V: sememes of each word.
         count_K: tokens that have each sememe, by the counts of the vocabulary.
-        nats_K: -log of that count as a share of the tokens, 0 at least.
-        nats_V: their sum over the sememes of each word.
+        nats_K: -log(``count_K`` / all tokens), 0 at least.
+        nats_V: sum of ``nats_K`` over the sememes of each word.
     """
 
     keys: Integers
@@ -92,7 +92,7 @@ class Gold:
     @classmethod
     def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
         """Return the gold of a graph and the counts (V,) of its words. Words with sememes by rule, such as ``<unk>``, are never
-        gold and add nothing to the counts. Sememes that only they have are not ranked.
+        gold and are not counted. Sememes of such words alone are not ranked.
         """
         words, sememes = word_sememes(graph)
         from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
@@ -116,7 +116,7 @@ class Gold:
 
 
 class Found(NamedTuple):
-    """Hits among the first k sememes of a ranking at each of P positions: gold sememes, in all and by band, and nats."""
+    """Hits among the first k sememes of a ranking at each of P positions: number (in all and by band) and nats."""
 
     number_P: Reals
     nats_P: Reals
@@ -135,7 +135,7 @@ def found_in(gold: Gold, words: Integers, tops: NDArray[np.integer]) -> Found:
 
 
 def expected_of_random(gold: Gold, words: Integers, top: int, sizes_PB: Reals) -> Found:
-    """Compute the expected hits of k sememes drawn at random without repeats, exactly and without a draw."""
+    """Compute the exact expected hits of k sememes drawn at random without replacement."""
     total, size = int(gold.possible_K.sum()), gold.size_V[words].astype(np.float64)
     top = min(top, total)
     none = np.ones(len(words))
@@ -146,7 +146,7 @@ def expected_of_random(gold: Gold, words: Integers, top: int, sizes_PB: Reals) -
 
 
 def gold_by_band(gold: Gold, words: Integers) -> Reals:
-    """(P, bands) how many gold sememes of each band the words (P,) have."""
+    """(P, bands) number of gold sememes of the words (P,) in each band."""
     band = np.digitize(gold.count_K, COUNT_BANDS)
     owner, sememe = gold.keys // gold.num_sememes, gold.keys % gold.num_sememes
     table = np.zeros((len(gold.size_V), len(COUNT_BANDS) + 1))
@@ -177,7 +177,7 @@ def score_rankings(
         words: (P,) the gold word of each position.
         word_counts: (V,) of the vocabulary.
         units: (P,) the sentence of each position, which the bootstrap draws.
-        ranked: for each ranking (P, k) the first sememes, best first, with k the largest of ``tops`` or K.
+        ranked: the first sememes of each ranking (P, k), best first; k is the largest of ``tops``, at most K.
         tops: numbers of sememes, k.
     """
     sizes_PB, sizes = gold_by_band(gold, words), gold.size_V[words].astype(np.float64)

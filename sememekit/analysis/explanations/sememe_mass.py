@@ -22,7 +22,7 @@ from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter
 
 COUNTS: Final = "counts"
-"""The mean of a sememe is taken over the counts of the words, and no text is read."""
+"""Take the mean of a sememe over the counts of the words, without reading a text."""
 MIN_COUNT: Final = 10
 """Sememes with fewer training tokens are shown as uncertain."""
 
@@ -34,8 +34,8 @@ CONTEXTS_AT_ONCE: Final = 64
 class SememeMasses:
     """Posterior masses of sememes: m_k(g) = sum of p(s | g) over the senses s that hold sememe k, with context g.
 
-    It is the probability, 0 to 1, that the next word is used in a sense with the sememe. A sense has several sememes, so the
-    masses of a context sum to the expected number of sememes of the next sense, and not to one.
+    The mass is the probability, 0 to 1, that the next word is used in a sense with the sememe. A sense has several sememes, so
+    the masses of a context do not sum to one but to the expected number of sememes of the next sense.
 
     >>> masses = SememeMasses(graph, device)
     >>> masses_NK = masses(decoder.sense_probabilities(hidden_NH).log_senses_NS)
@@ -52,14 +52,14 @@ class SememeMasses:
 
 
 def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.integer], empty_1H: Tensor) -> Tensor:
-    """(K,) the mean mass over the words of the counted text, each seen without its context.
+    """(K,) the mean mass over the words of the counted text, without their contexts.
 
-    sum over words w of f(w) times the sum of p(s | w, g = 0) over the senses s of w that hold k; f(w) is the share of w in the
-    counts. Where a model gives words on the mean the probability that they have in its training text, this is the mean mass
-    over that text, but for how words with several senses divide their probability.
+    The mean is sum_w f(w) sum_s p(s | w, g = 0) over words w and their senses s with sememe k; f(w) is the share of w in the
+    counts. If the model's mean probability of each word is f(w), this approximates the mean mass over the training text: only
+    the division of a word's probability among its senses differs.
 
     Args:
-        counts: (V,) of the vocabulary; a word of count 0, such as one of sources alone, has no part in the mean.
+        counts: (V,) of the vocabulary; words of count 0, such as words only in sources, do not contribute.
         empty_1H: (1, H) zeros, the empty context.
     """
     structure = masses.structure
@@ -73,7 +73,7 @@ def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.int
 def mean_over_text(
     task: Predictor, data: PreparedData, split: str, masses: SememeMasses, progress: OneStage = silent
 ) -> Tensor:
-    """(K,) the mean mass over all predictions of a split, each from its own context. It takes as long as scoring the split."""
+    """(K,) the mean mass over all predictions of a split, each from its own context. As slow as scoring the split."""
     text, done = PredictedText(task, data, split), 0
     total_K = torch.zeros((), dtype=torch.float64, device=task.device)
     for _, hidden in contexts_of(task, text, split):
@@ -87,7 +87,7 @@ def mean_over_text(
 
 
 def _positive(mean_K: Tensor) -> Tensor:
-    """Float64 means as float32, of which 0 are those alone that were 0."""
+    """Convert means from float64 to float32; values above 0 stay above 0."""
     return mean_K.clamp_min(torch.finfo(torch.float32).tiny).where(mean_K > 0, 0.0).float()
 
 
@@ -100,17 +100,16 @@ def mean_mass(
     data: PreparedData | None = None,
     progress: OneStage = silent,
 ) -> tuple[Tensor, str]:
-    """The mean of each sememe's mass, which the mass in one context is compared with: over the word counts of a run, or over a
-    split of its data.
+    """The mean mass of each sememe, as a reference for one context: over the word counts of a run, or over a split of its data.
 
     Args:
-        task: its model, whose output layer has senses.
+        task: the model of the run; its output layer has senses.
         empty_1H: (1, H) zeros.
-        over: ``counts``, which needs nothing but the run, or the name of a split.
-        data: that have the split; None for the prepared data of the training.
+        over: ``counts``, which needs only the run, or the name of a split.
+        data: the prepared data with the split; None for the data of the training.
 
-    Returns (K,) means, 0 of a sememe that no sense has, and over the counts of one that only words of count 0 have; and what
-    they were taken over, in words. Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
+    Returns (K,) means, and a description of their text. The mean is 0 for sememes without senses and, over ``counts``, for
+    sememes of uncounted words alone. Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
     """
     assert isinstance(task.decoder, Sensed)
     if over == COUNTS:
@@ -128,9 +127,9 @@ def mean_mass(
 
 
 def contexts_of(task: Predictor, text: PredictedText, split: str) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
-    """Every prediction of a text once, without dropout: positions (n,) and contexts (n, H) on the device, chunk by chunk.
+    """Yield every prediction of a text once, without dropout, by chunks: positions (n,) and contexts (n, H) on the device.
 
-    A stream is read as ``WordPredictor.score`` reads it, but no output layer is asked.
+    A stream is read as in ``WordPredictor.score``, but the output layer is not computed.
     """
     if declares(task, TextWriter):
         for position, _, hidden in text.read(task, lambda done, total: None):
@@ -151,7 +150,7 @@ def rankings(masses_NK: Tensor, mean_K: Tensor, gates_NK: Tensor, rest_K: Tensor
     """Return the rankings of sememes in a context, each (N, K); with mass m, its mean n, gate q and the gate at rest q0.
 
     ``rise`` m - n, ``mass`` m, ``information`` m log(m / n), ``lift`` m / n, ``gates`` q, ``raised gates`` q - q0. A sememe
-    with n = 0 has no lift: it is the last by ``information`` and ``lift``.
+    with n = 0 has no lift and is last by ``information`` and ``lift``.
     """
     lift_NK, none_K = masses_NK / mean_K, mean_K == 0
     information_NK = masses_NK * lift_NK.clamp_min(torch.finfo(masses_NK.dtype).tiny).log()

@@ -1,4 +1,4 @@
-"""The sememes of a context, and the senses of a word in it, as records for ``explain`` of words and of written texts."""
+"""The sememes of a context and the senses of words, as records for ``explain`` of words and of written texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,13 +24,13 @@ class ContextSememe(Record):
     """A sememe in a context.
 
     Attributes:
-        gate: q, 0 to 1: how strongly the context asks for it (Eq. (4), Gu et al. 2018).
-        at_rest: q for an empty context, which is the sigmoid of its bias.
-        mass: m, the sum of p(sense | context) over the senses that hold it, 0 to 1.
-        mean: n, its mean mass (``Explanation.mean`` says over what).
+        gate: q, 0 to 1: activation of the sememe in the context (Eq. (4), Gu et al. 2018).
+        at_rest: q for an empty context: the sigmoid of the gate's bias.
+        mass: m, the sum of p(sense | context) over the senses with the sememe, 0 to 1.
+        mean: n, the mean mass over the text or counts in ``Explanation.mean``.
         rise: m - n.
-        lift: m / n; None where n is 0, of a sememe that only words of count 0 have, or that no sense has.
-        count: tokens whose word has it, by the counts of the vocabulary.
+        lift: m / n; None if n is 0, as for a sememe that no counted word has.
+        count: number of tokens with the sememe, by the counts of the vocabulary.
     """
 
     name: str
@@ -58,7 +58,7 @@ class SenseShare(Record):
 
     Attributes:
         share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
-        prior: the same in an empty context, where it was asked for.
+        prior: the share in an empty context, if requested.
         label: part of speech and gloss where the lexicon has them, otherwise the sememes.
         sememes: by falling gain (``rise``).
     """
@@ -70,7 +70,7 @@ class SenseShare(Record):
 
     @property
     def title(self) -> str:
-        """The label without what the sememes say anyway: part of speech, spelled out, and gloss, or nothing."""
+        """The label without sememes: part of speech, spelled out, and gloss; empty if the lexicon has neither."""
         names, (first, *rest) = {item.name for item in self.sememes}, self.label.split()
         if {first, *rest} == names:
             return ""
@@ -79,12 +79,12 @@ class SenseShare(Record):
 
 
 class SememeViews(Record):
-    """The sememes of one context by each ranking that is shown.
+    """The sememes of one context by each of three rankings.
 
     Attributes:
         expected: sememes with the largest gain above 0.
         sememes: the largest gates (Table 5, Gu et al. 2018).
-        raised: the gates that the context raises most above their value at rest.
+        raised: the largest increases of a gate over its value at rest.
     """
 
     expected: tuple[ContextSememe, ...] = ()
@@ -101,11 +101,11 @@ class SememeReader:
 
     Args:
         empty_H: (H,) zeros, the empty context.
-        over: what the mean masses are taken over: ``counts`` or a split.
-        data: the folder that has the split; None for the prepared data of the training.
+        over: the text of the mean masses: ``counts`` or a split.
+        data: the folder with the split; None for the prepared data of the training.
         progress: called while a split is read.
 
-    ``mean`` says over what the means are taken.
+    ``mean`` describes the text or counts of the means.
 
     Raises:
         ConfigError, DataError: as ``mean_mass``.
@@ -177,7 +177,7 @@ def senses_of(
     sememes: Sequence[ContextSememe],
     priors: Mapping[int, float] = MappingProxyType({}),
 ) -> tuple[SenseShare, ...]:
-    """Senses of a word with their shares, in the order given, with those in an empty context, and the sememes of each."""
+    """Senses of a word in the given order, each with its share, its share in an empty context, and its sememes."""
     senses = []
     for sense, share in shares:
         first, end = graph.set_offsets[graph.sense_set[sense] :][:2]
@@ -191,14 +191,14 @@ def _by_rise(item: ContextSememe) -> tuple[float, float, str]:
 
 
 def check_numbers(**numbers: int) -> None:
-    """Refuse a number below 1. Raises ConfigError: naming the first."""
+    """Raise ConfigError for the first number below 1."""
     for name, value in numbers.items():
         if value < 1:
             raise ConfigError(f"explain: --{name.replace('_', '-')} must be 1 at least, given {value}")
 
 
 LEAST_MOVED: Final = 0.1
-"""Total variation between the shares of senses in a context and without any, below which they are not told apart."""
+"""Least total variation between the shares of senses in a context and in an empty one that counts as a difference."""
 
 
 class PredictedWord(Record):
@@ -225,13 +225,13 @@ class PredictedWord(Record):
 
 
 class AskedWord(Record):
-    """A word that was named, in the whole sentence.
+    """A requested word, in the whole sentence.
 
     Attributes:
         word: as a word that may come next.
-        rank: of its probability among all words, from 1.
+        rank: of the word's probability among all words, from 1.
         tags: its senses by the method ``combined`` of ``SenseTagger``; empty for models without senses.
-        accuracy: what is known of how often this method is right, a sentence each.
+        accuracy: sentences on the measured accuracy of this method.
     """
 
     word: PredictedWord
@@ -242,7 +242,7 @@ class AskedWord(Record):
 
 
 def known_word(run: Run, word: str) -> int:
-    """The number of a word that was named. Raises DataError: the model does not know it."""
+    """The id of a requested word. Raises DataError: the model does not know the word."""
     normal = run.form().word(word)
     if normal not in run.vocabulary:
         known = run.folder.file("vocabulary.tsv")
@@ -251,7 +251,7 @@ def known_word(run: Run, word: str) -> int:
 
 
 def asked_word(run: Run, left: Sequence[str], word: PredictedWord, rank: int, right: Sequence[str]) -> AskedWord:
-    """A named word between the words before and after it; without senses for a model that has none."""
+    """A requested word between the words before and after it; without senses if the model has none."""
     if not word.senses:
         return AskedWord(word=word, rank=rank, right=tuple(right), tags=(), accuracy=())
     line = " ".join([*left, word.word, *right])

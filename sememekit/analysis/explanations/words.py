@@ -1,4 +1,4 @@
-"""``sememekit explain``: why a trained model expects the words that it expects."""
+"""``sememekit explain``: why a trained model expects certain next words."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ class ContextWord(Record):
     """One word of the context.
 
     Attributes:
-        word: as it was given, or as the segmenter cut it.
+        word: the given word, or a word from the segmenter.
         read_as: the word of the vocabulary that the model read in its place.
-        known: whether the model knows it; otherwise it read the unknown word.
+        known: whether the model knows the word; it reads other words as the unknown word.
     """
 
     word: str
@@ -59,7 +59,7 @@ class SenseChange(ChangedSense):
 
 
 class ChangedWord(Record):
-    """A word with changed senses as the next word, before and after; ranks are among all words, from 1."""
+    """A word with changed senses: its probability as the next word, before and after; ranks among all words, from 1."""
 
     before: PredictedWord
     after: PredictedWord
@@ -80,14 +80,14 @@ class Explanation(OfRun, SememeViews):
     """The words that a model expects after a context, and why; without sememes for models without senses.
 
     Attributes:
-        run: with the overlay, where there is one.
-        context: the words as they were read.
-        segmentation: how the context was cut into words.
+        run: the run, with the overlay if there is one.
+        context: the words as the model read them.
+        segmentation: the method that cut the context into words.
         words: the most probable next words, by falling probability.
-        mean: what the mean masses were taken over; None where there are no masses.
+        mean: the text or counts of the mean masses; None without masses.
         min_count: sememes of fewer tokens are uncertain.
-        no_senses: why there are no senses, or None where there are.
-        asked: the word that was named, or None.
+        no_senses: the reason if there are no senses, otherwise None.
+        asked: the requested word, or None.
     """
 
     decoder: str
@@ -106,11 +106,11 @@ class Explanation(OfRun, SememeViews):
 
 
 class OverlayExplanation(Explanation):
-    """An explanation with an overlay, and the differences from that without it.
+    """An explanation with an overlay, and the differences from the explanation without the overlay.
 
     Attributes:
         before: the explanation of the run as it was trained.
-        changed_words: their words, by falling difference of their probabilities.
+        changed_words: words with changed senses, by falling difference of their probabilities.
         changed_sememes: sememes that a changed sense has before or after, by falling difference of their probabilities; empty
             for models without senses.
     """
@@ -128,7 +128,7 @@ class _Reading:
 
     Attributes:
         best: ids of the most probable words.
-        predicted: id -> word, for the best and for those that were asked for.
+        predicted: id -> word, for the most probable and the requested words.
         shares: number of a sense -> its share, for these words.
         sememes: all, in the order of the graph; None for models without senses.
     """
@@ -158,14 +158,14 @@ def explain(
     right: str = "",
     progress: Progress = silent,
 ) -> Explanation:
-    """Say which words a model expects after a context, and through which senses and sememes; with an ``overlay`` an
-    ``OverlayExplanation``, which has the words, senses and sememes of its changes before and after.
+    """Return the words that a model expects after a context, with their senses and sememes; with an ``overlay`` an
+    ``OverlayExplanation``, with the changed words, senses and sememes before and after.
 
-    The state is zero before the first word. Words stand between blanks; Chinese without blanks is segmented as the data of
-    the run were, and refused where blanks cut these. For the tagged month of People's Daily, words are normalised and those
-    outside the lexicon cut as in the training text; data in lower case, or with one word for numbers, are read so.
+    The state is zero before the first word. Words stand between blanks; Chinese without blanks is segmented like the data of
+    the run, and refused if the data had blanks between words. Words are normalised like the data (lower case, one word for
+    numbers). For the tagged month of People's Daily, words outside the lexicon are cut as in the training text.
 
-    With ``word`` its senses are also told by the context before it and the words ``right`` after it (``AskedWord``).
+    With ``word`` the result has its senses given the context and the words ``right`` after it (``AskedWord``).
 
     Arguments as ``sememekit explain --help``; ``progress`` is called with ("mean", done, total) while the split ``mean`` of
     ``data`` is read.
@@ -173,9 +173,9 @@ def explain(
     Raises:
         ConfigError: ``top`` or ``top_sememes`` below 1, an unknown split, a task that predicts no words, or an overlay that
             does not fit the run.
-        GraphError: the same, of words and sememes of the overlay.
-        DataError: an empty context, one of unknown words alone, or a word that a vocabulary without ``<unk>`` lacks; the
-            data of the split are absent; or the overlay is none.
+        GraphError: words or sememes of the overlay do not fit the run.
+        DataError: a context without known words, a word that a vocabulary without ``<unk>`` lacks, absent data of the split, or
+            a file that is no overlay.
     """
     check_numbers(top=top, top_sememes=top_sememes, min_count=min_count)
     show = partial(progress, "mean")
@@ -212,7 +212,7 @@ def explain(
 def _reading(
     loaded: Run, context: str, top: int, asked: Sequence[int], mean: str, data: Path | None, progress: OneStage
 ) -> _Reading:
-    """Predict the ``top`` words after a context, and the words ``asked`` for; errors as ``explain``."""
+    """Predict the ``top`` words after a context, and the ``asked`` words; errors as ``explain``."""
     task = require(loaded.task, WordPredictor, "explain")
     words, segmentation = _read(loaded, context)
     ids = torch.from_numpy(loaded.vocabulary.encode(word.read_as for word in words))

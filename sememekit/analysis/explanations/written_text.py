@@ -1,4 +1,4 @@
-"""``sememekit explain`` for models that write a text for a text: for each word the sememes and where the attention looked."""
+"""``sememekit explain`` for models that write a text for a source: sememes and attention of each written word."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,12 +31,12 @@ class WrittenWord(SememeViews):
     """One word of the text that was written.
 
     Attributes:
-        word: as it is shown; ``read_as`` is the word of the vocabulary where another stands in its place.
+        word: as it is shown; ``read_as`` is the word of the vocabulary, if it differs.
         probability: p(word | source, words before).
         attention: weight of each word of the source, in its order; they sum to one.
         expected, sememes, raised: as in ``SememeViews``, for the word at this place before it is known (Table 6, Gu et al.
             2018); empty for models without senses.
-        senses: of the word, by falling share; likewise.
+        senses: of the word, by falling share; empty for models without senses.
     """
 
     word: str
@@ -50,9 +50,9 @@ class WritingExplanation(OfRun):
     """The text that a model wrote for a source, and why.
 
     Attributes:
-        source: the words of the text; ``unknown`` are those that the model does not know.
-        read_words: how many of them, the first ones, the model read (``task.read_words``).
-        no_senses: why there are no sememes, or None where there are.
+        source: the words of the source; ``unknown`` has the source words that the model does not know.
+        read_words: number of source words, from the first, that the model read (``task.read_words``).
+        no_senses: the reason if there are no sememes, otherwise None.
     """
 
     decoder: str
@@ -69,7 +69,7 @@ class WritingExplanation(OfRun):
 
 
 class RereadWord(Record):
-    """A word of the text that the run wrote as it was trained: p(word | source, words before), before and after."""
+    """A word of the text by the original run: p(word | source, words before), before and after the overlay."""
 
     word: str
     probability_before: float
@@ -77,10 +77,10 @@ class RereadWord(Record):
 
 
 class ChangedPlace(Record):
-    """A word with changed senses at a place of that text, before and after; ranks are among all words, from 1.
+    """A word with changed senses at a place of the original text, before and after; ranks are among all words, from 1.
 
     Attributes:
-        place: of the text, from 1, where ``written`` stands.
+        place: position in the text, from 1; ``written`` is the word there.
         word: the word whose annotation is changed.
     """
 
@@ -94,12 +94,12 @@ class ChangedPlace(Record):
 
 
 class OverlayWriting(WritingExplanation):
-    """The text that a model wrote with an overlay, and the difference without it.
+    """The text that a model wrote with an overlay, and the differences from the original run.
 
     Attributes:
         before: the explanation of the run as it was trained.
-        text: the text of ``before``, a word after the other, under both.
-        changed_words: the words of the changes at each place of that text, by falling difference of their probabilities.
+        text: each word of the text of ``before``, under both models.
+        changed_words: the changed words at each place of ``text``, by falling difference of their probabilities.
     """
 
     overlay: str
@@ -121,13 +121,12 @@ def explain_writing(
     overlay: Path | None = None,
     progress: Progress = silent,
 ) -> WritingExplanation:
-    """Write a text for ``text`` and say for each word which sememes were expected and where the attention looked; with an
-    ``overlay`` an ``OverlayWriting``, which has the text of the run as it was trained under both.
+    """Write a text for the source ``text``, with the expected sememes and the attention of each word; with an ``overlay`` an
+    ``OverlayWriting``, which also has the text of the original run under both models.
 
     Arguments as ``sememekit explain --help``; ``progress`` as in ``explain``. Raises ConfigError: the run writes no texts,
-    ``top_sememes`` is below 1, a split is none, or an overlay that does not fit the run. Raises GraphError: the same, of words
-    and sememes of the overlay. Raises DataError: an empty text, or one that is too long; the data of the split are absent; or
-    the overlay is none."""
+    ``top_sememes`` is below 1, a split is unknown, or the overlay does not fit the run. Raises GraphError: words or sememes of
+    the overlay do not fit. Raises DataError: an empty or too long text, absent data of the split, or no overlay file."""
     check_numbers(top_sememes=top_sememes, min_count=min_count)
     writer = load_writer(run, apart=apart, command="explain")
     source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
@@ -154,7 +153,7 @@ def explain_writing(
 def _reread(
     before: WritingExplanation, changes: Sequence[ChangedSense], writers: Sequence[Writer], source: NDArray[np.integer]
 ) -> tuple[list[RereadWord], list[ChangedPlace]]:
-    """The text of ``before`` under both models: its own words, and the changed words at each of its places."""
+    """Return the text of ``before`` under both models: its words, and the changed words at each place."""
     if not before.words:
         return [], []
     vocabulary = writers[0].run.vocabulary
@@ -190,8 +189,8 @@ def _reread(
 
 
 def ranks_among(log_probs_PV: Tensor, values_PC: Tensor) -> Tensor:
-    """(P, C) the rank of each value in its row of all words, from 1. An overlay may change thousands of words, so that no table
-    of P x C x V is made."""
+    """(P, C) the rank of each value in its row of all words, from 1. No table of P x C x V is made, since an overlay may change
+    thousands of words."""
     not_above_PC = torch.searchsorted(log_probs_PV.sort(dim=1).values, values_PC.contiguous(), right=True)
     return log_probs_PV.shape[1] + 1 - not_above_PC
 

@@ -1,1 +1,1 @@
-"""Senses of words in sentences: gold annotations, methods that tag, and how often they are right."""
+"""Senses of words in sentences: gold annotations, tagging methods, and their accuracy."""

@@ -1,4 +1,4 @@
-"""``sememekit eval RUN --senses GOLD``: how often a model tags a word with the sense that is meant."""
+"""``sememekit eval RUN --senses GOLD``: how often a model tags a word with its gold sense."""
 
 import hashlib
 from collections import Counter
@@ -31,7 +31,7 @@ class SenseAccuracy(Record):
     Attributes:
         micro: share of the targets, with a bootstrap over targets.
         macro: mean over words of the share of their targets, with a bootstrap over words.
-        above_random: ``micro`` minus that at random, paired over targets.
+        above_random: ``micro`` minus the accuracy at random, paired over targets.
     """
 
     name: str
@@ -41,7 +41,7 @@ class SenseAccuracy(Record):
 
 
 class WordAccuracy(Record):
-    """One word: the senses that the lexicon gives it, its targets, and the share that each method gets right, by name."""
+    """One word: its number of senses in the lexicon, its targets, and the accuracy of each method, by name."""
 
     word: str
     senses: int
@@ -54,8 +54,8 @@ class SenseScores(OfRun):
 
     Attributes:
         left_out: targets that cannot be scored, by cause.
-        rows: the methods, the one asked for first, then the baselines.
-        stored: whether ``tag`` finds this measurement beside the run.
+        rows: the requested method, the other methods, then the baselines.
+        stored: whether the measurement was stored beside the run, where ``tag`` reads it.
     """
 
     gold: str
@@ -71,16 +71,16 @@ class SenseScores(OfRun):
 def evaluate_senses(
     run: Path | Run, gold: Path, *, method: Method = "combined", sources: Sequence[str] = (), progress: Progress = silent
 ) -> SenseScores:
-    """Compare the senses that a language model tags with those that people gave.
+    """Compare the senses that a language model tags with gold senses.
 
-    Every method of ``SenseTagger`` that the model can give is scored on the same targets, with the same senses to choose from,
-    beside four baselines: a sense at random (the expected value), the first that the lexicon lists, the most probable in an
-    empty context, and the sense that most targets of the word have, which nobody knows without gold. ``matching_senses`` says
-    which senses of the lexicon stand for one of the gold. The accuracy of ``method`` is remembered beside the run for ``tag``.
+    Every method of ``SenseTagger`` that the model supports is scored on the same targets and candidate senses. Four baselines:
+    a random sense (expected value), the first sense of the lexicon, the most probable sense in an empty context, and the most
+    frequent gold sense of the word (an oracle). ``matching_senses`` maps gold senses to senses of the lexicon. The accuracy of
+    ``method`` is stored beside the run for ``tag``.
 
     Args:
         run: a language model, or its folder.
-        method: the one that comes first and is remembered.
+        method: the method that comes first and is stored.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate; see ``inventory_of``.
 
     >>> scores = evaluate_senses(Path("runs/sdlm"), Path("gold.tsv"))
@@ -126,7 +126,7 @@ def evaluate_senses(
 
 
 class _Scored(NamedTuple):
-    """A target that can be scored: the ids of its line, its place there, its senses, and which of them are right."""
+    """A target that can be scored: the ids of its line, its place in the line, its senses, and the right ones."""
 
     target: GoldTarget
     ids: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Sentences in which people said which sense of a word is meant."""
+"""Sentences with gold senses of words."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,11 +26,11 @@ _COLUMNS: Final = ("sentence", "word", "position", "sense")
 
 @dataclass(frozen=True)
 class GoldTarget:
-    """A word in a sentence with the sense that is meant.
+    """A word in a sentence, with its gold sense.
 
     Attributes:
         line: of the file, from 1.
-        position: of the word, from 0; any number until ``misplaced`` has been asked.
+        position: of the word, from 0; valid only after a check by ``misplaced``.
         sense: the sememes of the sense, or its number in the lexicon, from 1.
     """
 
@@ -50,7 +50,7 @@ class LeftOut(Record):
 
 
 def left_out(name: str, causes: Mapping[str, Sequence[GoldTarget]]) -> tuple[LeftOut, ...]:
-    """Say of each cause how many targets it has and which is the first, the most frequent cause first."""
+    """Return each cause with its number of targets and the first target, the most frequent cause first."""
     found = [
         LeftOut(cause=cause, count=len(own), first=f"{name}, line {own[0].line}: {own[0].word}{_shown(own[0].sense)}")
         for cause, own in causes.items()
@@ -66,11 +66,11 @@ def misplaced(target: GoldTarget) -> str | None:
 
 
 def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]) -> frozenset[int]:
-    """Return which senses of a word, by their place in the lexicon from 0, stand for a gold sense; none where it lacks it.
+    """Return the senses of a word that match a gold sense, by their place in the lexicon from 0; may be empty.
 
-    The rule: a number is the sense with this number. Sememes are the sense with exactly these sememes. Without such a sense, a
-    lexicon with finer senses may divide what the gold has as one: then every sense that has all these sememes, and more, stands
-    for it. A sense with fewer sememes never does, since it may hold several gold senses.
+    A number matches the sense with this number. Sememes match the sense with exactly these sememes. Without such a sense, they
+    match every sense with all these sememes and more, since a lexicon may divide a gold sense into finer ones. A sense with
+    fewer sememes never matches, since it may combine several gold senses.
 
     >>> matching_senses(frozenset({"human"}), [frozenset({"human", "male"}), frozenset({"tool"})])
     frozenset({0})

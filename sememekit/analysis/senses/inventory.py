@@ -1,4 +1,4 @@
-"""Senses of words, the words that can stand for each, and how usual each is, all out of a lexicon and word counts."""
+"""Senses of words, with their substitute words and prior frequencies, from a lexicon and word counts."""
 
 from collections.abc import Sequence
 from functools import cache, cached_property
@@ -15,15 +15,15 @@ from sememekit.sememes.word_entry import WordEntry
 from sememekit.text.scripts import HAN
 
 LEAST_OVERLAP: Final = 1 / 3
-"""Words with a sense whose sememes overlap less (intersection over union) cannot stand for a sense."""
+"""Least overlap of sememes (intersection over union) between a sense and a sense of its substitute."""
 SMOOTHING: Final = 10.0
-"""Tokens that each sense is given beforehand in ``usual``: as many as make a count of tokens certain in ``explain``."""
+"""Pseudo-count of each sense in ``usual``, equal to the least count of a certain sememe in ``explain``."""
 
 Reals = NDArray[np.float64]
 
 
 class Substitutes(NamedTuple):
-    """Words that can stand for a sense, by falling weight, then by falling count.
+    """Words that can substitute for a sense, by falling weight, then by falling count.
 
     Attributes:
         words: (n,) ids.
@@ -36,14 +36,14 @@ class Substitutes(NamedTuple):
 
 @final
 class SenseInventory:
-    """The senses of the words of a vocabulary, with substitutes and usual frequencies.
+    """The senses of the words of a vocabulary, with substitutes and prior probabilities.
 
     >>> inventory = SenseInventory(run.graph, run.train_counts)
     >>> inventory.substitutes(int(inventory.graph.sense_offsets[word]))
     >>> inventory.usual(word)
 
     Args:
-        lent: (V,) which words may stand for senses; None for all of lexicons.
+        lent: (V,) mask of words that may be substitutes; None for all words of lexicons.
 
     Attributes:
         counts: (V,) of the vocabulary.
@@ -69,7 +69,7 @@ class SenseInventory:
 
     @cached_property
     def _words_of_set(self) -> list[NDArray[np.int64]]:
-        """Words of lexicons alone: those by rule, such as ``<unk>``, have no meaning to lend."""
+        """Mask the words of lexicons; words with sememes by rule, such as ``<unk>``, cannot be substitutes."""
         from_lexicon = np.array([entry.is_from_lexicon for entry in self.graph.entries()], dtype=np.bool_)
         from_lexicon &= True if self._lent is None else self._lent
         senses = np.flatnonzero(from_lexicon[self.graph.word_of_sense])
@@ -90,8 +90,8 @@ class SenseInventory:
         return len(self.senses(word)) > 1 and self.graph.entry(word).is_from_lexicon
 
     def _substitutes_of(self, sense: int) -> Substitutes:
-        """Return the other words that can stand for a sense: the sememes B of their best sense overlap with its sememes A, |A ∩
-        B| / |A ∪ B|, by ``LEAST_OVERLAP`` or more."""
+        """Return the substitutes of a sense with sememes A: words with a sense B where |A ∩ B| / |A ∪ B| is at least
+        ``LEAST_OVERLAP``."""
         own, word = int(self.graph.sense_set[sense]), int(self.graph.word_of_sense[sense])
         best: dict[int, float] = {}
         sememes = self._sets[own]
@@ -107,9 +107,9 @@ class SenseInventory:
     def _usual_of(self, word: int) -> Reals:
         """Return (n,) log p(sense | word) without any context, from the lexicon and the counts alone.
 
-        p is in proportion to ``SMOOTHING`` plus the sum of weight times count over those substitutes of the sense that share a
-        Chinese character with the word: a sense that a language uses it also spells out in compounds (the verb 进 as 进入,
-        出 as 出现), and compounds have one sense mostly. Words without Chinese characters have an even share for each sense.
+        p is proportional to ``SMOOTHING`` plus the sum of weight times count over the substitutes of the sense that share a
+        Chinese character with the word. The reason: frequent senses occur in compounds, too (进 in 进入), which mostly have one
+        sense. Words without Chinese characters have an even share for each sense.
         """
         own = set(HAN.findall(self.graph.words[word]))
         raw = np.array([SMOOTHING + self._weight_of_compounds(sense, own) for sense in self.senses(word)])
@@ -124,7 +124,7 @@ class SenseInventory:
 def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
     """Return the senses of a run from its graph, and from ``sources`` (``FORMAT:PATH``) for words without annotation there.
 
-    Senses of the run keep their order. More annotated words mean more substitutes, and a run without a graph has all from the
+    Senses of the run keep their order. More annotated words give more substitutes. Without a graph all senses are from the
     sources. Raises ConfigError: the run has no graph, and no source is given. Raises DataError, GraphError: a bad source."""
     lent = run.in_text if isinstance(run, PublishedRun) else None
     if not sources:

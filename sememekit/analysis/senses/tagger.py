@@ -1,4 +1,4 @@
-"""Tag words with senses by any model that gives words a probability."""
+"""Tag words with senses by any model that predicts words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "share": ("share",),
     "lift": ("lift",),
 }
-"""Method -> the parts whose logarithms it adds up; a part that a model cannot give is left out of a sum of several."""
+"""Method -> the parts that it adds up (log-probabilities); unsupported parts are left out of a sum of several."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class ReadLine:
     """A line as a model reads it.
 
     Attributes:
-        ids: word ids; a word that the model does not know may be several.
-        place: of each word of the line its first id, as a position in ``ids``.
-        known: of each word whether the vocabulary has it.
+        ids: word ids; an unknown word may have several ids.
+        place: for each word of the line, the position of its first id in ``ids``.
+        known: for each word, whether it is in the vocabulary.
     """
 
     ids: tuple[int, ...]
@@ -59,9 +59,9 @@ class ReadLine:
 
 @final
 class LineReader:
-    """Turns words into ids: in the form of the data, and words that the vocabulary lacks cut into words that it has.
+    """Turns words into ids: normalised like the data, with unknown words cut into known ones.
 
-    A word unknown even then is ``<unk>``; a vocabulary without ``<unk>`` leaves it out.
+    A word that cannot be cut so is ``<unk>``, or left out if the vocabulary has no ``<unk>``.
 
     >>> LineReader(run).read(["去年", "美国"]).ids
     """
@@ -95,8 +95,8 @@ class TaggedWord:
     """A word of a line.
 
     Attributes:
-        senses: n, how many it has.
-        parts: part -> (n,) log-probabilities of its senses, such as "share"; empty for a word that was not asked for.
+        senses: n, the number of its senses.
+        parts: part -> (n,) log-probabilities of its senses, such as "share"; empty for a word that was not requested.
         nats: surprisal; None where nothing predicts the word.
     """
 
@@ -105,27 +105,27 @@ class TaggedWord:
     nats: float | None
 
     def log_probabilities(self, method: Method) -> Reals:
-        """(n,) of the senses by a method, normalised."""
+        """(n,) normalised log-probabilities of the senses by a method."""
         own = [self.parts[name] for name in METHODS[method] if name in self.parts]
         return _normalised(sum(own, np.zeros(self.senses)))
 
 
 class SenseTagger:
-    """Gives senses of words in a sentence probabilities, by parts that methods add up.
+    """Assigns probabilities to the senses of words in a sentence; a method adds up some of the parts below.
 
     With word w, its senses s, contexts c (the words before) and substitutes v of s with weights a_v
     (``SenseInventory.substitutes``), the parts are, before each is normalised over the senses of w:
 
-    - ``share``: log p(s | c), of output layers that give senses probabilities (``explain`` shows it);
-    - ``lift``: ``share`` minus the same in an empty context, the sense prior of the model;
+    - ``share``: log p(s | c), for output layers that predict senses (``explain`` shows it);
+    - ``lift``: ``share`` minus ``share`` in an empty context, which is the sense prior of the model;
     - ``substitution``: log of the mean of p(v | c) p(r | c v) / p(v) over v, with weights a_v; r are the ``FOLLOWING`` words
       after w, scored for ``MOST_SUBSTITUTES`` substitutes in its place. A sense without substitutes has the value of a word
-      that is as probable here as anywhere;
+      whose probability does not depend on the context;
     - ``usual``: ``SenseInventory.usual``, without the model.
 
-    A published model (``PublishedRun``) knows no senses, so it has the last two. Its ``substitution`` has ``in_sentence(v)`` of
-    ``PieceModel`` in the place of the log-probabilities, and p(v) of causal models alone; a sense without substitutes has the
-    value of the least probable one. Its surprisal is the sum over the pieces of a word, and a masked model has none.
+    A published model (``PublishedRun``) predicts no senses, so it has only the last two parts. Its ``substitution`` uses
+    ``in_sentence(v)`` of ``PieceModel`` as log-probabilities, and p(v) for causal models only. A sense without substitutes has
+    the value of the least probable sense. Surprisal is the sum over the pieces of a word; masked models have none.
 
     >>> tagger = SenseTagger(run, inventory_of(run))
     >>> line = LineReader(run).read("去年 美国 贸易".split())
@@ -134,7 +134,7 @@ class SenseTagger:
 
     Args:
         inventory: senses and substitutes of its words.
-        parts: which are computed; those that the model cannot give are left out.
+        parts: the parts to compute; parts that the model does not support are left out.
 
     Raises:
         ConfigError: the task predicts no words, or the model gives none of the parts.
@@ -157,7 +157,7 @@ class SenseTagger:
 
     @torch.no_grad()
     def _contexts(self, tokens: Tensor) -> Tensor:
-        """(T, B, H), those after ``tokens``."""
+        """(T, B, H) contexts after ``tokens``."""
         return self._task.contexts(tokens.to(self._task.device), self._task.encoder.start(tokens.shape[1]))[0]
 
     @torch.no_grad()
@@ -182,7 +182,7 @@ class SenseTagger:
     def _losses(
         self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]
     ) -> dict[tuple[int, int], float | None]:
-        """Nats of the words that were asked for, all at once: output layers are slow on few tokens."""
+        """Return the nats of the requested words, all at once, since output layers are slow on few tokens."""
         if self._published is not None:
             return {(line, at): self._published.nats(lines[line], at) for line, own in enumerate(asked) for at in own}
         first = 0 if self._end is not None else 1  # of a stream nothing predicts it
@@ -194,7 +194,7 @@ class SenseTagger:
         return dict(zip(where, nats.tolist(), strict=True))
 
     def _read(self, lines: list[list[int]], wanted: list[list[int]]) -> tuple[list[Tensor], dict[tuple[int, int], State]]:
-        """Contexts (n, H) of the n words of each line, and where words that follow are scored the states there."""
+        """Return the contexts (n, H) of the n words of each line, and the states there if following words are scored."""
         task, ahead = self._task, int(self._end is not None)
         streams = [with_context(ids, self._end) for ids in lines]
         tokens = torch.zeros(max(map(len, streams)), len(lines), dtype=torch.long)
@@ -251,7 +251,7 @@ class SenseTagger:
         return found
 
     def _add_shares(self, hidden: Tensor, words: list[int], rows: list[dict[str, Reals]]) -> None:
-        """A word that the graph of the run does not know in these senses gets no share."""
+        """Add shares; a word gets none if the graph of the run lacks these senses of it."""
         assert self._own is not None
         distinct = sorted(set(words))
         here, prior = self._sense_logs(hidden, distinct), self._sense_logs(self._nothing, distinct)
@@ -273,7 +273,7 @@ class SenseTagger:
         return found.double().cpu().numpy()
 
     def _in_context(self, word: int, log_probs_V: Reals, state: State, right: list[int]) -> Reals:
-        """Substitution by a left-to-right model; without words that follow all substitutes are tried."""
+        """Substitution by a left-to-right model; all substitutes are tried if no words follow."""
 
         def lifts(words: NDArray[np.int64]) -> Reals:
             gains = self._following(np.append(words, word), state, right) if right else np.zeros(len(words) + 1)
@@ -286,7 +286,7 @@ class SenseTagger:
     ) -> Reals:
         """(n,) log of the mean of exp(lift) over the first ``most`` substitutes of each sense, by weight.
 
-        ``without`` is the value of a sense that has none; None for the least of the others."""
+        ``without`` is the value of a sense without substitutes; None for the least value of the other senses."""
         by_sense = [self._inventory.substitutes(sense) for sense in self._inventory.senses(word)]
         log_of = np.zeros(len(self._inventory.counts))
         if len(tried := np.unique(np.concatenate([words[:most] for words, _ in by_sense]))):

@@ -28,8 +28,8 @@ class Measurement(Record):
     """Measured accuracy of a method on a gold set.
 
     Attributes:
-        weights: SHA-256 of the weights that tagged.
-        method, sources: as ``evaluate_senses`` was given them; another method or lexicon is another measurement.
+        weights: SHA-256 of the weights of the model.
+        method, sources: arguments of ``evaluate_senses``; each method and lexicon has a separate measurement.
         gold, gold_sha256: name and hash of the file.
         targets, micro, macro: as in ``SenseScores``.
     """
@@ -50,7 +50,7 @@ class Measurement(Record):
 
 
 def remember(run: Path, measured: Measurement) -> bool:
-    """Store a measurement beside a run, over an earlier one; return False if the folder cannot be written."""
+    """Store a measurement beside a run, replacing an earlier one; return False if the folder is not writable."""
     same = {"weights", "method", "sources", "gold_sha256"}
     kept = [one for one in _read(run) if one.model_dump(include=same) != measured.model_dump(include=same)]
     try:
@@ -150,16 +150,16 @@ def tag(
 ) -> Iterator[TaggedToken]:
     """Tag each word of a text with its senses; 32 lines are read before the first row comes.
 
-    Words stand between blanks; where lines are Chinese without any, they are cut as the data of the run were. Each line is read
-    separately. Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. A word that the model read
-    as several has the sum of their nats.
+    Words stand between blanks; Chinese lines without blanks are segmented like the data of the run. Each line is read
+    separately. Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. If the model read a word as
+    several words, their nats are summed.
 
     Args:
         run: a language model, or its folder.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
-        words: only these are tagged; all where there are none.
-        whole: give the other words, too, without senses.
-        surprisal: compute it for the words that are given; it asks for the probabilities of all words, which takes longest.
+        words: the words to tag (default: all words).
+        whole: also yield the other words, without senses.
+        surprisal: compute it for the yielded words; this needs the probabilities of all words, which is slow.
 
     >>> for token in tag(Path("runs/sdlm"), ["我 吃 苹果 。"], words=["苹果"]):
     ...     print(token.senses[0].sememes, token.senses[0].probability)

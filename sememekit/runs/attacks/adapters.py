@@ -26,9 +26,9 @@ Reads = Callable[[tuple[str, ...]], tuple[int, ...]]
 
 PICKLES: Final = (".joblib", ".pkl", ".pickle")
 _AT_ONCE: Final = 64
-"""Texts that go through a model of transformers together."""
+"""Batch size of a model of transformers."""
 _TOLERANCE: Final = 1e-2
-"""Largest distance from 1 of the sum of a row that TextAttack takes for probabilities."""
+"""Largest distance from 1 of the sum of a row that counts as probabilities, as in TextAttack."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Adapted:
     Attributes:
         predict: texts -> (N, C).
         labels: names of the C columns in order; empty if it declares none.
-        words: the words that it knows, if it declares them.
+        words: the words that it knows, if it declares any.
         kind: of ``attack.json``: "function" or "hf".
-        identity: further keys of ``attack.json`` that identify it.
-        reads: one or several texts -> the characters of each that it reads; None if unknown.
+        identity: further keys of ``attack.json`` that identify the classifier.
+        reads: one or several texts -> number of characters that it reads of each; None if unknown.
     """
 
     predict: Predict
@@ -58,7 +58,7 @@ def adapted(victim: Any, *, logits: bool = False) -> Adapted:
     Args:
         victim: a pipeline of transformers that classifies texts, a model wrapper of TextAttack, anything with
             ``predict_proba``, a bound method of it, or a function.
-        logits: its outputs are logits, and a softmax is applied; an attribute ``logits`` of the victim says the same.
+        logits: apply a softmax, since the outputs are logits; an attribute ``logits`` of the victim has the same effect.
 
     Raises ConfigError: it cannot be called, or does not return probabilities of labels."""
     if _is_a(victim, "transformers", "Pipeline"):
@@ -90,8 +90,8 @@ def _is_a(victim: Any, package: str, name: str) -> bool:
 
 
 def _of_logits(function: Predict, *, where_needed: bool = False) -> Predict:
-    """Turn a function of logits into one of probabilities; ``where_needed``: only rows that do not sum to 1, as TextAttack
-    does."""
+    """Turn a function of logits into one of probabilities; ``where_needed``: convert only rows that do not sum to 1, as
+    TextAttack does."""
 
     def predict(texts: list[Any]) -> Any:
         found = function(texts)
@@ -130,7 +130,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     """The victim ``hf:PATH``: a sequence classifier of transformers and its tokenizer, of single texts or of pairs.
 
     Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
-    and weights are read as safetensors alone. Raises ConfigError: no such folder, an untrained head, or labels that do not
+    and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or labels that do not
     exclude each other.
     """
     use = f"victim {name!r}"
@@ -162,8 +162,7 @@ def _longest(model: Any, tokenizer: Any) -> int:
 
 
 def _reads(tokenizer: Any, longest: int) -> Reads:
-    """Return a function from a text to its part within ``longest`` pieces; without offsets of the tokenizer, that is the
-    longest prefix that has no more pieces."""
+    """Return a function texts -> characters within ``longest`` pieces, by offsets of the tokenizer or by trying prefixes."""
 
     def pieces(text: str) -> list[int]:
         return list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
@@ -220,7 +219,7 @@ def is_pickle(name: str) -> bool:
 
 
 def pickled(name: str, *, logits: bool = False) -> Adapted:
-    """The victim that a file of joblib or pickle holds. Raises ConfigError: code in files is not trusted, or it is no victim.
+    """The victim in a file of joblib or pickle. Raises ConfigError: code in files is not trusted, or the object is no victim.
 
     Reading such a file runs any code that its author put in.
     """

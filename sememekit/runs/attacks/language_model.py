@@ -1,4 +1,4 @@
-"""The language model of an attack (``--lm``), which constraints and the report ask."""
+"""The language model of an attack (``--lm``), for constraints and the report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,9 +14,9 @@ _AT_ONCE = 256
 class AttackLanguageModel:
     """A run that gives the nats of each prediction of a sentence, for constraints and the report.
 
-    Words are cut further as the model's text was (characters, fmm, jieba); an unknown word is tried in lower case. ``identity``
-    goes into ``attack.json``: the run as named, its snapshot and the SHA-256 of its weights. Raises ConfigError: a run that
-    predicts no words, or whose text is of SentencePiece pieces.
+    Words are segmented further like the model's text (characters, fmm, jieba); unknown words are tried in lower case.
+    ``identity`` is for ``attack.json``: name of the run, snapshot, and SHA-256 of the weights. Raises ConfigError: a run that
+    predicts no words, or a run on SentencePiece pieces.
     """
 
     def __init__(self, run: Run | Path | str, device: str = "auto") -> None:

@@ -13,7 +13,7 @@ from sememekit.sememes import open_lexicons
 
 
 def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
-    """List what an attack skipped and did not check; ``told`` has the notes of its constraints."""
+    """List what an attack skipped or did not check; ``told`` has the notes of its constraints."""
     names = [part.name for part in plan.constraints]
     found = [f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"]
     if plan.attack.constraints == "none" and not {"stop_words", "protected"} & set(names):
@@ -64,7 +64,7 @@ def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResu
 
 
 def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accuracy: Interval) -> list[str]:
-    """Warn about a victim that seems robust since it ignores the texts, or since its labels are in another order."""
+    """Warn about a victim that only seems robust: it ignores the texts, or its labels are in another order."""
     found = []
     labels = named.victim.labels
     known = [result for result in results if result.correct is not None]

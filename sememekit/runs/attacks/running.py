@@ -48,7 +48,7 @@ def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
 
 
 class AttackedData(NamedTuple):
-    """The examples of an attack as ``attack.json`` knows them."""
+    """The examples of an attack, as ``attack.json`` stores them."""
 
     path: str
     sha256: str
@@ -56,12 +56,12 @@ class AttackedData(NamedTuple):
 
 
 class AttackParts(NamedTuple):
-    """Everything that an attack is made of.
+    """All parts of an attack.
 
     Attributes:
-        nats: the language model that ranks substitutes, where there is one.
+        nats: the language model that ranks substitutes, if any.
         uncut: warnings about texts that were not cut.
-        unread: number of texts that the victim truncates, and of words behind the cut.
+        unread: number of truncated texts, and number of words that are cut off in them.
         resources: what constraints may ask for.
         sources: hashes of the files of substitutes.
     """
@@ -136,13 +136,13 @@ class OpenAttack(NamedTuple):
     parts: AttackParts
 
     def left(self) -> list[Example]:
-        """The examples still to attack: without a result, or the victim failed on them."""
+        """The remaining examples: without a result, or with a failure of the victim."""
         done = self.folder.results()
         return [example for example in self.parts.chosen if example.index not in done or done[example.index].broken]
 
     def check_victim(self) -> None:
-        """Raise CheckpointError if a function gives finished examples other probabilities than before, as its code may have
-        changed. ``attack.json`` has the hash of weights for all other victims."""
+        """Raise CheckpointError if a function's probabilities of finished examples changed. Other victims have a hash of
+        weights in ``attack.json``."""
         named = self.parts.named
         if named.identity["kind"] != "function" or not self.left():
             return
@@ -163,8 +163,8 @@ class OpenAttack(NamedTuple):
             )
 
     def check_company(self) -> None:
-        """Query some texts singly and as a batch. Raise DataError if an answer depends on its batch or changes between calls,
-        as success would be chance. These queries are not counted."""
+        """Query some texts singly and as a batch. DataError if an answer depends on its batch or changes between calls:
+        successes would be chance. These queries are not counted."""
         victim = self.parts.named.victim
         texts = list(dict.fromkeys(example.fields for example in self.left()))[:IN_COMPANY]
         alone = [victim.alone(text) for text in texts]
@@ -248,7 +248,7 @@ class OpenAttack(NamedTuple):
         return report, results
 
     def _refused(self, results: Iterable[ExampleResult]) -> dict[str, int]:
-        """Count the successes that the preset ``standard`` would refuse, for each of its constraints that is not in force."""
+        """Count the successes that the preset ``standard`` would refuse, for each of its constraints that is off."""
         engine, plan = self.parts.engine, self.parts.plan
         table = plan.table()
         table["attack"]["constraints"] = "standard"
@@ -292,7 +292,7 @@ def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, 
 
 
 def _reason(result: ExampleResult) -> str:
-    """Return outcome and reason, without a number at the end that belongs to one example."""
+    """Return outcome and reason, without an example's own number at the end."""
     reason = result.reason if result.outcome == "error" else re.sub(r" \([\d,]+\)$", "", result.reason)
     return f"{result.outcome}: {reason}"
 
@@ -300,7 +300,7 @@ def _reason(result: ExampleResult) -> str:
 def _perplexities(
     results: Iterable[ExampleResult], nats: AttackLanguageModel, cut: Cutter | None
 ) -> tuple[float | None, float | None]:
-    """Return the perplexity of the changed fields of all successes, before and after the attack."""
+    """Return the perplexity of the changed fields over all successes, before and after the attack."""
     sentences: tuple[list[list[str]], list[list[str]]] = ([], [])
     for result in results:
         if result.adversarial is None:
@@ -314,7 +314,7 @@ def _perplexities(
 
 
 def _unread(named: NamedVictim, examples: Sequence[Example]) -> tuple[int, int]:
-    """Count the texts that the victim truncates, and the words behind the cut, which no attack can use."""
+    """Count the texts that the victim truncates, and the words that are cut off, which no attack can use."""
     behind = []
     for example in examples if named.reads is not None else ():
         ends = named.reads(example.fields)  # type: ignore[misc]
@@ -339,7 +339,7 @@ def check_labels(named: NamedVictim, examples: Sequence[Example], data: str) -> 
 
 
 def check_cut(named: NamedVictim, examples: Sequence[Example], data: str) -> list[str]:
-    """Warn about unsegmented Chinese that would be read as one word; DataError from a share of ``UNCUT_SHARE`` examples on."""
+    """Warn about unsegmented Chinese that would be read as one word; DataError if ``UNCUT_SHARE`` of the examples have it."""
     if named.cut is not None:
         return []
     found = [run for run in (long_run(example.fields) for example in examples) if run]

@@ -48,11 +48,10 @@ class LatticeCutter:
 
 
 def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
-    """Return a segmenter into the words that may be replaced, and its description.
+    """Return the segmenter into replaceable words, and its description.
 
-    A lattice model of characters or pieces segments by its best path; for other runs the segmenter of their data is used.
-    Raises
-    ConfigError: ``lexicon`` is given too, or the run reads text cut by blanks or into pieces. Raises CheckpointError: no run.
+    A lattice model of characters or pieces segments by its best path; other runs use the segmenter of their data. Raises
+    ConfigError: ``lexicon`` is given too, or the data are cut at blanks or into pieces. Raises CheckpointError: no run.
     """
     if lexicon:
         raise ConfigError(f"--lexicon {lexicon}: the run {path} has its own words; leave --lexicon out")
@@ -75,12 +74,12 @@ class NamedVictim(NamedTuple):
     """A victim with its name and identity.
 
     Attributes:
-        identity: what ``attack.json`` keeps: kind, name, and for a run the snapshot and the SHA-256 of its weights.
-        kind: data set of a run, whose rules read the attacked file; None for a function.
-        cut: cuts texts into the words that may be replaced; None for white space and marks.
-        blanks: whether its texts need blanks between words, so that unsegmented text cannot be used.
+        identity: for ``attack.json``: kind, name, and for a run its snapshot and the SHA-256 of its weights.
+        kind: the data set of a run, which determines how the attacked file is read; None for a function.
+        cut: segments texts into replaceable words; None for white space and marks.
+        blanks: whether its texts need blanks between words; unsegmented text is then refused.
         own_labels: whether it declares its labels.
-        reads: fields -> characters of each that it reads; None if unknown.
+        reads: fields -> number of characters that it reads of each; None if unknown.
     """
 
     victim: Victim
@@ -112,8 +111,8 @@ def open_victim(
 
     A module names a function, or an object that ``adapters.adapted`` takes. Its attribute ``labels`` may have the label names,
     and ``words`` the words that it knows, most frequent first. ``segmenter`` and ``lexicon`` segment its texts; ``logits``: its
-    outputs are logits. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option where the
-    victim has its own. Raises CheckpointError: no run, or a torn one.
+    outputs are logits. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option for
+    something that the victim declares. Raises CheckpointError: no run, or a torn run.
     """
     found: Adapted | None = None
     if name.startswith(PREFIX):
@@ -168,7 +167,7 @@ def _end(classifier: Classifier, text: str, longest: int) -> int:
 
 
 def check_kind(name: str) -> None:
-    """Raise ConfigError for a run without labels, by its plan alone; other victims are left to ``open_victim``."""
+    """Raise ConfigError for a run without labels, from its plan alone; ``open_victim`` checks other victims."""
     if (Path(name) / "plan.json").is_file():
         check_declares(Run.open(name).plan.task_class, LabelPredictor, "attack")
 
@@ -205,7 +204,7 @@ def wrap(
 
 
 def is_function(name: str) -> bool:
-    """Return whether a victim's name is anything but a run folder."""
+    """Return whether a victim's name is no run folder."""
     return is_pickle(name) or name.startswith(PREFIX) or (":" in name and not Path(name).exists())
 
 
@@ -264,7 +263,7 @@ def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
 
 @contextmanager
 def _working_folder_importable() -> Iterator[None]:
-    """Allow imports from the working folder inside the block, as the console script does not have it in its path."""
+    """Allow imports from the working folder inside the block, which is not in the path of the console script."""
     here = os.getcwd()
     if here in sys.path:
         yield

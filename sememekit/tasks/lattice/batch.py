@@ -24,10 +24,10 @@ class Windows:
     """The D distinct windows of 1 .. L tokens in a batch, sorted by length, so that each is encoded once.
 
     Attributes:
-        prefix, suffix: for l = 2 .. L the windows of the first and of the last l - 1 tokens of each window of l tokens.
+        prefix, suffix: for l = 2 .. L and each window of l tokens, the windows of its first and of its last l - 1 tokens.
         first, last: (D,) first and last token of each window, as indices of the distinct tokens.
         rows: (D, C) rows of the copies of each window; the sentinel's row (or 0) for absent copies.
-        index: (T, L, B) the window that begins at each node; arbitrary if there is none.
+        index: (T, L, B) the window that begins at each node; arbitrary without a window.
     """
 
     prefix: tuple[Tensor, ...]
@@ -45,13 +45,13 @@ class LatticeBatch:
     Legend: T tokens of the longest sentence, B sentences, L longest chunk (no longer than T), C copies.
 
     Attributes:
-        tokens: (T, B) word ids, the end mark where a sentence is over.
+        tokens: (T, B) word ids, padded with the end mark.
         lengths: (B,) tokens of each sentence, its end mark included.
         rows: (T, B, L, C) row of each edge in the main softmax, -1 outside the chunk vocabulary.
-        exists: (T, B, L, C) which edges exist. Padding has edges of one token, so that all values are defined.
+        exists: (T, B, L, C) mask of the existing edges. Padding has edges of one token, so that all values are defined.
         log_copies: (T, B, L) the logarithm of the number of copies of each chunk.
         closes: (T, B, L) whether the chunk ends with the end mark, which nothing can follow.
-        chunks: (B, T, L) chunk ids by the token where they end, -1 for one outside the vocabulary.
+        chunks: (B, T, L) chunk ids by their last token, -1 outside the vocabulary.
         words: (W,) the distinct word ids of the tokens in rising order, with end mark and start mark.
         windows: the distinct windows, or None if the model uses none.
     """
@@ -141,7 +141,7 @@ def _windows(
     entries: Entries,
     device: torch.device,
 ) -> Windows:
-    """The distinct windows of tokens that are ``words[single]`` (T, B); ``leaving``: (T, L, B) chunks that begin at a node."""
+    """Return the distinct windows of tokens ``words[single]`` (T, B); ``leaving``: (T, L, B) chunks that begin at a node."""
     tokens, longest, _ = leaving.shape
     index = np.zeros(leaving.shape, dtype=np.int64)
     index[:, 0] = shorter = single
@@ -201,7 +201,7 @@ def training_batches(data: PreparedData, lengths: Numbers, settings: LatticeSett
 
 
 def length_remarks(lengths: Numbers, limit: int) -> list[str]:
-    """Return the remark on training sentences that ``max_length`` leaves out, or that take much memory without it."""
+    """Return the remark on training sentences that ``max_length`` skips, or that need much memory without ``max_length``."""
     long = lengths[lengths > (limit or LONG) + 1]
     if not len(long):
         return []
@@ -218,7 +218,7 @@ def length_remarks(lengths: Numbers, limit: int) -> list[str]:
 
 
 def limit_places(batches: Iterable[Numbers], lengths: Numbers, most: int) -> Iterator[Numbers]:
-    """Divide batches until each has at most ``most`` positions (padding included) or a single sentence."""
+    """Divide batches until each has at most ``most`` positions (padding included), or one sentence."""
     for chosen in batches:
         while len(chosen):
             size = max(1, most // max(1, int(lengths[chosen[0]])))

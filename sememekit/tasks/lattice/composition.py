@@ -1,4 +1,4 @@
-"""The vectors of words and windows in a batch of lattices, with a part composed from the vectors of their tokens.
+"""The vectors of words and windows in a batch of lattices, partly composed from token vectors.
 
 ``Inner`` and ``UpperLayer`` are shared by all LSTMs inside chunks.
 """
@@ -15,13 +15,13 @@ from sememekit.tasks.lattice.batch import LatticeBatch, Windows
 
 
 class Inner(NamedTuple):
-    """Settings of these LSTMs.
+    """Settings of the LSTMs inside chunks.
 
     Attributes:
         layers: number of layers.
-        coupled: input gate 1 - f instead of a separate gate, as ``LatticeLSTM``.
-        dropout: rate on each layer's input and previous output, and on the output of the sub-model. The sub-model has a mask
-            for each sentence; the composition a mask for all windows that begin (backward: end) with a token.
+        coupled: input gate 1 - f instead of a separate gate, as in ``LatticeLSTM``.
+        dropout: rate on each layer's input and previous output, and on the output of the sub-model. The sub-model has one mask
+            per sentence; the composition has one mask for all windows with the same first (backward: last) token.
     """
 
     layers: int = 1
@@ -43,7 +43,7 @@ class Inner(NamedTuple):
 
 
 class UpperLayer(nn.Module):
-    """A layer above the first, on the outputs of the layer below; windows of one token need no recurrence."""
+    """A layer above the first, which reads the outputs of the layer below; windows of one token need no recurrence."""
 
     def __init__(self, size: int, inner: Inner, recurrent: bool) -> None:
         super().__init__()
@@ -55,13 +55,12 @@ class UpperLayer(nn.Module):
 class Composition(nn.Module):
     """Vectors of windows from the vectors of their tokens: the two ends of a bidirectional LSTM (Sec. 4.1.3).
 
-    A window of l tokens continues from the forward state of its first l - 1 tokens and the backward state of its last l - 1. So
-    each distinct window takes one step in each direction, whatever its length. Each direction is a stack of layers, whose top
-    layer gives the vector.
+    A window of l tokens extends the forward state of its first l - 1 tokens and the backward state of its last l - 1. So each
+    distinct window needs one step in each direction. Each direction is a stack of layers, whose top layer gives the vector.
 
     Args:
         size: of the vectors of windows, both directions together; even.
-        longest: L; with windows of one token nothing is recurrent.
+        longest: L; with L = 1 nothing is recurrent.
     """
 
     def __init__(self, size_in: int, size: int, longest: int, inner: Inner) -> None:
@@ -86,7 +85,7 @@ class Composition(nn.Module):
             tokens_WE: vectors of the distinct tokens.
             shorter: for l = 2 .. L the windows that windows of l tokens extend.
             added: (D,) the token that each window adds.
-            anchor: (D,) the token that a window and its predecessors begin with; dropout masks are drawn for each such token.
+            anchor: (D,) the first token of each window (and of its predecessors), which selects the dropout mask.
         """
         inner, rows = self.inner, [len(tokens_WE), *map(len, shorter)]
         layers = [(getattr(self, f"{name}_input"), getattr(self, f"{name}_recurrent"))]
@@ -136,12 +135,12 @@ def batch_vectors(
     *,
     every: bool,
 ) -> BatchVectors:
-    """Look the vectors up, with one gradient of the table for all of them.
+    """Look up all vectors at once, with one gradient of the table.
 
     Args:
-        word_rows_VC, has_copy_VC: rows of the copies of each word, and which copies there are.
+        word_rows_VC, has_copy_VC: rows of the copies of each word, and the mask of existing copies.
         tokens: separate table of token vectors; None for the mean of the copies of each word.
-        composition: makes vectors of windows from vectors of tokens; None for none.
+        composition: computes vectors of windows from vectors of tokens; None without composition.
     """
     indices = [] if tokens is not None else [word_rows_VC[batch.words], *([word_rows_VC] if every else [])]
     if batch.windows is not None:

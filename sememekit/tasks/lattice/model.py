@@ -50,18 +50,18 @@ class Lattice(SentencePredictor):
     >>> scores_BTLC = task.edge_scores(batch)
 
     Buckman and Neubig 2018. The node j stands for the first j tokens; an edge is a chunk of 1 to L tokens in one of C copies.
-    The forward recursion alpha_j = log sum exp(alpha_i + log p(edge)) gives log p(x) at the end mark, which is predicted and
-    closes its chunk. The end mark is also read as the start mark, which is never predicted.
+    The forward recursion alpha_j = log sum exp(alpha_i + log p(edge)) gives log p(x) at the end mark. The end mark is predicted
+    and closes its chunk; it is also read as the start mark, which is never predicted.
 
     p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, where ``main`` is an output layer over the chunk
     vocabulary with input tanh(A h + a), and ``sub`` covers all chunks (``SubModel``). Without a sub-model only listed chunks
-    have edges. The vector of an edge is that row's vector (the sentinel's for an unlisted chunk), concatenated with a vector of
-    its tokens (``Composition``).
+    have edges. The vector of an edge is the vector of its row (for an unlisted chunk: of the sentinel), concatenated with a
+    vector of its tokens (``Composition``).
 
-    The state of a node merges the arriving states (``Rule``), or with ``segmental`` depends on the tokens only. It is always a
-    function of the first j tokens, so the probabilities of all sentences sum to one under any rule; only ``sub_marks`` as
-    released loses probability. Rules that sample do so in training and take the most probable edge in evaluation. With L = 1, C
-    = 1 and no sub-model there is one path, and this is a plain language model over sentences.
+    The state of a node merges the arriving states (``Rule``), or with ``segmental`` depends on the tokens only. The state at
+    the node j is always a function of the first j tokens. So the probabilities of all sentences sum to one under any rule; only
+    the released ``sub_marks`` lose probability. Sampling rules sample in training and take the most probable edge in
+    evaluation. With L = 1, C = 1 and no sub-model there is one path, and this is a plain language model over sentences.
     """
 
     kind: ClassVar[Kind] = "lattices"
@@ -171,8 +171,7 @@ class Lattice(SentencePredictor):
 
         Args:
             generator: for rules that sample, on the device of the parameters; None for torch's default.
-            known: weights (A, B) of the arriving states in place of the rule's, shorter edges first, for all nodes but the
-                first and last.
+            known: weights (A, B) of the arriving states that replace the rule's, shorter edges first, for all inner nodes.
         """
         with torch.autocast(self.device.type, enabled=False):
             copies, rule, every = (self.word_rows, self.word_copies), self.settings.state, self.sub_model is not None
@@ -204,7 +203,7 @@ class Lattice(SentencePredictor):
         return EdgeScorer(batch, self.output, self.decoder.chosen_log_probs(), keep, sub_model, self.entries.sentinel)
 
     def _read(self, batch: LatticeBatch, vectors: BatchVectors) -> Tensor:
-        """Return the encoder outputs (T, B, H) before each token, for lattices with one path or states from the tokens."""
+        """Return the encoder outputs (T, B, H) before each token, for lattices with one path or with states from tokens."""
         mark = torch.full_like(batch.tokens[:1], self.opening)
         before = torch.cat([mark, batch.tokens[:-1]])
         x = vectors.windows[:, 0][torch.searchsorted(batch.words, before)]
@@ -274,10 +273,10 @@ class Lattice(SentencePredictor):
             yield self.batch_of([tokens[bounds[index] : bounds[index + 1]] for index in mine]) if len(mine) else None
 
     def loss(self, batch: LatticeBatch, carry: Carry) -> BatchLoss:
-        """The nats of the sentences over their tokens, end marks included.
+        """The nats of the sentences, and their number of tokens with end marks.
 
-        With ``loss_per`` "sentence" the gradient is of the mean over sentences. Steps of Adam are alike, but the gradient is
-        larger by the number of tokens in a sentence, and is clipped sooner.
+        With ``loss_per`` "sentence" the gradient is the gradient of the mean over sentences. It is larger by the number of
+        tokens in a sentence, and so clipped sooner; otherwise steps of Adam are similar.
         """
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)
         divisor = len(batch.lengths) if self.settings.loss_per == "sentence" else None
@@ -335,8 +334,8 @@ def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGra
 def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph, spread: float) -> None:
     """Give the copies of annotated words vectors (rows, E) made of sememes, in place.
 
-    The vector of a sense is the sum of its k sememe vectors / sqrt(k), which keeps their variance, plus noise. Sememe vectors
-    are uniform in +- ``spread`` and not stored. Other rows stay unchanged.
+    The vector of a sense is the sum of its k sememe vectors / sqrt(k), which keeps the variance, plus noise. Sememe vectors are
+    uniform in +- ``spread``; they are not stored. Other rows stay unchanged.
     """
     sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-spread, spread)
     for word in np.flatnonzero(graph.annotated).tolist():

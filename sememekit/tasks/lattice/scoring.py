@@ -15,7 +15,7 @@ from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
 class EdgeScorer:
     """p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, with ``main`` read from tanh(A h + a).
 
-    For one batch, with nodes scored one by one or all at once. N nodes, B sentences, L longest chunk, C copies of a chunk.
+    Scores one batch, node by node or all nodes at once. N nodes, B sentences, L longest chunk, C copies of a chunk.
 
     Args:
         output: the layer with A and a.
@@ -59,13 +59,13 @@ class EdgeScorer:
 def score_in_order(
     states: NodeStates, scorer: EdgeScorer, weigh: Callable[[Tensor], Tensor], num_nodes: int, gradient: bool
 ) -> Tensor:
-    """Return (T, B, L, C) log-probabilities of the edges that leave each node, node by node, as each state depends on the
+    """Return (T, B, L, C) log-probabilities of the edges that leave each node; nodes are sequential, as each state needs the
     previous.
 
     Args:
         states: the node states, before the first node.
         weigh: log-posteriors (A, B) of the edges that end at a node -> weights of their states.
-        gradient: whether gradients pass through the posteriors.
+        gradient: whether gradients flow through the posteriors.
     """
     paths = PathSums(gradient)
     scores = [scorer.score_edges(states.advance(None).unsqueeze(0), 0)]
@@ -77,7 +77,7 @@ def score_in_order(
 
 
 class Segment(NamedTuple):
-    """One edge of a segmentation: the tokens ``begin`` .. ``end`` - 1 of a sentence, and which copy of the chunk was taken."""
+    """One edge of a segmentation: the tokens ``begin`` .. ``end`` - 1 of a sentence, and the copy of the chunk."""
 
     begin: int
     end: int
@@ -90,10 +90,10 @@ class Lattices(NamedTuple):
     Legend: B sentences, T tokens of the longest, L tokens of the longest chunk, E copies.
 
     Attributes:
-        tokens: (B, T) word ids, the end mark where a sentence is over.
+        tokens: (B, T) word ids, padded with the end mark.
         lengths: (B,) tokens of each sentence, its end mark included.
-        scores: (B, T, L, E) log-probability of each edge given the state where it begins, -inf where there is none.
-        chunks: (B, T, L) chunk ids, -1 for a chunk outside the vocabulary or no chunk at all.
+        scores: (B, T, L, E) log-probability of each edge given its start state, -inf for absent edges.
+        chunks: (B, T, L) chunk ids, -1 for no chunk or a chunk outside the vocabulary.
     """
 
     tokens: Tensor

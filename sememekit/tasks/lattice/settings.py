@@ -1,4 +1,4 @@
-"""Settings of lattice language models, and which settings make others ineffective."""
+"""Settings of lattice language models, and settings that make others ineffective."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -88,12 +88,12 @@ class LatticeSettings(config.Settings):
 
     @property
     def start_spread(self) -> float:
-        """``spread``, or sqrt(3 / E) times ``START_LENGTH``, so that vectors of any size E have the same mean square length (E
-        spread^2 / 3 for a uniform start)."""
+        """``spread``; by default sqrt(3 / E) ``START_LENGTH``, so that the mean square length E spread^2 / 3 is equal for all
+        E."""
         return spread_of(START_LENGTH, self.embedding_size) if self.spread is None else self.spread
 
     def temperature_after(self, updates: int, planned: int | None) -> float:
-        """Return the temperature of "gumbel" and "gumbel_tree" after so many of the run's planned updates."""
+        """Return the temperature of "gumbel" and "gumbel_tree" after some of the run's planned updates."""
         if self.temperature_every is not None:
             cooled = self.temperature_decay ** (updates // self.temperature_every)
         elif not updates:

@@ -36,9 +36,9 @@ SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
 def merging_weights(
     rule: Rule, log_posterior_AB: Tensor, *, training: bool, temperature: float = 1.0, generator: torch.Generator | None = None
 ) -> Tensor:
-    """(A, B) weights of the states that arrive at a node, from log M_k, the log-probability of the edge k given the node.
+    """(A, B) weights of the states that arrive at a node, from log M_k: the log-probability of the edge k given the node.
 
-    Rules that sample draw from ``generator`` (None for torch's own) where ``training``, else take the most probable edge;
+    With ``training``, sampling rules draw from ``generator`` (None for torch's); otherwise they take the most probable edge;
     ``gumbel`` and ``gumbel_tree`` read ``temperature``.
     """
     if rule not in SAMPLED:
@@ -82,13 +82,13 @@ class PathSums:
 class NodeStates:
     """States of the nodes of B lattices; ``advance`` computes the nodes 0, 1, .. T - 1 in order.
 
-    From the state of a node the encoder steps along all edges that leave it; the states that arrive at a node are merged.
+    The encoder steps from the state of a node along all leaving edges; the states that arrive at a node are merged.
 
     Args:
         encoder: any encoder that reads from left to right.
         rule: how states merge; tree rules need a ``ChildSum`` encoder.
-        edges: the encoder's input part of the vectors of the edges by the node where they begin, T tensors (L, C, B, R).
-        tokens: (T, B) word ids: an edge is read as its last token by encoders that look words up.
+        edges: the encoder's input part of the edge vectors, by the start node: T tensors (L, C, B, R).
+        tokens: (T, B) word ids; encoders that look words up read an edge as its last token.
         start: the output at the node 0 and the state there, (B, ...) each.
     """
 

@@ -14,7 +14,7 @@ class SubModelBatch(NamedTuple):
     """Tensors of the sub-model that all nodes of a batch share. T tokens, B sentences, L longest chunk, I size of its LSTM.
 
     Attributes:
-        added: contribution (B, 4 I) of each token to the gates of the first layer, T + L times; empty with L = 1.
+        added: T + L tensors (B, 4 I): the contribution of each token to the gates of the first layer; empty with L = 1.
         masks: (B, I) dropout masks on the recurrent outputs, on the inputs of upper layers, and on the final output; empty
             without dropout.
         targets: (T, L, B) the tokens from each node on.
@@ -32,17 +32,17 @@ class SubModelBatch(NamedTuple):
 class SubModel(nn.Module):
     """Probabilities of all chunks of 1 .. L tokens, listed or not, from a state of the main recurrence (Sec. 4.1.3).
 
-    An LSTM reads a map of the state, then the tokens of the chunk. At each step it predicts the next token or, after the first,
-    the end of the chunk; a chunk of L tokens or with the end mark ends without that choice. So the probabilities of all chunks
-    sum to one, also in a padded batch:
+    An LSTM reads a map of the state, then the tokens of the chunk. At each step it predicts the next token or, after the first
+    token, the end of the chunk. A chunk of L tokens or with the end mark ends without this prediction, so the probabilities of
+    all chunks sum to one, also in a padded batch:
 
     p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only if the chunk could continue.
 
     With ``marks`` as released, the softmax of every step has two more entries: the end of a chunk, and a start mark that no
-    chunk contains. Probability on them where they cannot occur is lost, and the sum is below one.
+    chunk contains. Their probability is lost where they cannot occur, and the sum is below one.
 
     Args:
-        size_in: E, size of the token vectors, which are also the output vectors.
+        size_in: E, size of the token vectors; they are also the output vectors.
         longest: L; 1 needs one step and no recurrence.
         released_marks: whether the marks of chunks can be predicted at every step, as in the released code.
     """
@@ -111,7 +111,7 @@ class SubModel(nn.Module):
         return torch.cat([so_far[:, :-1] + ending, so_far[:, -1:]], dim=1).transpose(1, 2)
 
     def _stack(self, gates: Tensor, masks: list[Tensor]) -> Tensor:
-        """(L, N B, I) outputs of the last layer from zero states, from what the first one reads (L, N, B, 4 I)."""
+        """(L, N B, I) outputs of the last layer from zero states, given the inputs (L, N, B, 4 I) of the first layer."""
         layers, masks = self.inner.layers, [mask.repeat(gates.shape[1], 1) for mask in masks]
         hidden = self._layer(gates.flatten(1, 2), getattr(self, "recurrent", None), masks[0] if masks else None)
         for number, layer in enumerate(self.above, start=1):
