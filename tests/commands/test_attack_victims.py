@@ -248,7 +248,7 @@ def test_chinese_text_is_cut_in_place_and_goes_to_the_victim_without_blanks(chin
     assert won["adversarial"] == ["这部新上映的电影很精彩。"]
     assert won["changes"][0] | {"place": 0} == {"field": 0, "place": 0, "begin": 9, "old": "好看", "new": "精彩"}
     assert "电影很<del>好看</del> <ins>精彩</ins>。" in (chinese["out"] / "report.html").read_text()
-    for segmenter, problem in (("english", "takes characters, fmm, jieba"), ("", "add --segmenter fmm or jieba")):
+    for segmenter, problem in (("english", "are characters, fmm, jieba"), ("", "add --segmenter fmm or jieba")):
         wrong = {**table, "attack": {"segmenter": segmenter, "lexicon": "open"}}
         with pytest.raises(ConfigError, match=problem):
             attack("chinese_victim:predict", chinese["data"], chinese["out"].with_name("x"), table=wrong)

@@ -96,6 +96,6 @@ def _sense_copies(graph: SememeGraph | None, most: int) -> npt.NDArray[np.int64]
         )
     if most < 2:
         raise ConfigError(
-            f"task.senses with task.copies={most}: words have at most task.copies embeddings, and senses need 2 or more"
+            f"task.senses with task.copies={most}: words have at most task.copies embeddings; set 2 or more for senses"
         )
     return np.minimum(np.diff(graph.sense_offsets), most)
