@@ -79,7 +79,7 @@ def _log_ratios(
 
 
 def correct(target: dict[str, Any], scores: Reals, weight: float, share: int) -> float:
-    """Whether the sense with the largest sum of parts is right."""
+    """Return whether the sense with the largest sum of parts is right."""
     parts = target["parts"]
     total = parts["substitution"] + parts["usual"] + share * parts["share"]
     return float(int((total + weight * (scores - np.logaddexp.reduce(scores))).argmax()) in target["right"])

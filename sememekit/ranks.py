@@ -54,7 +54,7 @@ class Ranks:
 
     @property
     def leads(self) -> bool:
-        """Whether this rank writes and prints."""
+        """True if this rank writes and prints."""
         return self.rank == 0
 
     def columns(self, count: int) -> slice:
@@ -158,7 +158,7 @@ class Ranks:
             _lasting(self._store).set(f"sememekit/{name}", "1")
 
     def noted(self, name: str) -> bool:
-        """Whether ``name`` was noted, now or before a restart."""
+        """Return whether ``name`` was noted, now or before a restart."""
         return self._store is not None and bool(_lasting(self._store).check([f"sememekit/{name}"]))
 
 

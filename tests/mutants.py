@@ -54,7 +54,7 @@ class Mutant:
     lines: tuple[int, int]
     """The first and the last line whose execution executes the change."""
     imported: bool
-    """Whether they are executed by the import of the file, not by a call."""
+    """True if they are executed by the import of the file, not by a call."""
 
     def __str__(self) -> str:
         return f"{self.path.relative_to(ROOT)}:{self.line}: {self._change}"

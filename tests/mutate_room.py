@@ -155,7 +155,7 @@ class Room:
     modules: list[str]
     """What the tests import of others: imported once, and not again in every child."""
     traced: bool = True
-    """Whether ``lines`` tells anything; a mutant is given to all tests otherwise."""
+    """True if ``lines`` tells anything; a mutant is given to all tests otherwise."""
 
     def of(self, mutant: Mutant) -> list[str]:
         """The tests that run a mutant, those of quick files first."""
@@ -176,7 +176,7 @@ class Room:
         return 5 + 4 * sum(self.seconds[test] for test in tests)
 
     def survives(self, mutant: Mutant) -> bool:
-        """Whether all tests that run a mutant pass with it, in a process that imports everything anew."""
+        """Return whether all tests that run a mutant pass with it, in a process that imports everything anew."""
         chosen = self.of(mutant)
         return not chosen or self._run(mutant, chosen)[0] in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
@@ -204,7 +204,7 @@ class _Host:
     tell: Callable[[str], None]
     traced: bool = True
     inside: bool = False
-    """Whether this is a child, in which tests run."""
+    """True if this is a child, in which tests run."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:

@@ -145,7 +145,7 @@ LONGEST_WORD: Final = 8
 """Most characters of a line, in the mean, for a file without blanks to be read as a list of words."""
 
 Marks = Literal["found", "given"]
-"""Whether numbers, Latin letters and punctuation marks are words by rule; see ``text.marks``."""
+"""Source of the boundaries of numbers, Latin letters and punctuation marks: the model, or the rule of ``split_marks``."""
 
 
 class SegmentationReport(OfRun):

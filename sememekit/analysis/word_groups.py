@@ -54,7 +54,7 @@ def band_names() -> tuple[str, ...]:
 
 
 def reads_graph(by: str) -> bool:
-    """Whether a sememe graph is needed to sort words like this."""
+    """Return whether a sememe graph is needed to sort words like this."""
     return by not in (Grouping.frequency, Grouping.labels)
 
 

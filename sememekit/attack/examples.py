@@ -77,7 +77,7 @@ class ExampleResult(ExampleOutcome):
 
     @property
     def broken(self) -> bool:
-        """Whether the victim gave no answer; a resumed attack then tries again."""
+        """True if the victim gave no answer; a resumed attack then tries again."""
         return self.outcome == "error" and self.reason.startswith(FAULT)
 
 

@@ -29,7 +29,7 @@ class RunningSettings(Settings):
     query_budget: int = Field(default=0, ge=0)
     """Most queries for an example; 0 for no limit."""
     counting: Literal["distinct", "every"] = "distinct"
-    """Whether a repeated text of an example counts once or every time. The victim is called once in either case."""
+    """Queries to count for a repeated text of an example: one in all, or one each time. The victim is called once."""
     constraints: Literal["standard", "loose", "none"] = "standard"
     """Preset that is added to the named constraints. ``loose``: stop_words, protected (marks, numbers, negations),
     part_of_speech and opposites, as published attacks; ``standard``: also names, first_senses, common_words and length;

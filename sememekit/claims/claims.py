@@ -43,9 +43,9 @@ class Arm(Settings):
     set: tuple[str, ...] = ()
     """``slot.key=value``, as ``train --set`` takes them."""
     graph: bool = False
-    """Whether training and evaluation use the graph of the data."""
+    """True if training and evaluation use the graph of the data."""
     clusters: bool = False
-    """Whether training uses the word clusters of the data."""
+    """True if training uses the word clusters of the data."""
     vectors: str = ""
     """Pretrained word vectors, a path below ``{root}``; empty for none."""
     augment: str = ""
@@ -55,7 +55,7 @@ class Arm(Settings):
     """The subcommand that measures the trained model, with ``{run}``, ``{root}``, ``{data}``, ``{graph}`` and ``{out}``, a
     folder that it may write; ``--json`` is added."""
     higher: bool = False
-    """Whether a higher validation metric of the schedule is better."""
+    """True if a higher validation metric of the schedule is better."""
 
 
 def trained_by(arm: Arm, augmented: bool = True) -> tuple[object, ...]:
@@ -93,7 +93,7 @@ class PaperClaim(Settings):
     after_cut: str = ""
     """The arm with the update cost of ``other`` after the first rate cut; empty if a cut changes nothing."""
     validated: bool = True
-    """Whether validation measures the metric of the claim, so that equal time can be judged."""
+    """True if validation measures the metric of the claim, so that equal time can be judged."""
     seeds: int = Field(default=3, ge=1)
     """Seeds of each arm at small size."""
     why_not: str = ""

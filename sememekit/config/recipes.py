@@ -229,7 +229,7 @@ class Cost(Settings):
     gpu_hours: float | None = Field(default=None, gt=0.0)
     """Estimated hours on a GPU; None if a CPU suffices."""
     measured: bool = False
-    """Whether the hours on a CPU were measured; otherwise they are estimates."""
+    """True if the hours on a CPU were measured; otherwise they are estimates."""
     unit: str = ""
     """Unit of the hours, such as 1,000 texts (default: one training)."""
 

@@ -102,7 +102,7 @@ class Corpus(ABC):
         """Yield the sentences of a line. Raises DataError for a line of another form; the caller adds file and line."""
 
     def is_lines(self, segmenter: Segmenter) -> bool:
-        """Whether :meth:`units` does nothing but segment a line, so that many lines can be segmented at once."""
+        """Return whether :meth:`units` does nothing but segment a line, so that many lines can be segmented at once."""
         return False
 
 

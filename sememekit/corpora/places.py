@@ -110,7 +110,7 @@ def without_twins(files: Sequence[Source]) -> list[Source]:
 
 
 def is_folder(place: str) -> bool:
-    """Whether a place that has files is a folder. Raises as ``files_of_place``."""
+    """Return whether a place that has files is a folder. Raises as ``files_of_place``."""
     if not is_url(place):
         return Path(place).is_dir()
     with _asking(place):

@@ -104,7 +104,7 @@ class Decoder(nn.Module, ABC):
 
     @property
     def estimates_in_training(self) -> bool:
-        """Whether ``nll`` is a random estimate in training mode; it is exact in evaluation."""
+        """True if ``nll`` is a random estimate in training mode; it is exact in evaluation."""
         return False
 
     def forward(self, hidden: Tensor, target: Tensor) -> Tensor:
@@ -282,7 +282,7 @@ class ClusterLearner(Clustered, Scheduled):
 
     @property
     def learns_from_nll(self) -> bool:
-        """Whether ``nll`` in training gathers the statistics by which ``after_step`` moves words."""
+        """True if ``nll`` in training gathers the statistics by which ``after_step`` moves words."""
         return False
 
     @abstractmethod

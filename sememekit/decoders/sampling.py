@@ -86,7 +86,7 @@ class WordSampler(FixedTables):
 
     @property
     def active(self) -> bool:
-        """Whether training draws words at this point of the schedule."""
+        """True if training draws words at this point of the schedule."""
         return self.samples > 0 and not (self.until == "first-cut" and bool(self.exact))
 
     def stop(self) -> None:

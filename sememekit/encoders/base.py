@@ -59,9 +59,9 @@ class Encoder(nn.Module, ABC):
     output_size: int
     """H, the size of the hidden states."""
     reads_ahead: ClassVar[bool] = False
-    """Whether hidden states depend on words to the right, which excludes predicting the next word."""
+    """True if hidden states depend on words to the right, which excludes predicting the next word."""
     unit_contexts: ClassVar[bool] = False
-    """Whether hidden states are normalised to variance one; if so, word vectors of tied layers start shorter."""
+    """True if hidden states are normalised to variance one; if so, word vectors of tied layers start shorter."""
 
     @classmethod
     def needs(cls, settings: Any) -> frozenset[str]:

@@ -20,7 +20,7 @@ class SharedSettings(config.Settings):
     """Settings that both directions share."""
 
     shared_sememes: bool = True
-    """Whether both directions use the same sememe vectors and, with injection "cell", the same second cell."""
+    """True if both directions use the same sememe vectors and, with injection "cell", the same second cell."""
 
     only_with: ClassVar[Mapping[str, OnlyWith]] = {"shared_sememes": OnlyWith("injection", other_than=("none",))}
 

@@ -69,8 +69,8 @@ class Pretrained(Encoder):
         overlap: int = Field(default=128, ge=0)
         """Pieces that a new block repeats from the previous block; less than ``context``."""
         blanks: Blanks = "auto"
-        """Whether the model reads a blank before a word: "auto" (before all words except those that begin with a Chinese or
-        Japanese character), "always" or "never". Unused if words are pieces."""
+        """Words that the model reads with a blank before them: "auto" (all but words that begin with a Chinese or Japanese
+        character), "always" or "never". Unused if words are pieces."""
 
     settings: Settings
 

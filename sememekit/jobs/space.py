@@ -54,7 +54,7 @@ class Space:
         return range(low, high + 1) if isinstance(low, int) and isinstance(high, int) else None
 
     def has(self, value: object) -> bool:
-        """Whether a value lies in the space."""
+        """Return whether a value lies in the space."""
         if not self.is_range:
             return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in self.values)
         low, high = self.values

@@ -269,7 +269,7 @@ class Study:
         return sum(trial.state == self.optuna.trial.TrialState.WAITING for trial in self.study.get_trials(deepcopy=False))
 
     def is_exhausted(self) -> bool:
-        """Whether every combination was tried, so that no budget allows a further trial."""
+        """Return whether every combination was tried, so that no budget allows a further trial."""
         return self._untried() == []
 
     def _unfinished(self) -> list[Trial]:
@@ -290,7 +290,7 @@ class Study:
         return sum(trial.user_attrs.get("cpu_seconds", 0.0) for trial in self.study.trials) + sum(self._spent.values())
 
     def is_spent(self) -> bool:
-        """Whether the budget allows no further trial."""
+        """Return whether the budget allows no further trial."""
         if self.is_exhausted():
             return True
         if self.trials is not None:

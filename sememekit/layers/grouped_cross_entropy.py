@@ -81,7 +81,7 @@ class Groups(FixedTables):
 
     @property
     def lopsided(self) -> bool:
-        """Whether the largest group has over ``LOPSIDED`` times the mean size, as the class of the rarest words often has."""
+        """True if the largest group has over ``LOPSIDED`` times the mean size, as the class of the rarest words often has."""
         return self.largest * self.num_groups > LOPSIDED * len(self.group_of)
 
     @property

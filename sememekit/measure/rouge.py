@@ -142,8 +142,8 @@ def rouge(
 
 
 def sees(settings: RougeSettings, texts: Iterable[str]) -> bool:
-    """Whether a tokenizer keeps at least half of the letters of some texts. The tokenizer of rouge-score drops all but ASCII,
-    so that Chinese and Russian texts would be scored by their digits."""
+    """Return whether a tokenizer keeps at least half of the letters of some texts. The tokenizer of rouge-score
+    drops all but ASCII, so that Chinese and Russian texts would be scored by their digits."""
     if settings.unit == "character" or settings.tokenizer != "rouge-score":
         return True
     letters = kept = 0

@@ -52,9 +52,9 @@ class OutputLayer(nn.Module):
 
     decoder_class: ClassVar[type[Decoder]]
     any_size: ClassVar[bool] = False
-    """Whether a shared embedding may differ from the contexts in width."""
+    """True if a shared embedding may differ from the contexts in width."""
     ordered: ClassVar[bool] = False
-    """Whether the wrapped layer needs ids by falling count, so that ids are permuted."""
+    """True if the wrapped layer needs ids by falling count, so that ids are permuted."""
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = None
     """The setting that ``senses`` imply, with its value; () if they imply none, None if the layer reads no senses."""
     by_clusters: ClassVar[tuple[str, str] | None] = None
@@ -243,8 +243,8 @@ class OutputLayer(nn.Module):
         return self.layer.nll(hidden, words)
 
     def _static(self, hidden: Tensor) -> bool:
-        """Whether ``layer.nll`` has static shapes and so compiles; otherwise a compiled graph uses the probabilities of all
-        words."""
+        """Return whether ``layer.nll`` has static shapes and so compiles; otherwise a compiled graph uses the
+        probabilities of all words."""
         return True
 
     def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:

@@ -111,7 +111,7 @@ def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, cor
 
 
 def _ends(given: GivenWords, corpus: Corpus) -> bool:
-    """Whether sentences get an end mark, as in the other data; if these are pairs, as their targets."""
+    """Return whether sentences get an end mark, as in the other data; if these are pairs, as their targets."""
     if type(corpus) is ExampleCorpus:
         return False
     examples = given.signature.examples

@@ -95,7 +95,7 @@ class LatticeReader:
 
     @property
     def finds_words(self) -> bool:
-        """Whether its tokens are parts of words (characters or pieces), so that it can segment text without blanks."""
+        """True if its tokens are parts of words (characters or pieces), so that it can segment text without blanks."""
         return self._characters or isinstance(self._segmenter, SentencePieces)
 
     def tokens(self, text: str) -> list[Token]:

@@ -209,7 +209,7 @@ def settings_table(slot: str, name: str = "") -> SettingsTable:
 
 
 def has_variants(slot: str) -> bool:
-    """Whether a slot has variants: ``decoder`` has, ``schedule`` has not. Raises ConfigError: no such slot."""
+    """Return whether a slot has variants: ``decoder`` has, ``schedule`` has not. Raises ConfigError: no such slot."""
     if slot not in _SINGLE:
         _variants(slot)
     return slot not in _SINGLE

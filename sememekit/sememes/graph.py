@@ -140,7 +140,7 @@ class SememeGraph:
 
     @property
     def has_structure(self) -> bool:
-        """Whether the place in the definition is known for any sememe."""
+        """True if the place in the definition is known for any sememe."""
         return bool(self.structure_fingerprint)
 
     def drop_edges(self, rate: float, seed: int) -> SememeGraph:

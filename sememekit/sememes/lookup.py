@@ -71,7 +71,7 @@ class CheckReport(Record):
 
     folder: str
     ok: bool
-    """Whether there is no fault."""
+    """True if there is no fault."""
     faults: tuple[Fault, ...]
     files: tuple[str, ...]
     entries: int

@@ -51,12 +51,12 @@ class WordEntry:
 
     @property
     def is_annotated(self) -> bool:
-        """Whether a lexicon or a rule knows the word."""
+        """True if a lexicon or a rule knows the word."""
         return self.source != Source.NONE
 
     @property
     def is_from_lexicon(self) -> bool:
-        """Whether a lexicon, and not a rule, gave the senses."""
+        """True if a lexicon, and not a rule, gave the senses."""
         return self.is_annotated and self.source not in Source.RULES
 
     def sememes(self) -> set[str]:

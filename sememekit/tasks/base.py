@@ -107,11 +107,11 @@ class Task(nn.Module, ABC):
     trained_by: ClassVar[str]
     """Tasks of the kind, for messages."""
     takes_decoder: ClassVar[bool] = True
-    """Whether it has an output layer that ``--decoder`` chooses."""
+    """True if it has an output layer that ``--decoder`` chooses."""
     left_to_right: ClassVar[bool] = False
-    """Whether it predicts the encoder's next input, which excludes encoders that ``reads_ahead``."""
+    """True if it predicts the encoder's next input, which excludes encoders that ``reads_ahead``."""
     divides: ClassVar[bool] = False
-    """Whether several processes can train it: ``batches`` and ``start`` then return this rank's part of each batch."""
+    """True if several processes can train it: ``batches`` and ``start`` then return this rank's part of each batch."""
     ranks: Ranks = ALONE
     """The processes that train it."""
     vocabulary: Vocabulary

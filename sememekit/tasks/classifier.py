@@ -70,7 +70,7 @@ class TextClassifier(LabelPredictor):
         vectors: str = ""
         """File of pretrained word vectors (``word number number ...``, also ``.xz``); empty for none."""
         tune_vectors: bool = False
-        """Whether vectors from a file are trained further. Vectors without a file always are."""
+        """True if vectors from a file are trained further. Vectors without a file always are."""
         outside: Literal["random", "unknown", "drop"] = "random"
         """Words without a pretrained vector: draw one at random, read the word as ``<unk>``, or drop it from the text."""
         embedding_size: int = Field(default=300, ge=1)

@@ -251,7 +251,7 @@ class HuggingFacePieces:
 
 
 def blank_before(word: str, blanks: str) -> bool:
-    """Whether a blank stands before a word in running text; see ``Blanks``."""
+    """Return whether a blank stands before a word in running text; see ``Blanks``."""
     if blanks == "auto":
         return EAST_ASIAN.match(word) is None
     return blanks == "always"

@@ -27,7 +27,7 @@ CAUSES = {
         r"\brunning words?\b|\bnot seen\b|\bin turns\b|\bhomeless\b|\bby (?:itself|themselves)\b|\barms\b"
     ),
 }
-INDIRECT = re.compile(r"^(?:How|Where|Which|Why|Those)\b")
+INDIRECT = re.compile(r"^(?:How|Where|Whether|Which|Who|Why|Those)\b")
 """Beginnings of a docstring that ask a question in place of naming the thing."""
 LONGEST = 32
 """Words of a sentence."""

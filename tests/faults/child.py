@@ -56,12 +56,12 @@ class Outcome:
 
     @property
     def killed(self) -> bool:
-        """Whether SIGKILL ended it, and not the time limit."""
+        """True if SIGKILL ended it, and not the time limit."""
         return self.code == -signal.SIGKILL
 
     @property
     def bug(self) -> bool:
-        """Whether it calls itself a bug, shows a traceback, was ended by a signal of the system, or hung."""
+        """True if it calls itself a bug, shows a traceback, was ended by a signal of the system, or hung."""
         return "this is a bug" in self.err or "Traceback" in self.err or self.code not in (0, 1, 2, 75, 130)
 
     @property
@@ -157,7 +157,7 @@ class Commands:
         return found
 
     def executed(self) -> bool:
-        """Whether something has run what it must not since this was asked last."""
+        """Return whether something has run what it must not since this was asked last."""
         found = self.canary.exists()
         self.canary.unlink(missing_ok=True)
         return found

@@ -69,7 +69,7 @@ class Bench:
             put(folder / name, folder / f"whole-{name}")
 
     def notices(self, sabotage: Sabotage) -> bool:
-        """Whether a test of the sabotage's column fails with it."""
+        """Return whether a test of the sabotage's column fails with it."""
         path = ROOT / "sememekit" / sabotage.file
         text = path.read_text(encoding="utf-8").replace(sabotage.old, sabotage.new)
         child = os.fork()
@@ -121,7 +121,7 @@ def _parameters(test: Any) -> list[dict[str, Any]]:
 
 
 def area_notices(sabotage: Sabotage) -> bool:
-    """Whether a test of its area fails in a copy of the tree with the sabotage."""
+    """Return whether a test of its area fails in a copy of the tree with the sabotage."""
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "tree"
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout

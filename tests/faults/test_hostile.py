@@ -16,7 +16,7 @@ READ_BY = ("evaluate-ppl", "--resume", "--from", "--vocabulary", "train", "pull"
 
 
 def is_looked_up(place: str) -> bool:
-    """Whether a place of ``names`` says what is looked up, and the command is one of a few."""
+    """Return whether a place of ``names`` says what is looked up, and the command is one of a few."""
     _, file, at, command = place.split(": ")
     return (at.split(".")[-1] in LOOKED_UP or file.endswith(".toml")) and command in READ_BY and "metrics" not in file
 

@@ -30,7 +30,7 @@ def value(logits: Tensor, normaliser: Tensor, weights: Tensor) -> Tensor:
 @pytest.mark.parametrize("kept_bytes", [0, 5 * WORDS * 8, 1 << 20])
 @pytest.mark.parametrize("biased", [True, False])
 def test_values_and_gradients(monkeypatch: pytest.MonkeyPatch, way: str, kept_bytes: int, biased: bool) -> None:
-    """Whether probabilities are kept, computed again, or some of each; pools of four rows."""
+    """Return whether probabilities are kept, computed again, or some of each; pools of four rows."""
     monkeypatch.setattr(chosen_logits, "_POOL_ROWS", 4)
     monkeypatch.setattr(chosen_logits, "_BLOCK", 4)
     rows, words, bias, targets, weights = parts()

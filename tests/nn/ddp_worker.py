@@ -52,7 +52,7 @@ def clusters(rank: int, broadcast: bool) -> None:
 
 
 def same(tensor: Tensor) -> bool:
-    """Whether both processes have the same numbers."""
+    """Return whether both processes have the same numbers."""
     parts = [torch.empty_like(tensor) for _ in range(WORLD)]
     distributed.all_gather(parts, tensor.contiguous())
     return torch.equal(parts[0], parts[1])

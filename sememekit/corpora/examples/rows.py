@@ -68,7 +68,7 @@ def numbered_lines(file: Opened, faults: FaultCounter) -> Iterator[tuple[int, st
 
 
 def is_json(file: Opened) -> bool:
-    """Whether a file has a JSON object a line, by its name."""
+    """Return whether a file has a JSON object a line, by its name."""
     return file.ending in (".jsonl", ".json", ".ndjson", ".parquet")
 
 

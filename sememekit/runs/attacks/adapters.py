@@ -214,7 +214,7 @@ class _Classifier:
 
 
 def is_pickle(name: str) -> bool:
-    """Whether a victim's name is a file with a pickled object."""
+    """Return whether a victim's name is a file with a pickled object."""
     return name.endswith(PICKLES) and Path(name).is_file()
 
 

@@ -18,7 +18,7 @@ class RecordReader(LexiconReader):
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
     """Encodings, tried in this order."""
     names_by_hand: ClassVar[bool] = False
-    """Whether records list the sememes of a sense, so that doubtful ones are reported; otherwise a definition has them.
+    """True if records list the sememes of a sense, so that doubtful ones are reported; otherwise a definition has them.
     """
 
     def read(self) -> Lexicon:

@@ -138,7 +138,7 @@ class Lattice(SentencePredictor):
 
     @property
     def sums_to_one(self) -> bool:
-        """Whether the probabilities of all sentences sum to one; only the released marks of chunks prevent it."""
+        """True if the probabilities of all sentences sum to one; only the released marks of chunks prevent it."""
         return self.sub_model is None or not self.sub_model.released_marks
 
     @property
