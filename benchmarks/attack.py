@@ -13,8 +13,8 @@ a few generations; search and seed, and with them every query in its order and e
 checked. A query is a text that the search asks for. The victim is a trained run of ours (``--run``), or else an untrained LSTM
 of our own classifier at the size that GloVe's 50 numbers ask for: speed does not depend on what it has learned. It never gives
 in, so that every side asks the same. Texts are lines of ``--texts`` (text TAB label), or made up with the lengths of SST-2's
-test sentences. All sides are timed in turns in one run, the best of ``--repeats`` counts; ``single`` does a share of the
-examples, and its speed is that of this share. Prints a JSON object.
+test sentences. All sides are timed interleaved in one run, the best of ``--repeats`` counts; ``single`` does a share of the
+examples, and its speed is measured on this share. Prints a JSON object.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LABELS = ("0", "1", "2")
 
 
 class Outcome(NamedTuple):
-    """What a side did: queries of the search, calls of the victim, the best score of each example."""
+    """Work of a side: queries of the search, calls of the victim, the best score of each example."""
 
     queries: int
     calls: int

@@ -1,9 +1,9 @@
-"""A training step of the AWD-LSTM against that of a plain LSTM of the same sizes.
+"""A training step of the AWD-LSTM against a step of a plain LSTM of the same sizes.
 
     python benchmarks/awd_lstm.py [--words 10000] [--embedding 400] [--hidden 1150] [--layers 3] [--batch 20] [--length 70]
         [--repeats 5] [--threads 1]
 
-A step is loss, gradient, clipping and plain SGD, with a tied softmax on top. Three sides are timed in turns in one run: the
+A step is loss, gradient, clipping and plain SGD, with a tied softmax on top. Three sides are timed interleaved in one run: the
 plain LSTM without any dropout; the AWD-LSTM with weight drop and nothing else; and the AWD-LSTM with all that the published
 recipe has (locked dropout, dropout of words, both penalties). Prints a JSON object with the median of the repeats, CPU
 seconds with one thread and wall time with more, and the ratios to the plain side.

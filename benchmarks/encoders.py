@@ -1,12 +1,12 @@
-"""Encoders of equal width under one output layer: their training steps in turns, or a race on prepared data.
+"""Encoders of equal width under one output layer: interleaved training steps, or a race on prepared data.
 
     python benchmarks/encoders.py [--encoders lstm,mogrifier,transformer] [--hidden 128] [--layers 2] [--repeats 7]
     python benchmarks/encoders.py --data DIR --seconds 60 [--rates 0.001,0.003,0.01] [--seeds 1]
 
 A step is loss, gradient, clipping and Adam of a language model with one thread; CPU seconds. Without ``--data`` the sides are
-timed in turns on random words, and a JSON object has the best of the repeats and the ratios to the first side. With ``--data``
-each encoder is trained with each rate and seed for so many CPU seconds (validation does not count), and a line of JSON for each
-run has [updates, seconds, perplexity on the first words of the validation text] at every ``--every`` updates.
+timed interleaved on random words, and a JSON object has the best of the repeats and the ratios to the first side. With
+``--data`` each encoder is trained with each rate and seed for so many CPU seconds (validation does not count), and a line of
+JSON for each run has [updates, seconds, perplexity on the first words of the validation text] at every ``--every`` updates.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def forever(model: LanguageModel, data: PreparedData) -> Iterator[tuple[torch.Te
 
 
 def steps(options: argparse.Namespace, sides: list[str]) -> dict[str, Any]:
-    """Training steps of random words in turns."""
+    """Time interleaved training steps on random words."""
     words = {f"w{number}": options.words - number for number in range(options.words - 1)}
     vocabulary = Vocabulary.from_counts(words | {"<unk>": 0})
     torch.manual_seed(1)

@@ -18,11 +18,10 @@ or exceeds its limit becomes a line with ``error``, and the parts after it run i
 FOLDER/STEP.log. FOLDER is ``$OUT`` by default, or else runs/gpu. ``--rehearse`` runs everything on the CPU at small sizes, by
 default in runs/gpu-rehearsal; its figures mean nothing.
 
-Floor of a step: its arithmetic at the FLOP/s of a matrix product, or its bytes at the bytes a second of a copy, whichever takes
-longer. A multiply-add is 2 FLOPs, and a step has three times those of its forward pass. A parameter takes 28 bytes: its weight
-is read twice, its gradient is written and read for the norm, and the update reads both and writes the weight. Scores, (N, V)
-and more, are not counted, since a layer need not keep them.
-"""
+Floor of a step: its arithmetic at the FLOP/s of a matrix product, or its bytes at the bytes a second of a copy, whichever
+takes longer. A multiply-add is 2 FLOPs, and a step has three times the FLOPs of its forward pass. A parameter takes 28 bytes:
+its weight is read twice, its gradient is written and read for the norm, and the update reads both and writes the weight.
+Scores, (N, V) and more, are not counted, since a layer need not keep them."""
 
 from __future__ import annotations
 

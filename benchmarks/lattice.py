@@ -5,9 +5,9 @@
 DIR is prepared data with a chunk vocabulary of 10,000 n-grams of 2 tokens and, for L = 3, of 3 (--data-3). Without data, words
 drawn by Zipf's law and their most frequent n-grams stand in; how many chunks a sentence holds depends on the text, so real text
 is the honest side. A step is forward, backward, clipping and Adam on one batch of sentences of equal length cut from the
-training text; sides of a ratio are timed in turns in one run, the best of the repeats. Every model has two layers of 200,
+training text; sides of a ratio are timed interleaved in one run, the best of the repeats. Every model has two layers of 200,
 vectors of 256 (128 with two copies), tied, as in Section 5.2 of Buckman and Neubig 2018. "plain" is the language model of the
-house with an LSTM and a tied softmax on the same tokens, "chain" the lattice with one path, whose parameters are those of the
+house with an LSTM and a tied softmax on the same tokens, "chain" the lattice with one path, with the parameters of the
 lattices without what only they have.
 
 The floor of a model is the time of its matrix products alone, counted below, at the speed at which this machine does the plain
@@ -58,7 +58,7 @@ PAPER = {"L=1": 1.8, "L=2": 10.8, "E=2": 5.6}
 
 
 class Text(NamedTuple):
-    """What the models read: words, running text, and the chunks of L = 2 and of L = 3."""
+    """Input of the models: words, text, and the chunks of L = 2 and of L = 3."""
 
     vocabulary: Vocabulary
     tokens: npt.NDArray[np.int64]
@@ -115,7 +115,7 @@ def stepper(task: Any, batch: Any, carry: Any) -> Callable[[], None]:
 
 
 def gigaflops(task: Lattice, batch: Any) -> dict[str, float]:
-    """Of the matrix products of a step, forward and twice that backward."""
+    """Return the FLOPs of the matrix products of a step: forward, and twice as many backward."""
     settings, size = task.settings, task.settings.embedding_size
     tokens, columns, longest, copies = batch.rows.shape
     nodes, width, layers = tokens * columns, task.encoder.output_size, 2

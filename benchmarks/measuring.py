@@ -1,4 +1,4 @@
-"""What the benchmarks measure with: functions timed in turns, and the peak memory of a fresh process a side."""
+"""Tools of the benchmarks: interleaved timing of functions, and the peak memory of a fresh process a side."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def resident_kilobytes(field: str) -> int:
 
 
 def peak_megabytes(script: str, arguments: list[str], side: str) -> float:
-    """What ``script`` prints when it is started anew with ``--measure-memory-of SIDE``: its peak over what it held before."""
+    """Return the output of ``script``, started anew with ``--measure-memory-of SIDE``: its peak over what it held before."""
     command = [sys.executable, "-W", "ignore", script, *arguments, "--measure-memory-of", side]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

@@ -2,10 +2,10 @@
 
     python benchmarks/mixture.py [--tokens 840] [--components 15] [--words 10000] [--size 280] [--width 620] [--repeats 5]
 
-The sizes are those of the published Penn Treebank model: 70 rows of 12 columns, contexts of 280. The plain form is the paper's
-equation as one writes it down, and as the public code has it: softmax over (tokens, K, V), weighted sum over K, logarithm. Both
-sides are timed in turns in one run, forward and backward; peak memory is that of a fresh process a side, over what it held
-before the step. Prints a JSON object.
+The sizes are from the published Penn Treebank model: 70 rows of 12 columns, contexts of 280. The plain form is the paper's
+equation as one writes it down, and as the public code has it: softmax over (tokens, K, V), weighted sum over K, logarithm.
+Both sides are timed interleaved in one run, forward and backward; peak memory is measured in a fresh process for each side,
+over what it held before the step. Prints a JSON object.
 
 Floor: 3 x 2 K V E multiply-adds a token for the products of contexts and word vectors, forward and backward.
 """

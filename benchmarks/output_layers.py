@@ -1,12 +1,11 @@
-"""A training step of each output layer against that of the full softmax.
+"""A training step of each output layer against a step of the full softmax.
 
     python benchmarks/output_layers.py [--words 10000] [--width 512] [--tokens 700] [--repeats 5] [--layers class_hsm ...]
 
 The loss of one batch and its gradients, the encoder left out. Words are drawn by Zipf's law (count of rank r = 10^6 / r), as
-the vocabulary counts them. All layers are timed in turns in one run, with their usual settings; the best of the repeats counts,
-since a busy machine only ever adds: CPU seconds with one thread, wall time with more. Peak memory is that of a fresh process a
-layer, over what it held before the step with its gradients in place. Prints a JSON object.
-"""
+the vocabulary counts them. All layers are timed interleaved in one run, with their usual settings; the best of the repeats
+counts, since a busy machine only ever adds: CPU seconds with one thread, wall time with more. Peak memory is measured in a
+fresh process for each layer, over what it held before the step with its gradients in place. Prints a JSON object."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Peak memory and speed of ``preprocess plain`` on a generated text, two gigabytes unless told otherwise.
+"""Peak memory and speed of ``preprocess plain`` on a generated text, default: two gigabytes.
 
     python benchmarks/preprocess_memory.py [--megabytes 2000] [--workers 1] [--one-line] [--folder DIR]
 
 Words are drawn from 200,000 made-up ones by a Zipf law. The text is written to a temporary folder, prepared in a process of its
-own, and removed with what was made of it. Prints one JSON object. ``peak_rss_megabytes`` is that of the largest process and
+own, and removed with what was made of it. Prints one JSON object. ``peak_rss_megabytes`` is the peak of the largest process and
 includes pages of files that are mapped into memory; ``baseline_rss_megabytes`` is the same on a text of one megabyte.
 """
 

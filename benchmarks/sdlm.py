@@ -4,9 +4,9 @@
         [--bfloat16]
 
 Without data and graph a random graph of the sizes of the released People's Daily stands in. All sides of a ratio are timed
-in turns in one run, and ratios of whole steps are given of the best passes and of the means: on a busy machine a short pass
-finds a quiet moment more often than a long one, so the ratio of the best favours the short. Peak memory is that of a fresh
-process a side, over what it held before the pass. Prints a JSON object.
+interleaved in one run, and ratios of whole steps are given of the best passes and of the means: on a busy machine a short pass
+finds a quiet moment more often than a long one, so the ratio of the best favours the short. Peak memory is measured in a fresh
+process for each side, over what it held before the pass. Prints a JSON object.
 
 The plain formulation is the one of the public code: gather word vectors to senses, R products of contexts and sense vectors
 (R, N, S), a sparse product for the gates, softmax over senses, sparse sum into words, logarithm of them all. Its sparse tensors

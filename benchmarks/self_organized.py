@@ -3,7 +3,7 @@
     python benchmarks/self_organized.py [--words 44000] [--width 512] [--tokens 2560] [--repeats 5] [--growth 11000 44000 ...]
     python benchmarks/self_organized.py --steps [--words 18339] [--width 128] [--batch 32] [--chunk 20]
 
-What is timed is a training step of the output layer alone: ``nll(hidden, target).mean().backward()`` in training mode with the
+A training step of the output layer alone is timed: ``nll(hidden, target).mean().backward()`` in training mode with the
 gradients of contexts and of all parameters, freshly allocated as after ``zero_grad(set_to_none=True)``; for the self-organised
 layer that includes the smoothing of q, Eq. (9). The optimiser is not in it. Gradients are dense: V x H numbers are written
 whatever the layer looked at, by all sides but the adaptive one, whose rare words have short vectors. Targets follow Zipf's law.
@@ -97,7 +97,7 @@ def model_step(layer: Decoder, vocabulary: Vocabulary, width: int, batch: int, c
 
 
 def probes(num_words: int, num_tokens: int, width: int) -> dict[str, Callable[[], None]]:
-    """What the floor is made of: a product as large as the projections, V x H numbers read, V x H written to fresh memory."""
+    """Parts of the floor: a product as large as the projections, V x H numbers read, V x H written to fresh memory."""
     left, right = torch.randn(num_tokens, width), torch.randn(width, 2 * width)
     kept = torch.ones(num_words, width)
 
@@ -114,7 +114,7 @@ def probes(num_words: int, num_tokens: int, width: int) -> dict[str, Callable[[]
 
 
 def floor(layer: SelfOrganized, target: Tensor, width: int, rates: dict[str, float]) -> dict[str, float]:
-    """What the layer has to compute and to move, and how long that takes at the speed of ``probes``."""
+    """Return FLOPs and bytes of the layer, and their time at the speed of ``probes``."""
     sizes = layer.groups.sizes
     group = layer.groups.group_of[target.flatten()]
     num_tokens, num_words = len(group), len(layer.groups.group_of)

@@ -2,7 +2,7 @@
 
     python benchmarks/sememe_cells.py [--data DIR --graph FILE] [--width 650] [--time 35] [--batch 20] [--repeats 5]
 
-Sides of a ratio are timed in turns in one run. A step is forward, backward and SGD with clipping of the two-layer language
+Sides of a ratio are timed interleaved in one run. A step is forward, backward and SGD with clipping of the two-layer language
 model with a softmax over all words. Without data and graph, random ones of the size of Penn Treebank with English HowNet stand
 in; words that repeat within a batch are cheaper, so real text is the honest side. The loop is what one writes down from Eq. (7)
 of Qin et al. 2020: a step at a time, the maps of one input joined, everything through autograd; "all_distinct" gives both a

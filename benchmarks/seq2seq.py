@@ -12,7 +12,7 @@ for.
 ``decode``: an untrained model of one LSTM layer on each side writes 10 words for each input; with ``--run`` a trained one
 writes what it writes, over the test split. Inputs are taken at equal distances from all of them in the order of their length,
 so that a part stands for the whole; each side has its own number of them, and seconds are for one. Without ``--inputs``
-lengths are those of Gigaword's test set in mean and spread. Floor of a full softmax: 2 V H operations for each hypothesis and
+lengths have the mean and the spread of Gigaword's test set. Floor of a full softmax: 2 V H operations for each hypothesis and
 word, at the rate of one such product over a batch in the same run; ``products`` has what it takes for 5 rows and for a batch.
 
 ``train``: a whole step, from a batch to new weights, with Adam, clipping and Zipf targets; ``self_organized`` keeps its

@@ -6,7 +6,7 @@ RUN is a language model (default: quickstart/sdlm). A server is started on a fre
 ``keystroke`` is one client that types a context: the answer has ten words, their senses and twelve sememes. With ``--against``
 the server of another checkout is asked in between. ``page`` is the same in Chromium, until the answer is drawn. ``load`` is of
 clients that ask at once, each the next request when its answer is there: each another text, or all the same one; also while
-twenty clients send a request a byte a second. ``memory`` is that of the server before and after many requests. ``batch``
+twenty clients send a request a byte a second. ``memory`` is the server's memory before and after many requests. ``batch``
 compares eight texts scored together with eight alone: seconds a text, and how far the nats move. Milliseconds are on the clock
 of the client; ``computed`` is what the server spent. Prints one JSON object a line.
 """
@@ -89,7 +89,7 @@ def typed(address: str, run: str, pid: int, times: int) -> tuple[list[float], fl
 
 
 def keystrokes(run: Path, against: Path | None) -> None:
-    """The answers of this checkout and of another one, in turns."""
+    """Time answers of this checkout and of another one, interleaved."""
     trees = {"now": ROOT} if against is None else {"before": against.resolve(), "now": ROOT}
     taken: dict[str, list[float]] = {name: [] for name in trees}
     computed = dict.fromkeys(trees, 0.0)

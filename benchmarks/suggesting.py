@@ -2,11 +2,10 @@
 
     python benchmarks/suggesting.py [--source FORMAT:PATH] [--words 500] [--vectors RUN|FILE] [--seed 1]
 
-Words of Chinese characters are drawn; with --vectors those that have one. A word's sememes are those of all its senses; sememes
-of fewer than five words are left out, as in Jin et al. 2018. MAP is the mean average precision of the ranking of all sememes,
-F1 is that of the suggested ones. Prints one JSON object: scores over all words, by the number of characters, and with vectors
-by the place of the word in their order, which is by falling frequency in runs and in most files.
-"""
+Words of Chinese characters are drawn; with --vectors only words with a vector. The sememes of all senses of a word count;
+sememes of fewer than five words are left out, as in Jin et al. 2018. MAP is the mean average precision of the ranking of all
+sememes, F1 is over the suggested sememes. Prints one JSON object: scores over all words, by the number of characters, and
+with vectors by the place of the word in their order, which is by falling frequency in runs and in most files."""
 
 from __future__ import annotations
 

@@ -108,7 +108,8 @@ def texts_of(node: ast.AST) -> Iterator[str]:
 
 DOCSTRINGS = [
     (path.name, text)
-    for path in sorted((ROOT / "sememekit").rglob("*.py"))
+    for folder in ("sememekit", "benchmarks", "docs/examples")
+    for path in sorted((ROOT / folder).rglob("*.py"))
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     for text in texts_of(node)
 ]
