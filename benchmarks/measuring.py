@@ -1,15 +1,20 @@
-"""Tools of the benchmarks: interleaved timing of functions, and the peak memory of a fresh process a side."""
+"""Tools of the benchmarks: interleaved timing, peak memory of a fresh process for each side, and results of many models."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
+
+from sememekit.files import replace_file, to_json
 
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # as the program does; torch reads it at its first tensor
 
@@ -48,3 +53,28 @@ def peak_megabytes(script: str, arguments: list[str], side: str) -> float:
     """Return the output of ``script``, started anew with ``--measure-memory-of SIDE``: its peak over what it held before."""
     command = [sys.executable, "-W", "ignore", script, *arguments, "--measure-memory-of", side]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def cell_arguments(doc: str, name: str) -> argparse.ArgumentParser:
+    """Return the options of a benchmark that trains many models: corpora, folder of runs, file of results, seeds."""
+    parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
+    parser.add_argument("--corpora", type=Path, default=Path("CORPORA"))
+    parser.add_argument("--out", type=Path, default=Path(name))
+    parser.add_argument("--results", type=Path, default=Path(f"{name}.json"))
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
+    return parser
+
+
+Cell = tuple[str, int, Callable[[], dict[str, Any]]]
+"""Name, seed and measurement of a model."""
+
+
+def fill(results: Path, cells: Iterable[Cell]) -> None:
+    """Measure each cell (name, seed, measurement) that ``results`` lacks, and write the file after each cell."""
+    found: dict[str, Any] = json.loads(results.read_text("utf-8")) if results.exists() else {}
+    for name, seed, measure in cells:
+        seeds = found.setdefault(name, {})
+        if str(seed) not in seeds:
+            seeds[str(seed)] = measure()
+            replace_file(results, to_json(found))
+            print(json.dumps({"cell": name, "seed": seed, **seeds[str(seed)]}), flush=True)

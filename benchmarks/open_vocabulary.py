@@ -9,15 +9,17 @@ without. ``predict`` labels the test text without and with ``--open-vocabulary``
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+from measuring import Cell, cell_arguments, fill
+
 from sememekit.analysis.predict import predict
 from sememekit.config import load_recipe
-from sememekit.files import replace_file, to_json
 from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
@@ -36,31 +38,35 @@ MIN_COUNT: Final = 20
 
 def main() -> None:
     """Train and measure every cell that has no result yet."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--corpora", type=Path, default=Path("CORPORA"))
-    parser.add_argument("--out", type=Path, default=Path("open-vocabulary"))
-    parser.add_argument("--results", type=Path, default=Path("open-vocabulary.json"))
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
+    parser = cell_arguments(__doc__ or "", "open-vocabulary")
     parser.add_argument("--sets", nargs="*", default=list(RECIPES))
     given = parser.parse_args()
-    results: dict[str, Any] = json.loads(given.results.read_text("utf-8")) if given.results.exists() else {}
-    for dataset in given.sets:
-        data, file, labels = prepared(given.corpora, given.out, dataset)
-        for seed in given.seeds:
-            for model in RECIPES[dataset]:
-                cell = results.setdefault(f"{dataset} {model}", {})
-                if str(seed) in cell:
-                    continue
-                run = trained(given.corpora, given.out, dataset, model, data, seed)
-                source = (
-                    LEXICON.format(given.corpora) if model != "random labels" else f"random:{LEXICON.format(given.corpora)}"
-                )
-                cell[str(seed)] = {
-                    "unknown": measured(run, file, labels),
-                    "open": measured(run, file, labels, open_vocabulary=[source], lemmas=LEMMAS.format(given.corpora)),
-                }
-                replace_file(given.results, to_json(results))
-                print(json.dumps({"data": dataset, "model": model, "seed": seed, **cell[str(seed)]}), flush=True)
+    fill(given.results, cells(given.corpora, given.out, given.sets, given.seeds))
+
+
+def cells(corpora: Path, out: Path, sets: list[str], seeds: list[int]) -> Iterator[Cell]:
+    """Yield each model and seed with its measurement, which trains it first."""
+    for dataset in sets:
+        data, file, labels = prepared(corpora, out, dataset)
+        for seed, model in product(seeds, RECIPES[dataset]):
+            run = partial(trained, corpora, out, dataset, model, data, seed)
+            yield (
+                f"{dataset} {model}",
+                seed,
+                partial(both, run, file, labels, lexicon_of(model, corpora), LEMMAS.format(corpora)),
+            )
+
+
+def both(run: Callable[[], Path], file: Path, labels: list[str], lexicon: str, lemmas: str) -> dict[str, Any]:
+    """Train a model, and measure it without and with an open vocabulary."""
+    folder = run()
+    opened = measured(folder, file, labels, open_vocabulary=[lexicon], lemmas=lemmas)
+    return {"unknown": measured(folder, file, labels), "open": opened}
+
+
+def lexicon_of(model: str, corpora: Path) -> str:
+    """Return the source of senses: sememes, or as many random labels."""
+    return f"{'random:' if model == 'random labels' else ''}{LEXICON.format(corpora)}"
 
 
 def prepared(corpora: Path, out: Path, dataset: str) -> tuple[Path, Path, list[str]]:
@@ -101,10 +107,9 @@ def trained(corpora: Path, out: Path, dataset: str, model: str, data: Path, seed
     table["task"]["vectors"] = VECTORS.format(corpora)
     table["run"] = {**table.get("run", {}), "threads": 1, "device": "cpu", "seed": seed, "stall_epochs": 0}
     if model != "plain":
-        graph, source = out / f"{dataset}-{model.replace(' ', '-')}.graph", LEXICON.format(corpora)
+        graph = out / f"{dataset}-{model.replace(' ', '-')}.graph"
         if not graph.exists():
-            source = source if model == "sememes" else f"random:{source}"
-            build_sememe_graph([source], data, graph, lemmas=LEMMAS.format(corpora), seed=1)
+            build_sememe_graph([lexicon_of(model, corpora)], data, graph, lemmas=LEMMAS.format(corpora), seed=1)
         table["graph"] = {"path": str(graph)}
     train(table, run, resume=run.exists())
     return run

@@ -11,13 +11,15 @@ again, so the same command continues. FILE has the perplexity of each cell and o
 
 from __future__ import annotations
 
-import argparse
-import json
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+from measuring import Cell, cell_arguments, fill
+
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
-from sememekit.files import replace_file, to_json
 from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
@@ -44,27 +46,25 @@ DROPOUT: Final = 0.4
 
 def main() -> None:
     """Train and measure every cell that has no result yet."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--corpora", type=Path, default=Path("CORPORA"))
-    parser.add_argument("--out", type=Path, default=Path("curve"))
-    parser.add_argument("--results", type=Path, default=Path("curve.json"))
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
+    parser = cell_arguments(__doc__ or "", "curve")
     parser.add_argument("--sizes", type=int, nargs="*", default=list(LINES))
     given = parser.parse_args()
-    results: dict[str, Any] = json.loads(given.results.read_text("utf-8")) if given.results.exists() else {}
     prepare(given.corpora, given.out, given.sizes)
-    for seed in given.seeds:
-        for size in given.sizes:
-            for model in MODELS:
-                cell = results.setdefault(f"{size} {model}", {})
-                if str(seed) in cell:
-                    continue
-                found = evaluate_ppl(trained(given.out, size, model, seed), by=["frequency"], device="cpu")
-                assert found.groups is not None
-                bands = {one.name: {"perplexity": one.perplexity, "tokens": one.tokens} for one in found.groups["frequency"]}
-                cell[str(seed)] = {"perplexity": found.perplexity, "tokens": found.tokens, "bands": bands}
-                replace_file(given.results, to_json(results))
-                print(json.dumps({"tokens": size, "model": model, "seed": seed, "perplexity": found.perplexity}), flush=True)
+    fill(given.results, cells(given.out, given.sizes, given.seeds))
+
+
+def cells(out: Path, sizes: list[int], seeds: list[int]) -> Iterator[Cell]:
+    """Yield each size, model and seed with its measurement, which trains it first."""
+    for seed, size, model in product(seeds, sizes, MODELS):
+        yield f"{size} {model}", seed, partial(measured, out, size, model, seed)
+
+
+def measured(out: Path, size: int, model: str, seed: int) -> dict[str, Any]:
+    """Train a model, and measure its perplexity on test, in all and by training counts."""
+    found = evaluate_ppl(trained(out, size, model, seed), by=["frequency"], device="cpu")
+    assert found.groups is not None
+    bands = {one.name: {"perplexity": one.perplexity, "tokens": one.tokens} for one in found.groups["frequency"]}
+    return {"perplexity": found.perplexity, "tokens": found.tokens, "bands": bands}
 
 
 def prepare(corpora: Path, out: Path, sizes: list[int]) -> None:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -56,7 +57,7 @@ def test_no_benchmark_demands_an_argument(script: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_benchmark_prints_an_object_a_line(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
-    assert "json.dumps(" in text
+    assert "json.dumps(" in text or "fill(given.results" in text  # which prints a line for each cell
     assert "indent=" not in text
 
 
@@ -71,6 +72,28 @@ def test_scores_of_suggested_sememes(monkeypatch: pytest.MonkeyPatch) -> None:
     module = loaded(ROOT / "benchmarks" / "suggesting.py", monkeypatch)
     precision, f1 = module.precision_and_f1(np.array([1.0, 0.7, 0.3, 0.1]), [0, 2])
     assert (precision, f1) == pytest.approx(((1 + 2 / 3) / 2, 0.5))
+
+
+def test_what_has_a_result_is_not_measured_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measuring, results = loaded(ROOT / "benchmarks" / "measuring.py", monkeypatch), tmp_path / "results.json"
+    results.write_text('{"a": {"1": {"perplexity": 5.0}}}', encoding="utf-8")
+    asked = list[str]()
+
+    def measure(name: str) -> dict[str, float]:
+        if name == "torn":
+            raise KeyboardInterrupt
+        asked.append(name)
+        return {"perplexity": 7.0}
+
+    cells = [(name, seed, partial(measure, name)) for name, seed in (("a", 1), ("a", 2), ("b", 1), ("torn", 1), ("c", 1))]
+    with pytest.raises(KeyboardInterrupt):
+        measuring.fill(results, cells)
+    assert asked == ["a", "b"]
+    kept = json.loads(results.read_text(encoding="utf-8"))
+    assert kept == {"a": {"1": {"perplexity": 5.0}, "2": {"perplexity": 7.0}}, "b": {"1": {"perplexity": 7.0}}}
+    assert [json.loads(line)["cell"] for line in capsys.readouterr().out.splitlines()] == ["a", "b"]
 
 
 SOME_PARTS = """
