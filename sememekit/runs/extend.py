@@ -31,7 +31,7 @@ from sememekit.training.manifest import EXTENDED
 
 OF_UNKNOWN: Final = 0.5
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean prediction. Layers with senses have no
-such base, since they score ``<unk>`` through the gate of a separate sememe."""
+such base, since they score ``<unk>`` through the gate of a separate sememe. In a classifier ``<unk>`` is the whole base."""
 NUM_CONTEXTS: Final = 2048
 """Contexts of the training text in which the mean probabilities of new words are measured."""
 _ROUNDS: Final = 6
@@ -89,7 +89,8 @@ def extend(
     the words of the run (``WordFit``). With x(w) the prediction and m its mean, a new vector is b + x(w) - m, where b is half
     of the vector of ``<unk>`` plus half of m; in a layer with senses it is x(w). Biases are then set so that, in the mean over
     contexts of the training text, a new word has its share of the former probability of ``<unk>``, and ``<unk>`` keeps the
-    rest. A classifier only reads the new words.
+    rest. A classifier only reads the new words: b is the vector of ``<unk>``, and m the mean prediction for known words, so
+    that no vector depends on other new words.
 
     Args:
         words: a file of ``read_new_words``.
@@ -194,7 +195,8 @@ def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping
     plan = plan_of_run(run.folder, table)
     needs = variant("decoder", plan.decoder.name).needs(plan.decoder.settings) if plan.decoder is not None else ()
     graph = larger_graph(known_graph, larger, new, f"{record} added to {vocabulary.fingerprint}")
-    growth = _Growth(vocabulary, larger, graph, counts, 0.0 if "graph" in needs else OF_UNKNOWN)
+    of_unknown = 1.0 if plan.decoder is None else 0.0 if "graph" in needs else OF_UNKNOWN
+    growth = _Growth(vocabulary, larger, graph, counts, of_unknown)
     clusters = _clusters(growth, decoder, run.clusters, "clusters" in needs)
     kept_graph = graph if run.stored_graph is not None else None
     made = build_task(plan, larger, kept_graph, clusters, run.labels, None, run.kept)
@@ -264,6 +266,7 @@ class _Growth:
     def __init__(
         self, vocabulary: Vocabulary, larger: Vocabulary, graph: SememeGraph, counts: Mapping[str, int], of_unknown: float
     ) -> None:
+        """``of_unknown``: share of ``<unk>`` in a new vector; at 1 a vector depends on no other new word."""
         self.num_words, self.larger, self.graph, self.of_unknown = len(vocabulary), larger, graph, of_unknown
         known = np.isin(np.arange(len(larger)), larger.encode(vocabulary.tokens))
         assumed = larger.counts.copy()
@@ -301,11 +304,12 @@ class _Growth:
         if not old.is_floating_point():
             predicted = fit.vote(old, known, added)
         else:
-            predicted = fit.predict(old, known, added, of_senses=of_senses)
+            both = fit.predict(old, known, np.concatenate([known, added]), of_senses=of_senses)
+            of_known, predicted = both[: len(known)], both[len(known) :]
             unknown = self.larger.unknown_id
             if old.ndim > 1 and unknown is not None and unknown in known:
-                base = result[unknown - first] - predicted.mean(dim=0)
-                predicted = predicted + self.of_unknown * base
+                mean = (of_known if self.of_unknown == 1.0 else predicted).mean(dim=0)
+                predicted = predicted + self.of_unknown * (result[unknown - first] - mean)
         result[torch.from_numpy(added - first)] = predicted.to(new.dtype)
         return result
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.analysis.extended_words import compare_extended
+from sememekit.analysis.predict import predict
 from sememekit.commands._program import app
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders import DECODERS
@@ -30,7 +31,7 @@ from sememekit.runs.word_fit import WordFit
 from sememekit.sememes.graph import SememeGraph, SenseEntry, WordEntry
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.language_model import LanguageModel
-from tests.small_examples import ExamplePlace
+from tests.small_examples import ExamplePlace, write_vectors
 from tests.small_run import Place
 
 WORDS = "word\tsememes\tcount\n香蕉\t水果 植物\t1\n香蕉\t食品\t\n手机\t电脑\t\n"
@@ -318,7 +319,7 @@ def test_a_classifier_reads_new_words_by_their_sememes(reviews: tuple[Path, Path
     assert torch.equal(*(pi(torch.tensor([words.id(word)])).rows for word in ("nice", "fine")))
     opened = with_open_vocabulary(before.run, ["nice", "news", "xyzzy", "tiresome"], [f"table:{lexicon}"])
     assert {*opened.vocabulary.tokens} - {*before.run.vocabulary.tokens} == {"nice", "tiresome"}
-    np.testing.assert_allclose(load_classifier(opened).probabilities(new), after.probabilities(new), atol=0.02)
+    np.testing.assert_allclose(load_classifier(opened).probabilities(new), after.probabilities(new), atol=1e-6)
     assert with_open_vocabulary(before.run, ["xyzzy"], [f"table:{lexicon}"]) is before.run
 
 
@@ -336,6 +337,52 @@ def test_predict_says_which_words_it_read_by_their_sememes(reviews: tuple[Path, 
     assert second[0] == second[1]
     found = CliRunner().invoke(app, [*typed, "--open-vocabulary", f"table:{lexicon}"])
     assert "1 words outside the vocabulary were read by their sememes: nice" in found.stderr
+
+
+def test_a_label_depends_on_no_other_text_of_the_file(reviews: tuple[Path, Path], tmp_path: Path) -> None:
+    run, lexicon = reviews
+    texts = ["a nice film", "tiresome", "10 bore"]
+
+    def labels(texts: list[str]) -> list[dict[str, float]]:
+        (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        found = predict(run, tmp_path / "texts.txt", open_vocabulary=[f"table:{lexicon}"])
+        return [row.probabilities for row in found]
+
+    alone = [labels([text])[0] for text in texts]
+    for one, together in zip(alone, labels(texts), strict=True):
+        assert one == pytest.approx(together, abs=1e-6)
+
+
+def test_an_inflected_word_is_read_by_its_base_form(reviews: tuple[Path, Path], tmp_path: Path) -> None:
+    run, lexicon = reviews
+    (tmp_path / "lemmas.txt").write_text("nice\tnicer\n", encoding="utf-8")
+    opened = with_open_vocabulary(Run.open(run), ["nicer"], [f"table:{lexicon}"], lemmas=str(tmp_path / "lemmas.txt"))
+    assert opened.graph is not None
+    assert opened.graph.entry(opened.vocabulary.id("nicer")).sememes() == {"good"}
+    assert with_open_vocabulary(Run.open(run), ["nicer"], [f"table:{lexicon}"]).vocabulary == Run.open(run).vocabulary
+
+
+@pytest.mark.parametrize("outside", ["unknown", "drop"])
+def test_old_words_stay_as_they_were_read(reviews: tuple[Path, Path], tmp_path: Path, outside: str) -> None:
+    """Words without a vector in the file are read as ``<unk>`` or left out, also where ids have moved."""
+    place, lexicon = ExamplePlace(tmp_path), reviews[1]
+    vectors = write_vectors(tmp_path / "vectors.txt", ["fine", "film", "bore"])
+    train(place.table("classification", task__vectors=str(vectors), task__outside=outside), tmp_path / "run")
+    before = Run.open(tmp_path / "run")
+    after = with_open_vocabulary(before, ["10", "nice"], [f"table:{lexicon}"])
+    assert isinstance(before.task, TextClassifier)
+    assert isinstance(after.task, TextClassifier)
+
+    def read(run: Run, word: str) -> str:
+        assert isinstance(run.task, TextClassifier)
+        number = run.task.word_read(run.vocabulary.id(word))
+        return run.vocabulary.token(number) if number >= 0 else "left out"
+
+    was = {word: read(before, word) for word in before.vocabulary.tokens}
+    assert {was["film"], was["what"]} == {"film", "<unk>" if outside == "unknown" else "left out"}
+    assert {word: read(after, word) for word in was} == was
+    assert [read(after, word) for word in ("10", "nice")] == ["10", "nice"]
+    assert after.task.has_vector.sum() == before.task.has_vector.sum() == 3
 
 
 def test_what_a_classifier_cannot_be_asked(reviews: tuple[Path, Path], tmp_path: Path) -> None:
