@@ -207,7 +207,8 @@ class PublishedRun(Run):
         self._see(task)
         digest = hashlib.sha256()
         for file in sorted(local_folder(self._name.removeprefix(PREFIX), self._name).glob("*.safetensors")):
-            digest.update(file.read_bytes())
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
         return task.to(self.device).eval(), "as published", digest.hexdigest()
 
     def data(self, given: Path | str | None = None) -> PreparedData:
