@@ -65,7 +65,7 @@ def read_labels(path: Path | None, by: Sequence[str], scoring: Scoring) -> tuple
         raise ConfigError(LABELS_NEED_A_FILE)
     if path is None:
         return ()
-    labels = tuple(line.strip() for line in read_text(path, DataError).splitlines())
+    labels = tuple(line.strip() for line in read_text(path, lambda why: DataError(f"--labels {why}")).splitlines())
     if len(labels) != scoring.num_units:
         number, unit = f"{scoring.num_units:,}", scoring.unit
         raise DataError(f"--labels {path}: {len(labels):,} labels, but the split has {number} {unit}; write a label a line")
