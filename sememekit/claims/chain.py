@@ -23,13 +23,14 @@ class Step:
     """One command of sememekit, or a copy of texts.
 
     Attributes:
-        kind: ``copy``, ``prepare``, ``graph``, ``clusters``, ``train`` (also of a model that gives clusters) or ``evaluate``.
+        kind: ``copy``, ``prepare``, ``graph``, ``clusters``, ``train`` (also of a model that gives clusters), ``extend`` (what
+            comes before a measurement) or ``evaluate``.
         words: the subcommand with its arguments; for ``copy`` triples (source, target, lines): the first lines, the last for a
             negative number, all for 0.
         made: the output of the step; steps with an existing output are not repeated.
     """
 
-    kind: Literal["copy", "prepare", "graph", "clusters", "train", "evaluate"]
+    kind: Literal["copy", "prepare", "graph", "clusters", "train", "extend", "evaluate"]
     words: tuple[str, ...]
     made: Path
 
@@ -207,7 +208,12 @@ def _steps(
     before, augment = _augment_steps(file, arm, seed, out, places, tiny)
     train = Step("train", (*_train_words(file, arm, seed, places, tiny), *augment, "--out", str(run)), run)
     steps = [*_data_steps(file.data[arm.data], arm, places, tiny), *before, train]
-    return (*steps, _measure(arm.evaluate, places, run, name.with_suffix(".json")))
+    *first, measuring = (arm.evaluate,) if isinstance(arm.evaluate, str) else arm.evaluate
+    places |= {"seed": Path(str(seed)), "steps": name.with_suffix(".steps")}
+    for command in first:
+        words = _filled(command, {**places, "run": run})
+        steps.append(Step("train" if words[0] == "train" else "extend", words, Path(words[-1])))
+    return (*steps, _measure(measuring, places, run, name.with_suffix(".json")))
 
 
 def _measure(command: str, places: dict[str, Path], run: Path, measured: Path) -> Step:

@@ -51,9 +51,10 @@ class Arm(Settings):
     augment: str = ""
     """The subcommand that attacks a first model on training examples, with the names of ``evaluate``; its successes are added
     to training. The first model is of the arm with the same training without them. Empty for none."""
-    evaluate: str = "evaluate-ppl {run}"
-    """The subcommand that measures the trained model, with ``{run}``, ``{root}``, ``{data}``, ``{graph}`` and ``{out}``, a
-    folder that it may write; ``--json`` is added."""
+    evaluate: str | tuple[str, ...] = "evaluate-ppl {run}"
+    """The subcommand that measures the trained model, with ``{run}``, ``{root}``, ``{text}``, ``{data}``, ``{graph}``,
+    ``{seed}`` and ``{out}``, a folder that it may write; ``--json`` is added. Of several subcommands the last one measures; the
+    last word of each other is its output, below the folder ``{steps}``."""
     higher: bool = False
     """True if a higher validation metric of the schedule is better."""
 

@@ -75,6 +75,10 @@ def command(
     max_vocabulary: Annotated[
         int | None, option("--max-vocabulary", "Keep the most frequent words; the others become <unk>.", min=3)
     ] = None,
+    hold_out: Annotated[
+        float | None,
+        option("--hold-out", "Share of the words of 20 to 200 occurrences that become <unk>, to try extend.", metavar="SHARE"),
+    ] = None,
     end_of_sentence: Annotated[
         bool | None, option("--end-of-sentence/--no-end-of-sentence", "Whether sentences end with <eos>.")
     ] = None,
@@ -112,6 +116,7 @@ def command(
         max_length=max_length,
         min_count=min_count,
         max_vocabulary=max_vocabulary,
+        hold_out=hold_out,
         end_of_sentence=end_of_sentence,
         chunk_length=chunk_length,
         vocabulary=vocabulary,
@@ -144,6 +149,10 @@ def command(
     if signature.examples is not None:
         _print_examples(signature.examples, quiet)
     remark_faults(signature.faults.model_dump(), quiet)
+    if hold_out is not None:
+        from sememekit.data.prepared import HELD_OUT
+
+        remark(f"the words that are held out are <unk>; for 'sememekit extend RUN --words' they are in {out / HELD_OUT}", quiet)
     if vocabulary is not None and dataset == "plain" and any(source.split == "all" for source in signature.sources):
         remark("the text was divided into train, valid and test; a test set is named so: --test FILE in place of SOURCE", quiet)
     _remark_untrained_unknown(signature, quiet)

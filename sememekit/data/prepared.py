@@ -37,6 +37,7 @@ from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import Vocabulary
 
 VOCABULARY: Final = "vocabulary.tsv"
+HELD_OUT: Final = "held-out.tsv"
 _TYPES: Final = {"offsets.bin": "<i8", "labels.bin": "<u2", "texts.jsonl": "u1", "lines.bin": "<i8"}
 """Number types of the files of examples, of each split."""
 

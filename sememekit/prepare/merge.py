@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -19,6 +20,8 @@ from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError
 from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 
+HELD_OUT_COUNTS: Final = (20, 200)
+"""Least and largest count of a word that ``hold_out`` draws."""
 _OPEN_AT_ONCE: Final = 128
 _SENTENCES: Final = 1 << 16
 
@@ -106,6 +109,25 @@ def of_training(
         for number, (shard, first) in enumerate(zip(shards, firsts, strict=False))
     ]
     return list(engine.in_order(TrainingTask.run, tasks))
+
+
+def hold_out(vocabulary: Vocabulary, share: float, seed: int) -> tuple[Vocabulary, dict[str, int]]:
+    """Draw a share of the words of 20 to 200 occurrences; return the vocabulary without them, and the words with their counts,
+    which go to ``<unk>``. Raises ConfigError: no share, too few such words, or no ``<unk>``."""
+    counts = dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True))
+    least, most = HELD_OUT_COUNTS
+    known = [word for word, count in counts.items() if least <= count <= most and word[0] != "<"]
+    fitting = sorted(word for word in known if any(map(str.isalpha, word)))
+    number = round(share * len(fitting))
+    if not 0.0 < share < 1.0 or number == 0 or UNKNOWN not in counts:
+        has = f"the text has {len(fitting):,}" if UNKNOWN in counts else f"this data set has no {UNKNOWN}"
+        raise ConfigError(
+            f"--hold-out {share}: a share, above 0 and below 1, of the words of {least} to {most} occurrences becomes {UNKNOWN}; "
+            f"{has}"
+        )
+    held = {word: counts.pop(word) for word in sorted(random.Random(seed).sample(fitting, number))}
+    counts[UNKNOWN] += sum(held.values())
+    return Vocabulary.from_counts(counts), held
 
 
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:

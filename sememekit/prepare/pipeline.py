@@ -25,14 +25,14 @@ import numpy as np
 from sememekit.corpora.base import Corpus
 from sememekit.corpora.sources import CorpusFile, Unpacked
 from sememekit.corpora.units import ShardResult
-from sememekit.data.prepared import VOCABULARY, PreparedData, token_type
+from sememekit.data.prepared import HELD_OUT, VOCABULARY, PreparedData, token_type
 from sememekit.data.segmenters import LEXICON, MODEL, MODELS, lexicon_bytes
 from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import naming, sole_writer, sync_to_disk
 from sememekit.prepare.encode import write_splits
-from sememekit.prepare.merge import count_predicted, merge_vocabulary, of_training
+from sememekit.prepare.merge import count_predicted, hold_out, merge_vocabulary, of_training
 from sememekit.prepare.ngrams import frequent_ngrams
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.prepare.shards import MARKER, ShardJob, read_sources, run_shards
@@ -76,6 +76,7 @@ class Pipeline:
         self._work = _work_folder(self._out)
         self._faults = FaultCounter(settings.errors)
         self._progress = progress
+        self._held_out: dict[str, int] = {}
         chosen = settings.end_of_sentence
         self._end_of_sentence = corpus.end_of_sentence if chosen is None else chosen
         self._end = END if given is None or END in given or STOP not in given else STOP
@@ -228,6 +229,8 @@ class Pipeline:
         )
         if self._corpus.predicted is not None:
             vocabulary = count_predicted(vocabulary, counted, self._corpus.predicted)
+        if self._settings.hold_out is not None:
+            vocabulary, self._held_out = hold_out(vocabulary, self._settings.hold_out, self._settings.seed)
         return vocabulary, coverage
 
     def _effective_options(self, segmenter: Segmenter) -> dict[str, str | int | float | bool | None]:
@@ -235,7 +238,7 @@ class Pipeline:
         left_out = set(PreprocessSettings.unrecorded)
         left_out |= set() if self._settings.chunks else {"chunks", "chunk_length"}
         fields = PreprocessSettings.model_fields
-        later = ("piece_model", "lower", "numbers_to", "max_length")  # what is not asked for leaves the signature as it was
+        later = ("piece_model", "lower", "numbers_to", "max_length", "hold_out")  # what is not asked for leaves the signature as it was
         left_out |= {name for name in later if getattr(self._settings, name) == fields[name].default}
         options = self._settings.model_dump(exclude=left_out)
         options.update(
@@ -252,6 +255,9 @@ class Pipeline:
 
     def _finish(self, target: Path, vocabulary: Vocabulary, signature: Signature) -> PreparedData:
         vocabulary.save(target / VOCABULARY)
+        if self._held_out:
+            rows = [("word", "count"), *self._held_out.items()]
+            (target / HELD_OUT).write_text("".join(f"{word}\t{count}\n" for word, count in rows), "utf-8", newline="\n")
         for name in MODELS.values():
             if (self._work / name).is_file():
                 shutil.copyfile(self._work / name, target / name)

@@ -24,9 +24,11 @@ class PreprocessSettings(Settings):
             splits. None for no limit.
         min_count: words that are rarer (in the splits on which the vocabulary is counted) become ``<unk>``.
         max_vocabulary: largest size of the vocabulary, ``<unk>`` and ``<eos>`` included; rarer words become ``<unk>``.
+        hold_out: share of the words of 20 to 200 occurrences that are drawn to become ``<unk>``; ``held-out.tsv`` lists them
+            with their counts, for ``extend``.
         end_of_sentence: whether a sentence ends with ``<eos>`` (with the vocabulary of pairs: with ``</s>``).
         chunks, chunk_length: number of the most frequent n-grams of train in the chunk vocabulary, and L, their maximum length.
-        seed: of the shuffle and the division into splits.
+        seed: of the shuffle, the division into splits and the draw of ``hold_out``.
         lexicon: words of the segmenter: ``FORMAT:PATH``, ``open`` for the shipped lexicon, or ``none``; several are joined.
         vocabulary: prepared data or a run folder whose vocabulary is used, so that a model with this vocabulary can be
             evaluated on these data; other words become ``<unk>``. The text is segmented in the same way, unless ``segmenter``
@@ -51,6 +53,7 @@ class PreprocessSettings(Settings):
     max_length: int | None = None
     min_count: int | None = None
     max_vocabulary: int | None = None
+    hold_out: float | None = None
     end_of_sentence: bool | None = None
     chunks: int = 0
     chunk_length: int | None = None

@@ -88,8 +88,8 @@ def _form_of(given: GivenWords) -> TextForm:
 
 def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, corpus: Corpus) -> PreprocessSettings:
     """The settings with the normalisation of the other data; ConfigError if they contradict it or the vocabulary."""
-    if settings.min_count is not None or settings.max_vocabulary is not None or settings.chunks:
-        raise ConfigError("--vocabulary gives the words; leave --min-count, --max-vocabulary and --chunks out")
+    if settings.chunks or any(one is not None for one in (settings.min_count, settings.max_vocabulary, settings.hold_out)):
+        raise ConfigError("--vocabulary gives the words; leave --min-count, --max-vocabulary, --hold-out and --chunks out")
     form = _form_of(given)
     if settings.numbers_to is not None and form.numbers_to not in (None, settings.numbers_to):
         raise ConfigError(

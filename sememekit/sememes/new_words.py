@@ -1,7 +1,7 @@
 """New words for a trained run: a file of words, their senses from the file or from lexicons, and a larger graph."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -53,13 +53,14 @@ def read_new_words(
         raise DataError(f"--words {path}: no words; write a word a line, or a table with the header word, sememes, count")
     header = [column.strip().casefold() for column in rows[0][1]]
     named = "word" in header
-    words, counts = dict[str, None](), dict[str, int]()
+    words, counts, described = dict[str, None](), dict[str, int](), set[str]()
     for number, columns in rows[named:]:
         row = dict(zip(header if named else ("word",), columns, strict=False))
         word = row.get("word", "").strip()
         if not word or (not named and len(columns) > 1):
             raise DataError(f"{path}:{number}: {'no word' if named else 'a tab, and no header'}; begin with: word TAB sememes")
         words[word] = None
+        described |= {word} if row.get("sememes", "").strip() else set()
         if text := row.get("count", "").strip():
             if (count := parse_count(text)) is None:
                 raise DataError(f"{path}:{number}: the count {text!r} is no whole number; leave it empty, or give 0 or more")
@@ -67,7 +68,7 @@ def read_new_words(
     if not words.keys() - set(graph.words):
         raise DataError(f"--words {path}: all {len(words):,} words are {PRESENT}; give words that the run does not know")
     asked = [*([f"table:{path}"] if "sememes" in header and named else []), *sources]
-    new = new_words(words, graph, asked, side, lemmas)._replace(counts=counts)
+    new = new_words(words, graph, asked, side, lemmas, described)._replace(counts=counts)
     if not new.entries:
         first = next(iter(new.dropped), UNKNOWN)
         raise DataError(
@@ -79,9 +80,16 @@ def read_new_words(
 
 
 def new_words(
-    words: Iterable[str], graph: SememeGraph, sources: Sequence[str], side: Side = "chinese", lemmas: str | None = None
+    words: Iterable[str],
+    graph: SememeGraph,
+    sources: Sequence[str],
+    side: Side = "chinese",
+    lemmas: str | None = None,
+    described: Collection[str] = (),
 ) -> NewWords:
-    """Look words up in lexicons, for a run that knows the words and the sememes of ``graph``; errors as ``open_lexicon``."""
+    """Look words up in lexicons, for a run that knows the words and the sememes of ``graph``; errors as ``open_lexicon``.
+
+    A word without a sememe that the graph knows is refused if it is ``described``, else it is unannotated."""
     known, asked = set(graph.words), tuple(dict.fromkeys(words))
     absent = Vocabulary.from_counts({word: 0 for word in asked if word not in known})
     if sources and len(absent):
@@ -89,19 +97,24 @@ def new_words(
         built = build_graph(absent, open_lexicons(sources, side, lemmas=lemmas), opened)
         found, origins = tuple(built.entries()), built.lexicons
     else:
-        nothing = (SenseEntry((UNKNOWN,), UNKNOWN),)
-        found, origins = tuple(WordEntry(word, Source.NONE, nothing) for word in absent.tokens), ()
+        found, origins = tuple(_unannotated(word) for word in absent.tokens), ()
     dropped: dict[str, None] = {}
     sides = [(side, name) for name in graph.sememes for side in name.split("|")]
     times = Counter(side for side, _ in sides)
     spelled = {side: name for side, name in sides if times[side] == 1} | {name: name for name in graph.sememes}
-    fitting = [_fitting(entry, spelled, dropped) for entry in found]
+    fitting = [
+        _fitting(entry, spelled, dropped) or (None if entry.word in described else _unannotated(entry.word)) for entry in found
+    ]
     refused = {
         PRESENT: tuple(word for word in asked if word in known),
         NO_SEMEME: tuple(entry.word for entry, kept in zip(found, fitting, strict=True) if kept is None),
     }
     entries = tuple(entry for entry in fitting if entry is not None)
     return NewWords(entries, {}, {cause: each for cause, each in refused.items() if each}, tuple(dropped), origins)
+
+
+def _unannotated(word: str) -> WordEntry:
+    return WordEntry(word, Source.NONE, (SenseEntry((UNKNOWN,), UNKNOWN),))
 
 
 def _fitting(entry: WordEntry, spelled: dict[str, str], dropped: dict[str, None]) -> WordEntry | None:
