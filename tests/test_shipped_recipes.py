@@ -62,7 +62,7 @@ FAMILIES = {
     "attack": 37,
     "lattice": 24,
     "mixture": 19,
-    "ours": 121,
+    "ours": 124,
     "quickstart": 3,
     "sdlm": 26,
     "self_organized": 8,
