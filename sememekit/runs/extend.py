@@ -231,12 +231,13 @@ def _shares(
         return [each] * len(added), dict.fromkeys(added, max(1, round(each * of_unknown)))
     usual = sum(stated) / len(stated)
     assumed = {word: max(0.5, counts.get(word, usual)) for word in added}
-    if (total := sum(assumed.values())) >= of_unknown:
+    if (total := sum(assumed.values())) > of_unknown:
         raise DataError(
             f"the counts of the new words add up to {total:,.0f}, but <unk> occurs only {of_unknown:,} times in the "
             "text of the run, where it stands for them; give counts of that text, or leave the column out and use --prior"
         )
-    return [assumed[word] / of_unknown for word in added], {word: round(count) for word, count in assumed.items()}
+    whole = max(of_unknown, total + 1.0)  # <unk> may stand for the new words alone, and keeps a probability
+    return [assumed[word] / whole for word in added], {word: round(count) for word, count in assumed.items()}
 
 
 @torch.no_grad()

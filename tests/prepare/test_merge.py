@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sememekit.corpora.units import ShardResult
 from sememekit.engines.local import Local
 from sememekit.errors import ConfigError
-from sememekit.prepare.merge import merge_vocabulary
+from sememekit.prepare.merge import hold_out, merge_vocabulary
+from sememekit.text.vocabulary import Vocabulary
 
 
 def write_shard(folder: Path, number: int, words: list[str]) -> ShardResult:
@@ -93,3 +94,22 @@ def test_impossible_sizes_are_refused(tmp_path: Path, min_count: int, size: int 
             specials=("<unk>",),
             folder=tmp_path,
         )
+
+
+def test_words_are_held_out_by_their_counts(tmp_path: Path) -> None:
+    counts = {"<unk>": 4, "<N>": 50, "，": 60, "few": 19, "a": 20, "b": 200, "c": 30, "d": 40, "many": 201}
+    vocabulary = Vocabulary.from_counts(counts)
+    found = {seed: hold_out(vocabulary, 0.5, seed) for seed in (1, 2, 3, 4, 5)}
+    for smaller, held in found.values():
+        assert len(held) == 2 and held.keys() < {"a", "b", "c", "d"}
+        kept = {word: count for word, count in counts.items() if word not in held}
+        assert smaller == Vocabulary.from_counts({**kept, "<unk>": 4 + sum(held.values())})
+        assert held == {word: counts[word] for word in held}
+    assert found[1][1] == hold_out(vocabulary, 0.5, 1)[1]
+    assert len({tuple(held) for _, held in found.values()}) > 1
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.0, {"<unk>": 1, "a": 30}), (1.0, {"<unk>": 1, "a": 30}), (0.4, {"a": 30})])
+def test_a_share_that_holds_nothing_out_is_refused(share: float, words: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match="--hold-out .* words of 20 to 200 occurrences"):
+        hold_out(Vocabulary.from_counts(words), share, 1)

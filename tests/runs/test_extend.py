@@ -14,7 +14,7 @@ from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.analysis.extended_words import compare_extended
 from sememekit.analysis.predict import predict
 from sememekit.commands._program import app
-from sememekit.data.prepared import PreparedData
+from sememekit.data.prepared import HELD_OUT, PreparedData
 from sememekit.decoders import DECODERS
 from sememekit.encoders.sememe_sum import SememeSum
 from sememekit.errors import CheckpointError, ConfigError, DataError, SememekitError
@@ -170,6 +170,38 @@ def test_words_that_cannot_be_added_are_counted_by_cause(sdlm_run: Path, tmp_pat
     assert not (tmp_path / "out2").exists()
 
 
+def test_words_of_which_a_lexicon_has_no_known_sememe_have_their_characters(some: Place, sdlm_run: Path, tmp_path: Path) -> None:
+    """The user did not write these sememes, so that a word of a list is not refused for them."""
+    lexicon, words = tmp_path / "lexicon.tsv", tmp_path / "words.txt"
+    lexicon.write_text("word\tsememes\n香蕉\t无此义原\n", encoding="utf-8")
+    words.write_text("香蕉\n", encoding="utf-8")
+    report = extend(sdlm_run, words, tmp_path / "more", sources=[f"table:{lexicon}"])
+    assert report.words == report.unannotated == ("香蕉",)
+    assert report.dropped_sememes == ("无此义原",) and not report.refused
+
+
+def test_held_out_words_are_a_file_for_extend(tmp_path: Path) -> None:
+    """From text to the worth of held-out words: ``extend`` adds them with their counts, and the text has them again."""
+    held, whole = Place(tmp_path / "held", hold_out=0.4), Place(tmp_path / "whole")
+    file = held.folder / "data" / HELD_OUT
+    header, *rows = [line.split("\t") for line in file.read_text("utf-8").splitlines()]
+    counts = dict(zip(whole.data.vocabulary.tokens, whole.data.vocabulary.counts.tolist(), strict=True))
+    assert header == ["word", "count"] and len(rows) > 1
+    assert {word: int(count) for word, count in rows} == {word: counts[word] for word, _ in rows}
+    assert {*whole.data.vocabulary.tokens} - {*held.data.vocabulary.tokens} == {word for word, _ in rows}
+    assert held.data.signature.options["hold_out"] == 0.4 and "hold_out" not in whole.data.signature.options
+    run = trained(held, tmp_path / "run", "softmax")
+    report = extend(run, file, tmp_path / "more")
+    assert {*report.words} == {word for word, _ in rows} and report.counted
+    again = PreprocessSettings(segmenter="none", vocabulary=tmp_path / "more", end_of_sentence=False)
+    preprocess("plain", held.text, tmp_path / "again", again)
+    found = compare_extended(run, [tmp_path / "more"], tmp_path / "again", device="cpu")
+    test = (held.text / "test.txt").read_text("utf-8").split()
+    assert found.new_tokens == sum(word in report.words for word in test[1:])
+    with pytest.raises(ConfigError, match="leave --min-count, --max-vocabulary, --hold-out and --chunks out"):
+        preprocess("plain", held.text, tmp_path / "none", again.model_copy(update={"hold_out": 0.5}))
+
+
 def test_runs_that_cannot_be_extended(some: Place, place: Place, words: Path, tmp_path: Path) -> None:
     tree = trained(some, tmp_path / "tree", "tree_hsm")
     with pytest.raises(ConfigError, match="'tree_hsm' has vectors of the nodes of its tree and none of words"):
@@ -304,9 +336,13 @@ def test_a_classifier_reads_new_words_by_their_sememes(reviews: tuple[Path, Path
     run, lexicon = reviews
     (tmp_path / "words.txt").write_text("10\nnice\ntiresome\nfilm\nnews\nxyzzy\n", encoding="utf-8")
     report = extend(run, tmp_path / "words.txt", tmp_path / "out", sources=[f"table:{lexicon}"])
-    assert (report.words, report.unannotated, report.shares) == (("10", "nice", "tiresome", "xyzzy"), ("xyzzy",), ())
+    assert (report.words, report.unannotated, report.shares) == (
+        ("10", "news", "nice", "tiresome", "xyzzy"),
+        ("news", "xyzzy"),
+        (),
+    )
     assert report.predicted == ("embedding.weight",)
-    assert report.refused == {"in the vocabulary already": ("film",), "no sememe that the graph knows": ("news",)}
+    assert report.refused == {"in the vocabulary already": ("film",)}
     before, after = load_classifier(run), load_classifier(tmp_path / "out")
     old, new = ["fine film", "what a bore"], ["nice film", "tiresome"]
     assert np.array_equal(before.probabilities(old), after.probabilities(old))
