@@ -53,8 +53,8 @@ class Arm(Settings):
     to training. The first model is of the arm with the same training without them. Empty for none."""
     evaluate: str | tuple[str, ...] = "evaluate-ppl {run}"
     """The subcommand that measures the trained model, with ``{run}``, ``{root}``, ``{text}``, ``{data}``, ``{graph}``,
-    ``{seed}`` and ``{out}``, a folder that it may write; ``--json`` is added. Of several subcommands the last one measures; the
-    last word of each other is its output, below the folder ``{steps}``."""
+    ``{seed}`` and ``{out}``, a folder that it may write; ``--json`` is added. In a list of subcommands the last one measures;
+    the last word of each other is its output, below the folder ``{steps}``."""
     higher: bool = False
     """True if a higher validation metric of the schedule is better."""
 
