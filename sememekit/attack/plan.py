@@ -39,6 +39,10 @@ class RunningSettings(Settings):
     and marks. A run uses the segmenter of its data; if this one reads characters, the setting gives the words."""
     lexicon: str = ""
     """``FORMAT:PATH`` of the words of this segmenter."""
+    open_vocabulary: tuple[str, ...] = ()
+    """Lexicons, each as ``FORMAT:PATH``; a run reads words that it does not know by their sememes there."""
+    open_lemmas: str = ""
+    """Base forms for these lexicons: a file of ``lemma TAB form`` lines, or ``wordnet``."""
     known_words: bool = True
     """Only substitutes that the victim knows, if it declares ``words``."""
     together: int = Field(default=256, ge=1)

@@ -146,6 +146,11 @@ Lemmas = Annotated[
     option("--lemmas", "Base forms of inflected words: lemma TAB form lines, or wordnet.", metavar="FILE|wordnet"),
 ]
 
+OpenVocabulary = Annotated[
+    list[str] | None,
+    option("--open-vocabulary", "Read words outside the vocabulary by the sememes of this lexicon.", metavar=LEXICON),
+]
+
 SenseMethod = Annotated[
     Literal["combined", "substitution", "usual", "share", "lift"] | None,
     option("--method", "How senses are tagged (docs/senses.md).", show_default="combined"),

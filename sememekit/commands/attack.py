@@ -87,6 +87,7 @@ def command(
         option("--segmenter", "Segmenter of Chinese texts (function, run on characters): characters, fmm, jieba or RUN."),
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Lexicon of the segmenter (fmm, jieba).", metavar="FORMAT:PATH")] = None,
+    open_vocabulary: shared.OpenVocabulary = None,
     labels: Annotated[
         str | None, option("--labels", "Labels of a function in the order of its columns, comma-separated.")
     ] = None,
@@ -152,6 +153,8 @@ def command(
         "attack.constraints": constraints,
         "attack.segmenter": segmenter,
         "attack.lexicon": lexicon,
+        "attack.open_vocabulary": open_vocabulary,
+        "attack.open_lemmas": lemmas if open_vocabulary else None,
         "attack.seed": seed,
     }
     values |= {"constraints.opposites.files": opposites, "constraints.paraphrases.files": paraphrases}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from sememekit.commands._input import input_name, some
-from sememekit.commands._options import Device, Errors, Json, Lemmas, Run, Side, Which, fail_usage, option
+from sememekit.commands._options import Device, Errors, Json, Lemmas, OpenVocabulary, Run, Side, Which, fail_usage
 from sememekit.commands._printing import print_json, remark, say
 from sememekit.errors import DataError
 
@@ -22,10 +22,7 @@ def command(
     which: Which = "best",
     errors: Errors = "strict",
     device: Device = "auto",
-    open_vocabulary: Annotated[
-        list[str] | None,
-        option("--open-vocabulary", "Read words outside the vocabulary by the sememes of this lexicon.", metavar="FORMAT:PATH"),
-    ] = None,
+    open_vocabulary: OpenVocabulary = None,
     side: Side = "chinese",
     lemmas: Lemmas = None,
     json: Json = False,

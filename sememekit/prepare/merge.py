@@ -122,8 +122,7 @@ def hold_out(vocabulary: Vocabulary, share: float, seed: int) -> tuple[Vocabular
     if not 0.0 < share < 1.0 or number == 0 or UNKNOWN not in counts:
         has = f"the text has {len(fitting):,}" if UNKNOWN in counts else f"this data set has no {UNKNOWN}"
         raise ConfigError(
-            f"--hold-out {share}: a share, above 0 and below 1, of the words of {least} to {most} occurrences becomes {UNKNOWN}; "
-            f"{has}"
+            f"--hold-out {share}: give a share, above 0 and below 1, of the words of {least} to {most} occurrences; {has}"
         )
     held = {word: counts.pop(word) for word in sorted(random.Random(seed).sample(fitting, number))}
     counts[UNKNOWN] += sum(held.values())

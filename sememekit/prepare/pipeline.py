@@ -238,7 +238,7 @@ class Pipeline:
         left_out = set(PreprocessSettings.unrecorded)
         left_out |= set() if self._settings.chunks else {"chunks", "chunk_length"}
         fields = PreprocessSettings.model_fields
-        later = ("piece_model", "lower", "numbers_to", "max_length", "hold_out")  # what is not asked for leaves the signature as it was
+        later = ("piece_model", "lower", "numbers_to", "max_length", "hold_out")  # not asked for: the signature stays as it was
         left_out |= {name for name in later if getattr(self._settings, name) == fields[name].default}
         options = self._settings.model_dump(exclude=left_out)
         options.update(

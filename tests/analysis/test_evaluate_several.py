@@ -223,7 +223,7 @@ def test_labels_of_sentences_are_rows(softmax: Path, sdlm: Path, place: Place, t
     file.write_text("".join(f"{label}\n" for label in ["", *labels[1:]]), encoding="utf-8")
     with pytest.raises(DataError, match="txt:1: the line is empty"):
         evaluate_ppl(softmax, by=("labels",), labels=file, device="cpu")
-    with pytest.raises(DataError, match="--labels .*none.txt: cannot be read"):
+    with pytest.raises(DataError, match=r"--labels .*none\.txt: cannot be read"):
         evaluate_ppl(softmax, by=("labels",), labels=tmp_path / "none.txt", device="cpu")
     with pytest.raises(ConfigError, match="belong together"):
         evaluate_ppl(softmax, by=("labels",), device="cpu")

@@ -267,14 +267,17 @@ def test_several_commands_come_before_a_measurement(tmp_path: Path) -> None:
     "train --data {data} --seed {seed} --out {steps}/full", "extend {run} --against {steps}/more --data {data}"]"""
     write(tmp_path, FILE.replace('set = ["encoder', f'{commands}\nset = ["encoder'))
     file, claim = load_claims(tmp_path)["better"]
-    trial = next(trial for trial in steps_of(file, claim, Path("out"), Path("corpora")) if (trial.arm, trial.seed) == ("two", 2))
+    trials = steps_of(file, claim, Path("out"), Path("corpora"))
+    trial = next(trial for trial in trials if (trial.arm, trial.seed) == ("two", 2))
     *_, train, more, full, measured = trial.steps
     place = trial.run.with_suffix(".steps")
     assert [step.kind for step in (train, more, full, measured)] == ["train", "extend", "train", "evaluate"]
     assert (more.made, full.made) == (place / "more", place / "full")
-    assert more.words[:2] == ("extend", str(trial.run)) and "--json" not in more.words
+    assert more.words[:2] == ("extend", str(trial.run))
+    assert "--json" not in more.words
     assert full.words[full.words.index("--seed") + 1] == "2"
-    assert measured.words[:4] == ("extend", str(trial.run), "--against", str(place / "more")) and measured.words[-1] == "--json"
+    assert measured.words[:4] == ("extend", str(trial.run), "--against", str(place / "more"))
+    assert measured.words[-1] == "--json"
 
 
 def test_tiny_trials_have_places_of_their_own(tmp_path: Path) -> None:

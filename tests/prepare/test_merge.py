@@ -101,7 +101,8 @@ def test_words_are_held_out_by_their_counts(tmp_path: Path) -> None:
     vocabulary = Vocabulary.from_counts(counts)
     found = {seed: hold_out(vocabulary, 0.5, seed) for seed in (1, 2, 3, 4, 5)}
     for smaller, held in found.values():
-        assert len(held) == 2 and held.keys() < {"a", "b", "c", "d"}
+        assert len(held) == 2
+        assert held.keys() < {"a", "b", "c", "d"}
         kept = {word: count for word, count in counts.items() if word not in held}
         assert smaller == Vocabulary.from_counts({**kept, "<unk>": 4 + sum(held.values())})
         assert held == {word: counts[word] for word in held}
@@ -111,5 +112,5 @@ def test_words_are_held_out_by_their_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("share", "words"), [(0.0, {"<unk>": 1, "a": 30}), (1.0, {"<unk>": 1, "a": 30}), (0.4, {"a": 30})])
 def test_a_share_that_holds_nothing_out_is_refused(share: float, words: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match="--hold-out .* words of 20 to 200 occurrences"):
+    with pytest.raises(ConfigError, match=r"--hold-out .* words of 20 to 200 occurrences"):
         hold_out(Vocabulary.from_counts(words), share, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -170,14 +171,15 @@ def test_words_that_cannot_be_added_are_counted_by_cause(sdlm_run: Path, tmp_pat
     assert not (tmp_path / "out2").exists()
 
 
-def test_words_of_which_a_lexicon_has_no_known_sememe_have_their_characters(some: Place, sdlm_run: Path, tmp_path: Path) -> None:
+def test_words_of_which_a_lexicon_has_no_known_sememe_have_their_characters(sdlm_run: Path, tmp_path: Path) -> None:
     """The user did not write these sememes, so that a word of a list is not refused for them."""
     lexicon, words = tmp_path / "lexicon.tsv", tmp_path / "words.txt"
     lexicon.write_text("word\tsememes\n香蕉\t无此义原\n", encoding="utf-8")
     words.write_text("香蕉\n", encoding="utf-8")
     report = extend(sdlm_run, words, tmp_path / "more", sources=[f"table:{lexicon}"])
     assert report.words == report.unannotated == ("香蕉",)
-    assert report.dropped_sememes == ("无此义原",) and not report.refused
+    assert report.dropped_sememes == ("无此义原",)
+    assert not report.refused
 
 
 def test_held_out_words_are_a_file_for_extend(tmp_path: Path) -> None:
@@ -186,13 +188,16 @@ def test_held_out_words_are_a_file_for_extend(tmp_path: Path) -> None:
     file = held.folder / "data" / HELD_OUT
     header, *rows = [line.split("\t") for line in file.read_text("utf-8").splitlines()]
     counts = dict(zip(whole.data.vocabulary.tokens, whole.data.vocabulary.counts.tolist(), strict=True))
-    assert header == ["word", "count"] and len(rows) > 1
+    assert header == ["word", "count"]
+    assert len(rows) > 1
     assert {word: int(count) for word, count in rows} == {word: counts[word] for word, _ in rows}
     assert {*whole.data.vocabulary.tokens} - {*held.data.vocabulary.tokens} == {word for word, _ in rows}
-    assert held.data.signature.options["hold_out"] == 0.4 and "hold_out" not in whole.data.signature.options
+    assert held.data.signature.options["hold_out"] == 0.4
+    assert "hold_out" not in whole.data.signature.options
     run = trained(held, tmp_path / "run", "softmax")
     report = extend(run, file, tmp_path / "more")
-    assert {*report.words} == {word for word, _ in rows} and report.counted
+    assert {*report.words} == {word for word, _ in rows}
+    assert report.counted
     again = PreprocessSettings(segmenter="none", vocabulary=tmp_path / "more", end_of_sentence=False)
     preprocess("plain", held.text, tmp_path / "again", again)
     found = compare_extended(run, [tmp_path / "more"], tmp_path / "again", device="cpu")
@@ -387,6 +392,37 @@ def test_a_label_depends_on_no_other_text_of_the_file(reviews: tuple[Path, Path]
     alone = [labels([text])[0] for text in texts]
     for one, together in zip(alone, labels(texts), strict=True):
         assert one == pytest.approx(together, abs=1e-6)
+
+
+def test_an_attack_writes_words_that_the_run_reads_by_their_sememes(
+    reviews: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, lexicon = reviews
+    texts = tmp_path / "texts.tsv"
+    before = load_classifier(run)
+    right = before.labels[int(before.probabilities(["what a bore"]).argmax())]
+    texts.write_text(f"a nice film\tpositive\nwhat a bore\t{right}\n", encoding="utf-8")
+    source = f"table:{lexicon}"
+    typed = ["attack", str(run), "--data", str(texts), "--source", source, "--constraints", "none", "--quiet"]
+    opening_it = ["--open-vocabulary", source]
+    for name, more in (("closed", []), ("open", opening_it), ("both", [*opening_it, "--workers", "2"])):
+        result = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / name), *more])
+        assert result.exit_code == 0, result.stderr
+    closed, opened, both = (
+        [json.loads(line) for line in (tmp_path / name / "examples.jsonl").read_text("utf-8").splitlines()]
+        for name in ("closed", "open", "both")
+    )
+    found = load_classifier(with_open_vocabulary(Run.open(run), ["nice", "fine"], [source])).probabilities(["a nice film"])
+    assert opened[0]["probabilities"] == pytest.approx(found[0].tolist(), abs=1e-6)
+    assert closed[0]["probabilities"] != pytest.approx(found[0].tolist(), abs=1e-6)
+    assert closed[1]["space"] != opened[1]["space"], "tiresome is a substitute of bore, and new to the run"
+    assert opened == both
+    identity = json.loads((tmp_path / "open" / "attack.json").read_text("utf-8"))
+    assert identity["victim"]["open_vocabulary"] == {"table:lexicon.tsv": sha256(lexicon.read_bytes()).hexdigest()}
+    (tmp_path / "mine.py").write_text("def predict(texts): return [[1.0, 0.0]] * len(texts)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["attack", "mine:predict", "--labels", "a,b", *typed[2:], *opening_it, "--out", "x"])
+    assert "the victim mine:predict is no run" in result.stderr
 
 
 def test_an_inflected_word_is_read_by_its_base_form(reviews: tuple[Path, Path], tmp_path: Path) -> None:

@@ -108,7 +108,12 @@ def attack_parts(
     progress("substitutes", 0, None)
     if isinstance(named.cut, LatticeCutter):
         named.cut.ahead(field for example in examples for field in example.fields)
-    victim, words = named.victim, words_of(chosen, named.cut)
+    words, opened = words_of(chosen, named.cut), plan.attack.open_vocabulary
+    if opened:
+        lookup = plan.candidates.build(AttackResources(None, (), data.fields, nats))
+        new = {*words}.union(*lookup.table(words).values())
+        named = named.with_more_words(new, lookup.resources.lexicons(opened), plan.attack)
+    victim = named.victim
     frequent = frequent_words(words_of(examples, named.cut) if victim.words is None else victim.words)
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
     resources = AttackResources(known, frequent, data.fields, nats)

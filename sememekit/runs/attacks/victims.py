@@ -3,24 +3,32 @@
 A run can also be the segmenter of an attack: a lattice model that finds words, or the segmenter of its data.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from sememekit.attack import Cutter, Victim
+from sememekit.attack.plan import RunningSettings
+from sememekit.attack.resources import hashes_of
 from sememekit.config import is_own
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
 from sememekit.runs.attacks.adapters import Adapted, Reads, adapted, is_pickle, model_folder, pickled
 from sememekit.runs.classifier import Classifier, load_classifier
+from sememekit.runs.extend import with_open_vocabulary
 from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
 from sememekit.runs.run import Run, Which
+from sememekit.sememes import Lexicon
+from sememekit.sememes.substitutes import Inflections
 from sememekit.tasks.base import LabelPredictor, check_declares
 from sememekit.text.huggingface import PREFIX
 
@@ -80,6 +88,7 @@ class NamedVictim(NamedTuple):
         blanks: whether its texts need blanks between words; unsegmented text is then refused.
         own_labels: whether it declares its labels.
         reads: fields -> number of characters that it reads of each; None if unknown.
+        larger: makes the victim from a run that knows more words; None for a victim that is no run.
     """
 
     victim: Victim
@@ -90,6 +99,20 @@ class NamedVictim(NamedTuple):
     blanks: bool = False
     own_labels: bool = False
     reads: Reads | None = None
+    larger: Callable[[Callable[[Run], Run]], NamedVictim] | None = None
+
+    def with_more_words(self, words: Iterable[str], lexicons: Sequence[Lexicon], settings: RunningSettings) -> NamedVictim:
+        """Return the victim with those of the words that only the lexicons of ``open_vocabulary`` know. Raises ConfigError: the
+        victim is no run, or the run takes no new words."""
+        sources, lemmas = settings.open_vocabulary, settings.open_lemmas or None
+        if self.larger is None:
+            raise ConfigError(
+                f"--open-vocabulary {sources[0]}: the victim {self.victim.name} is no run, so its words have no sememes here; "
+                "leave it out"
+            )
+        made = self.larger(lambda run: with_open_vocabulary(run, words, sources, lemmas=lemmas))
+        inflections = None if lemmas is None else Inflections.open(lemmas, words)
+        return made._replace(identity={**made.identity, "open_vocabulary": hashes_of(lexicons, inflections)})
 
 
 _PIECES: Final = "white space and marks"
@@ -126,7 +149,14 @@ def open_victim(
     if found is not None:
         given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
         return wrap(found, tuple(labels), name=name, **given)
-    classifier = load_classifier(Run.open(name, which=which, device=device), command="attack")
+    opened = partial(Run.open, name, which=which, device=device)
+    return _run_victim(name, opened, labels, batch_size, segmenter, lexicon)
+
+
+def _run_victim(
+    name: str, opened: Callable[[], Run], labels: Sequence[str], batch_size: int, segmenter: str, lexicon: str
+) -> NamedVictim:
+    classifier = load_classifier(opened(), command="attack")
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
         classifier.task.double()
@@ -153,7 +183,11 @@ def open_victim(
     def reads(fields: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(_end(classifier, field, longest) for field in fields)
 
-    return NamedVictim(victim, identity, kind, cut, cut_by, own == "none", own_labels=True, reads=reads if longest else None)
+    def larger(more: Callable[[Run], Run]) -> NamedVictim:
+        return _run_victim(name, lambda: more(opened()), labels, batch_size, segmenter, lexicon)
+
+    known = reads if longest else None
+    return NamedVictim(victim, identity, kind, cut, cut_by, own == "none", own_labels=True, reads=known, larger=larger)
 
 
 def _end(classifier: Classifier, text: str, longest: int) -> int:
