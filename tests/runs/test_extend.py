@@ -421,7 +421,7 @@ def test_an_attack_writes_words_that_the_run_reads_by_their_sememes(
     assert identity["victim"]["open_vocabulary"] == {"table:lexicon.tsv": sha256(lexicon.read_bytes()).hexdigest()}
     (tmp_path / "mine.py").write_text("def predict(texts): return [[1.0, 0.0]] * len(texts)\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["attack", "mine:predict", "--labels", "a,b", *typed[2:], *opening_it, "--out", "x"])
+    result = CliRunner().invoke(app, ["attack", "mine:predict", "--labels", "negative,positive", *typed[2:], *opening_it, "--out", "x"])
     assert "the victim mine:predict is no run" in result.stderr
 
 
