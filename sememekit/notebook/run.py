@@ -23,8 +23,8 @@ from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
+from sememekit.runs.plan import KIND_NAMES
 from sememekit.runs.published import PublishedRun, is_published
-from sememekit.runs.run import KIND_NAMES
 from sememekit.runs.run import Run as OpenRun
 from sememekit.tasks.base import Kind, Task
 

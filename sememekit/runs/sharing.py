@@ -139,7 +139,7 @@ def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
     about = {"format": FORMAT, "snapshot": snapshot.name, "which": which, "aliases": aliases}
     run.folder.check_metrics()
     _ = run.parts  # files that do not belong together are not passed on
-    lines = [record for record in run.metrics() if record["kind"] != "StepReport"]
+    lines = [record for record in run.folder.metrics() if record["kind"] != "StepReport"]
     versions = {key: value for key, value in run.folder.versions.items() if key != "format"}
     return {
         **run.folder.kept(),
