@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sememekit.analysis.scored_runs import RunText, TextReading, of_text, open_texts, score_texts
-from sememekit.analysis.word_groups import WordKind, kinds_of, read_labels, reads_graph
+from sememekit.analysis.word_groups import WordKind, changed_kinds, kinds_of, read_labels, reads_graph
 from sememekit.config import Record
-from sememekit.errors import ConfigError, GraphError
+from sememekit.errors import ConfigError
 from sememekit.measure import Perplexity, Tally, perplexity_of
 from sememekit.measure.intervals import RESAMPLES, Interval, ratio_difference_intervals
 from sememekit.progress import Progress, silent
@@ -241,8 +239,8 @@ def compare_ppl(
     signatures or dtypes, or groups by different graphs. Raises CheckpointError, DataError, GraphError: as ``evaluate_ppl``."""
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
-    text = TextReading(split, data, batch_size, adaptation)
-    texts = open_texts(runs, text, "evaluate-ppl RUN RUN2", grouped=bool(by))
+    reading = TextReading(split, data, batch_size, adaptation)
+    texts = open_texts(runs, reading, "evaluate-ppl RUN RUN2", grouped=bool(by))
     used = _common_graph(runs, graph) if any(map(reads_graph, by)) else None
     kinds = kinds_of(by, runs, used, read_labels(labels, by, texts[0].scoring))
     score_texts(texts, kinds, progress)
@@ -279,12 +277,10 @@ def evaluate_overlay(
     """
     after = run.with_overlay(overlay)
     changes, before = after.changed_senses, run.graph
-    if before is None:  # the overlay was refused already
-        raise GraphError(f"{run} has no sememe graph")
+    assert before is not None  # the overlay was refused otherwise
     used = before if graph is None else given_graph(graph, run)
     texts = open_texts([run, after], TextReading(split, data, batch_size), "evaluate-ppl --overlay", grouped=True)
-    labelled = read_labels(labels, by, texts[0].scoring)
-    kinds = [*_changed_kinds(changes, before.words), *kinds_of(by, [run], used, labelled)]
+    kinds = [*changed_kinds(changes, before.words), *kinds_of(by, [run], used, read_labels(labels, by, texts[0].scoring))]
     score_texts(texts, kinds, progress)
     return OverlayComparison(
         **_side_by_side(texts, [report_of(one, one.run.graph) for one in texts], kinds, used, seed),
@@ -292,18 +288,6 @@ def evaluate_overlay(
         changes=changes,
         sememe_counts=counts_of_added(before, run.vocabulary.counts, changes, overlay, run.path),
     )
-
-
-def _changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list[WordKind]:
-    names = list(dict.fromkeys(change.word for change in changes))
-    array = np.array(words, dtype=object)
-    every = np.isin(array, names)
-    together = [WordKind("change", f"the {len(names)} changed words", every, True)] if len(names) > 1 else []
-    return [
-        *(WordKind("change", name, array == name) for name in names),
-        *together,
-        WordKind("change", "all other words", ~every),
-    ]
 
 
 def _side_by_side(

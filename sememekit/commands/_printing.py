@@ -76,6 +76,25 @@ def remark(text: str, quiet: bool) -> None:
             leave_the_pipe(sys.stderr)
 
 
+def use_utf8_in_pipes() -> None:
+    """Use UTF-8 in files and pipes under any locale; a terminal keeps its encoding, with ``?`` for missing characters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:  # names of files that are not UTF-8 are results as they are, and escaped in messages
+                stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdout else "backslashreplace")
+
+
+def open_closed_streams() -> None:
+    """Open stdin, stdout and stderr if the parent closed them; otherwise the next opened file would take their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115  # open to the end
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+
+
 def leave_the_pipe(stream: TextIO) -> int:
     """Redirect a stream with a closed pipe to nothing, so that the interpreter's last flush does not fail."""
     with suppress(io.UnsupportedOperation):  # it is no real file, as in a test
