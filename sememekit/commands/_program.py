@@ -123,6 +123,7 @@ def _module_of(name: str) -> ModuleType:
 def _made(name: str) -> Any:
     """Return a subcommand; KeyError if there is none. Its module is imported when it is first asked for."""
     panel, module, app = PANELS[name], _module_of(name), typer.Typer(add_completion=False)
+    made: Any
     if isinstance(module.command, typer.Typer):
         app.add_typer(module.command, name=name, rich_help_panel=panel)
         made = typer.main.get_group(app).commands[name]

@@ -146,8 +146,7 @@ class Run:
     def with_more_words(self, vocabulary: Vocabulary, graph: SememeGraph | None, task: Task) -> Run:
         """Return the same run with a larger vocabulary, its model and its graph; the folder stays unchanged."""
         made = copy(self)
-        loaded = task, self.snapshot, self.weights_sha256
-        made.__dict__.update(vocabulary=vocabulary, stored_graph=graph, graph=graph, _loaded=loaded)
+        made.__dict__.update(vocabulary=vocabulary, graph=graph, stored_graph=graph, _loaded=(task, *self._loaded[1:]))
         return made
 
     def __str__(self) -> str:
@@ -258,15 +257,18 @@ class Run:
                 "(--set optimizer.learning_rate=R)"
             )
         check_own_decoders(task)
+        self._see(task)
+        return task.to(self.device).eval(), snapshot.name, snapshot.sha256
+
+    def _see(self, task: Task) -> None:
+        """Make the output layer give the senses of the lexicons, if there are any."""
         if self._sources:
             assert self.graph is not None
             task.decoder = EvenSenses(require(task, WordPredictor, "--source").decoder, self.graph)
-        return task.to(self.device).eval(), snapshot.name, snapshot.sha256
 
     def load(self) -> Run:
         """Read the weights now, not at the first use of ``task`` or ``snapshot``. Raises CheckpointError: the snapshot is
-        absent or torn, does not fit the plan, or is of a training that diverged.
-        """
+        absent or torn, does not fit the plan, or is of a training that diverged."""
         _ = self._loaded
         return self
 

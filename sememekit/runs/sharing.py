@@ -25,6 +25,7 @@ import safetensors.torch
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import (
+    needed,
     object_of,
     read_bytes,
     read_object,
@@ -36,7 +37,6 @@ from sememekit.files import (
 )
 from sememekit.runs.build import build_task
 from sememekit.runs.run import Run, Which, load_weights
-from sememekit.text.huggingface import needed
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import PUSHED
 from sememekit.training.manifest import KEPT

@@ -9,12 +9,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import at_home, read_object, refuse_odd_files
+from sememekit.files import at_home, needed, read_object, refuse_odd_files
 from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
@@ -27,17 +26,6 @@ FORMAT: Final = 1
 Blanks = Literal["auto", "always", "never"]
 """Blanks before words in running text: before all words except words that begin with a Chinese or Japanese character or
 full-width mark; before all; or before none."""
-
-
-def needed(module: str, use: str, install: str = "sememekit[hf]") -> Any:
-    """Import a package on first use; ``install`` is its installation command. Raises ConfigError: it is not installed."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        told = f'{use} needs the package {module!r}, which is not installed; run: pip install "{install}"'
-        raise ConfigError(told) from None
 
 
 @contextmanager
