@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
-    from sememekit.reports.charts import Chart
     from sememekit.reports.table import Shown, Table
 
 PIPE_WIDTH = 160
@@ -165,22 +164,16 @@ def check_outputs(page: Path | None, figure: Path | None = None) -> None:
         check_figure(figure)
 
 
-def write_charts(report: Any, charts: Callable[[Any], Sequence[Chart]], figure: Path | None, quiet: bool) -> None:
-    """Write the charts of a report as a figure, if requested."""
-    if figure is not None:
-        from sememekit.reports.charts import write_figure
-
-        write_figure(charts(report), figure)
-        remark(f"figure: {figure}", quiet)
-
-
 def give_out(shown: Shown[Any], page: Path | None, figure: Path | None, *, json: bool, quiet: bool) -> None:
     """Write the requested page and figure, and print the report."""
     if page is not None:
         shown.save(page)
         remark(f"page: {page}", quiet)
-    if shown.views.charts is not None:
-        write_charts(shown.report, shown.views.charts, figure, quiet)
+    if shown.views.charts is not None and figure is not None:
+        from sememekit.reports.charts import write_figure
+
+        write_figure(shown.views.charts(shown.report), figure)
+        remark(f"figure: {figure}", quiet)
     print_json(shown.report) if json else show(shown.views.parts(shown.report))
 
 
