@@ -198,7 +198,12 @@ def _analysis(
         encoder=encoder,
         accuracy=accuracy_of(confusion, task.labels),
         by_sememes=_by_sememes(loaded, examples, right),
-        by_length=_binned(examples.lengths().sum(1), LENGTHS, _length_name, right),
+        by_length=_binned(
+            examples.lengths().sum(1),
+            LENGTHS,
+            lambda begin, end: f"{begin} {f'to {end - 1} words' if end else 'words and more'}",
+            right,
+        ),
         words=words,
         sememes=sememes,
         rare_words=rare_words,
@@ -229,10 +234,6 @@ def _binned(
             found = Group(name=name(begin, end), examples=len(inside), accuracy=float(inside.mean()), low=low, high=high)
             groups.append(found)
     return tuple(groups)
-
-
-def _length_name(begin: float, end: float | None) -> str:
-    return f"{begin} words and more" if end is None else f"{begin} to {end - 1} words"
 
 
 def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -> tuple[Group, ...]:

@@ -3,14 +3,11 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from sememekit.analysis.scored_runs import RunText, TextReading, of_text, open_texts, score_texts
-from sememekit.analysis.word_groups import WordKind, kinds_of, read_labels, reads_graph
+from sememekit.analysis.word_groups import WordKind, changed_kinds, kinds_of, read_labels, reads_graph
 from sememekit.config import Record
-from sememekit.errors import ConfigError, GraphError
+from sememekit.errors import ConfigError
 from sememekit.measure import Perplexity, Tally, perplexity_of
 from sememekit.measure.intervals import RESAMPLES, Interval, ratio_difference_intervals
 from sememekit.progress import Progress, silent
@@ -225,6 +222,7 @@ class OverlayComparison(PerplexityComparison):
 def compare_ppl(
     runs: Sequence[Run],
     *,
+    overlay: Path | None = None,
     split: str = "test",
     by: Sequence[str] = (),
     data: Path | None = None,
@@ -235,92 +233,42 @@ def compare_ppl(
     seed: int = 0,
     progress: Progress = silent,
 ) -> PerplexityComparison:
-    """Compare the perplexities of several models on one text; differences are from the first.
+    """Compare the perplexities of several models on one text, or of one run with and without an ``overlay``; differences are
+    from the first, and all rows share the bootstrap draws.
 
-    One graph groups the words for all models (default: the graph of the runs). Raises ConfigError: one run, runs with different
-    signatures or dtypes, or groups by different graphs. Raises CheckpointError, DataError, GraphError: as ``evaluate_ppl``."""
+    One graph groups the words for all models (default: the graph of the runs; with an overlay, before the change).
+
+    With an overlay, a file that ``lookup --change`` wrote, all weights stay as they were trained: the gate and the weights of
+    bases of each sememe, the bias of each sense. The overlay changes the gates that multiply a sense, and the constant C for
+    its number of sememes. So the normaliser of every prediction changes, too. A sememe encoder reads the new sum of the word's
+    sememes. The result is an ``OverlayComparison``.
+
+    Raises ConfigError: one run, runs with different signatures or dtypes, or groups by different graphs; for an overlay, the
+    model reads no graph, read it only when it was built, or never trained an added sememe. Raises CheckpointError, DataError,
+    GraphError: as ``evaluate_ppl`` and ``sememes.overlay.apply_changes``."""
+    first, changes, command = runs[0], tuple[ChangedSense, ...](), "evaluate-ppl RUN RUN2"
+    if overlay is not None:
+        runs, command = [first, first.with_overlay(overlay)], "evaluate-ppl --overlay"
+        changes = runs[1].changed_senses
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
-    text = TextReading(split, data, batch_size, adaptation)
-    texts = open_texts(runs, text, "evaluate-ppl RUN RUN2", grouped=bool(by))
-    used = _common_graph(runs, graph) if any(map(reads_graph, by)) else None
+    texts = open_texts(runs, TextReading(split, data, batch_size, adaptation), command, grouped=bool(by or changes))
+    used = _common_graph([first] if changes else runs, graph) if changes or any(map(reads_graph, by)) else None
     kinds = kinds_of(by, runs, used, read_labels(labels, by, texts[0].scoring))
+    if changes and first.graph is not None:
+        kinds = [*changed_kinds(changes, first.graph.words), *kinds]
     score_texts(texts, kinds, progress)
-    reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
-    return PerplexityComparison(**_side_by_side(texts, reports, kinds, used, seed))
-
-
-def evaluate_overlay(
-    run: Run,
-    overlay: Path,
-    *,
-    seed: int = 0,
-    progress: Progress = silent,
-    split: str = "test",
-    by: Sequence[str] = (),
-    data: Path | None = None,
-    graph: Path | None = None,
-    labels: Path | None = None,
-    batch_size: int | None = None,
-) -> OverlayComparison:
-    """Compare a run with and without an overlay: perplexity of the changed words and of all others.
-
-    All weights stay as they were trained: the gate and the weights of bases of each sememe, the bias of each sense. The overlay
-    changes the gates that multiply a sense, and the constant C for its number of sememes. So the normaliser of every prediction
-    changes, too. A sememe encoder reads the new sum of the word's sememes.
-
-    Args:
-        overlay: a file that ``lookup --change`` wrote.
-        split, by, data, graph, batch_size, progress: as ``evaluate_ppl`` takes them; ``by`` uses the graph before the change.
-
-    Raises:
-        ConfigError: the model reads no graph, read it only when it was built, or never trained an added sememe.
-        CheckpointError, DataError, GraphError: as ``evaluate_ppl`` and ``sememes.overlay.apply_changes``.
-    """
-    after = run.with_overlay(overlay)
-    changes, before = after.changed_senses, run.graph
-    if before is None:  # the overlay was refused already
-        raise GraphError(f"{run} has no sememe graph")
-    used = before if graph is None else given_graph(graph, run)
-    texts = open_texts([run, after], TextReading(split, data, batch_size), "evaluate-ppl --overlay", grouped=True)
-    labelled = read_labels(labels, by, texts[0].scoring)
-    kinds = [*_changed_kinds(changes, before.words), *kinds_of(by, [run], used, labelled)]
-    score_texts(texts, kinds, progress)
-    return OverlayComparison(
-        **_side_by_side(texts, [report_of(one, one.run.graph) for one in texts], kinds, used, seed),
-        overlay=str(overlay),
-        changes=changes,
-        sememe_counts=counts_of_added(before, run.vocabulary.counts, changes, overlay, run.path),
-    )
-
-
-def _changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list[WordKind]:
-    names = list(dict.fromkeys(change.word for change in changes))
-    array = np.array(words, dtype=object)
-    every = np.isin(array, names)
-    together = [WordKind("change", f"the {len(names)} changed words", every, True)] if len(names) > 1 else []
-    return [
-        *(WordKind("change", name, array == name) for name in names),
-        *together,
-        WordKind("change", "all other words", ~every),
-    ]
-
-
-def _side_by_side(
-    texts: Sequence[RunText],
-    reports: Sequence[PerplexityReport],
-    kinds: Sequence[WordKind],
-    graph: SememeGraph | None,
-    seed: int,
-) -> dict[str, Any]:
-    """Return the fields of a comparison: the whole text, then each kind of words; all rows share the bootstrap draws."""
+    if changes:
+        reports = [report_of(one, one.run.graph) for one in texts]
+    else:
+        reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
     listed = [("all", "all words", False), *((kind.grouping, kind.name, kind.of_which) for kind in kinds)]
     sums = [[one.sums.units(place) for one in texts] for place in range(len(listed))]
     estimates = iter(ratio_difference_intervals([(side, sides[0]) for sides in sums for side in sides[1:]], seed=seed))
     total, rows = reports[0].tokens, []
     for (grouping, name, of_which), sides in zip(listed, sums, strict=True):
         tallies = [Tally(float(nats.sum()), int(counts.sum())) for nats, counts in sides]
-        first, *others = perplexities = [tally.perplexity if tally.count else None for tally in tallies]
+        own, *others = perplexities = [tally.perplexity if tally.count else None for tally in tallies]
         rows.append(
             ComparedWords(
                 grouping=grouping,
@@ -328,20 +276,24 @@ def _side_by_side(
                 tokens=tallies[0].count,
                 share=tallies[0].count / total,
                 perplexities=tuple(perplexities),
-                changes=tuple(_change(first, other, next(estimates)) for other in others),
+                changes=tuple(_change(own, other, next(estimates)) for other in others),
                 of_which=of_which,
             )
         )
-    return {
-        "reports": tuple(reports),
-        "split": reports[0].split,
-        "signature": of_text(reports[0].signature),
-        "graph": None if graph is None else graph.fingerprint,
-        "unit": texts[0].scoring.unit,
-        "units": texts[0].scoring.num_units,
-        "resamples": RESAMPLES,
-        "rows": tuple(rows),
-    }
+    compared = PerplexityComparison(
+        reports=tuple(reports),
+        split=split,
+        signature=of_text(reports[0].signature),
+        graph=None if used is None else used.fingerprint,
+        unit=texts[0].scoring.unit,
+        units=texts[0].scoring.num_units,
+        resamples=RESAMPLES,
+        rows=tuple(rows),
+    )
+    if overlay is None or first.graph is None:
+        return compared
+    counts = counts_of_added(first.graph, first.vocabulary.counts, changes, overlay, first.path)
+    return OverlayComparison(**dict(compared), overlay=str(overlay), changes=changes, sememe_counts=counts)
 
 
 def _change(first: float | None, other: float | None, nats: Interval) -> PerplexityChange:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
@@ -65,7 +65,13 @@ class _Line(NamedTuple):
 
 
 def score(
-    run: Path | Run, lines: Iterable[str], *, carry: bool = False, segment: bool | None = None, name: str = "line"
+    run: Path | Run,
+    lines: Iterable[str],
+    *,
+    carry: bool = False,
+    segment: bool | None = None,
+    name: str = "line",
+    overlay: Path | str | None = None,
 ) -> Iterator[ScoredToken]:
     """The loss of each word of a text, in order; without ``carry``, 32 lines are read before the first row comes.
 
@@ -75,9 +81,15 @@ def score(
     segmented like the data of the run. Empty lines give no rows, but count as lines. With ``carry`` the state continues from
     line to line: the nats add up to the sum of ``evaluate-ppl --batch-size 1``. Messages call a line ``name``. A RunWarning
     names the first source of a pair with more words than the model reads, and Chinese without blanks that is cut or read as one
-    ``<unk>``. Other arguments as ``sememekit score --help``. Raises ConfigError: the task predicts no words. Raises DataError:
-    a word that a vocabulary without ``<unk>`` lacks, a line that should be a pair, or a segmenter other than the run's."""
+    ``<unk>``. With an ``overlay``, a file that ``lookup --change`` wrote, the rows are of ``OverlaidToken``. Other arguments as
+    ``sememekit score --help``. Raises ConfigError: the task predicts no words. Raises DataError: a word that a vocabulary
+    without ``<unk>`` lacks, a line that should be a pair, or a segmenter other than the run's. Raises ConfigError, DataError,
+    GraphError: the overlay does not fit the run."""
     loaded = Run.open(run)
+    if overlay is not None:
+        pairs = zip((loaded, loaded.with_overlay(overlay).load()), tee(lines), strict=True)
+        rows = zip(*(score(one, own, carry=carry, segment=segment, name=name) for one, own in pairs), strict=True)
+        return (OverlaidToken(**dict(row), nats_overlay=changed.nats) for row, changed in rows)
     task = predictor(loaded.task, "score")
     if declares(task, TextWriter) and carry:
         raise ConfigError(f"--carry: {run} reads pairs, which do not continue each other; leave it out")
@@ -98,22 +110,6 @@ def score(
     return _score_carrying(task, read) if carry else _score_apart(task, read, end)
 
 
-def score_overlay(run: Path | Run, lines: Iterable[str], overlay: Path, **options: Any) -> Iterator[OverlaidToken]:
-    """Score the same words without and with the changes of an overlay, side by side.
-
-    Args:
-        overlay: a file that ``lookup --change`` wrote.
-
-    Raises:
-        ConfigError, DataError, GraphError: as ``score``, or the overlay does not fit the run.
-    """
-    before = Run.open(run)
-    after = before.with_overlay(overlay).load()
-    first, second = tee(lines)
-    rows = zip(score(before, first, **options), score(after, second, **options), strict=True)
-    return (OverlaidToken(**dict(row), nats_overlay=changed.nats) for row, changed in rows)
-
-
 @dataclass
 class OverlaySums:
     """Sums of the nats over the rows so far, without and with an overlay."""
@@ -121,11 +117,11 @@ class OverlaySums:
     before: float = 0.0
     after: float = 0.0
 
-    def passing(self, rows: Iterable[OverlaidToken]) -> Iterator[OverlaidToken]:
+    def passing(self, rows: Iterable[ScoredToken]) -> Iterator[ScoredToken]:
         """Yield the rows unchanged, and add up their nats."""
         for row in rows:
             self.before += row.nats or 0.0
-            self.after += row.nats_overlay or 0.0
+            self.after += (row.nats_overlay if isinstance(row, OverlaidToken) else row.nats) or 0.0
             yield row
 
     def sentence(self, overlay: Path | str) -> str:

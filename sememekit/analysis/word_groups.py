@@ -14,6 +14,7 @@ from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.files import read_text
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
+from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.scoring import Scoring
 
 SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))
@@ -51,6 +52,19 @@ def band_names() -> tuple[str, ...]:
     """Name the bands of counts, from the rarest: "never", "1 to 9", "10 to 99", ..., "10,000 or more"."""
     middle = [f"{low:,} to {high - 1:,}" for low, high in pairwise(COUNT_BANDS)]
     return ("never", *middle, f"{COUNT_BANDS[-1]:,} or more")
+
+
+def changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list[WordKind]:
+    """Return a kind for each word that an overlay changes, for all of them if there are several, and for all others."""
+    names = list(dict.fromkeys(change.word for change in changes))
+    array = np.array(words, dtype=object)
+    every = np.isin(array, names)
+    together = [WordKind("change", f"the {len(names)} changed words", every, True)] if len(names) > 1 else []
+    return [
+        *(WordKind("change", name, array == name) for name in names),
+        *together,
+        WordKind("change", "all other words", ~every),
+    ]
 
 
 def reads_graph(by: str) -> bool:

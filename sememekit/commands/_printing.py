@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
-    from sememekit.reports.charts import Chart
     from sememekit.reports.table import Shown, Table
 
 PIPE_WIDTH = 160
@@ -74,6 +73,25 @@ def remark(text: str, quiet: bool) -> None:
             print(shown(text), file=sys.stderr, flush=True)
         except BrokenPipeError:
             leave_the_pipe(sys.stderr)
+
+
+def use_utf8_in_pipes() -> None:
+    """Use UTF-8 in files and pipes under any locale; a terminal keeps its encoding, with ``?`` for missing characters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:  # names of files that are not UTF-8 are results as they are, and escaped in messages
+                stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdout else "backslashreplace")
+
+
+def open_closed_streams() -> None:
+    """Open stdin, stdout and stderr if the parent closed them; otherwise the next opened file would take their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115  # open to the end
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 def leave_the_pipe(stream: TextIO) -> int:
@@ -146,22 +164,16 @@ def check_outputs(page: Path | None, figure: Path | None = None) -> None:
         check_figure(figure)
 
 
-def write_charts(report: Any, charts: Callable[[Any], Sequence[Chart]], figure: Path | None, quiet: bool) -> None:
-    """Write the charts of a report as a figure, if requested."""
-    if figure is not None:
-        from sememekit.reports.charts import write_figure
-
-        write_figure(charts(report), figure)
-        remark(f"figure: {figure}", quiet)
-
-
 def give_out(shown: Shown[Any], page: Path | None, figure: Path | None, *, json: bool, quiet: bool) -> None:
     """Write the requested page and figure, and print the report."""
     if page is not None:
         shown.save(page)
         remark(f"page: {page}", quiet)
-    if shown.views.charts is not None:
-        write_charts(shown.report, shown.views.charts, figure, quiet)
+    if shown.views.charts is not None and figure is not None:
+        from sememekit.reports.charts import write_figure
+
+        write_figure(shown.views.charts(shown.report), figure)
+        remark(f"figure: {figure}", quiet)
     print_json(shown.report) if json else show(shown.views.parts(shown.report))
 
 

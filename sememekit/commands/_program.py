@@ -2,7 +2,6 @@
 
 import errno
 import inspect
-import io
 import os
 import re
 import signal
@@ -25,7 +24,7 @@ from sememekit import __version__
 from sememekit.commands._completion import words_of_bash
 from sememekit.commands._extra_argument import given_without_option, instead_of_extra, unquoted_changes
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
-from sememekit.commands._printing import leave_the_pipe, remark, say, shown
+from sememekit.commands._printing import leave_the_pipe, open_closed_streams, remark, say, shown, use_utf8_in_pipes
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning, typed
 from sememekit.signals import FAILED, INTERRUPTED, USAGE
@@ -99,10 +98,6 @@ class Program(TyperGroup):
             return _complain(str(error), FAILED, debug)
         except OSError as error:
             return _complain(_system_message(error), FAILED, debug)
-        except UnicodeEncodeError as error:
-            return _complain(_name_message(error), FAILED, debug)
-        except MemoryError:
-            return _complain(_OUT_OF_MEMORY, FAILED, debug)
         except Exception as error:
             return _complain(_unexpected_message(error), FAILED, debug)
 
@@ -124,28 +119,29 @@ def _module_of(name: str) -> ModuleType:
     return import_module(f"sememekit.commands.{name.replace('-', '_')}")
 
 
-class _Subcommands(Mapping[str, Any]):
-    """name -> command; its module is imported when it is asked for."""
+@cache
+def _made(name: str) -> Any:
+    """Return a subcommand; KeyError if there is none. Its module is imported when it is first asked for."""
+    panel, module, app = PANELS[name], _module_of(name), typer.Typer(add_completion=False)
+    made: Any
+    if isinstance(module.command, typer.Typer):
+        app.add_typer(module.command, name=name, rich_help_panel=panel)
+        made = typer.main.get_group(app).commands[name]
+    else:
+        told, shown_lines = paragraphs(module.command.__doc__), example(*module.EXAMPLES)
+        app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel)(module.command)
+        made = typer.main.get_command(app)
+        settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
+        made.former = {**settings, **getattr(module, "NO_OPTIONS", {})}
+    _add_options(made, name)
+    return made
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+
+class _Subcommands(Mapping[str, Any]):
+    """name -> command."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            panel = PANELS[name]
-            module = _module_of(name)
-            app = typer.Typer(add_completion=False)
-            if isinstance(module.command, typer.Typer):
-                app.add_typer(module.command, name=name, rich_help_panel=panel)
-                self._made[name] = typer.main.get_group(app).commands[name]
-            else:
-                told, shown_lines = paragraphs(module.command.__doc__), example(*module.EXAMPLES)
-                app.command(name, help=told, epilog=shown_lines, rich_help_panel=panel)(module.command)
-                self._made[name] = typer.main.get_command(app)
-                settings = {option: f"is a setting: --set {key}=VALUE" for option, key in getattr(module, "FORMER", {}).items()}
-                self._made[name].former = {**settings, **getattr(module, "NO_OPTIONS", {})}
-            _add_options(self._made[name], name)
-        return self._made[name]
+        return _made(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(PANELS)
@@ -246,25 +242,6 @@ def _remarks(arguments: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def use_utf8_in_pipes() -> None:
-    """Use UTF-8 in files and pipes under any locale; a terminal keeps its encoding, with ``?`` for missing characters."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            if stream.isatty():
-                stream.reconfigure(errors="replace")
-            else:  # names of files that are not UTF-8 are results as they are, and escaped in messages
-                stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdout else "backslashreplace")
-
-
-def _open_closed_streams() -> None:
-    """Open stdin, stdout and stderr if the parent closed them; otherwise the next opened file would take their place."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115  # open to the end
-            os.set_inheritable(stream.fileno(), True)
-            setattr(sys, name, stream)
-
-
 def _complain(message: str, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
@@ -318,21 +295,21 @@ _UTF8 = "rename it (names of old Chinese archives: convmv -f gbk -t utf8 --notes
 
 def _name_message(error: UnicodeEncodeError) -> str:
     """Return the message for a file name with bytes outside this machine's encoding (lone surrogates in Python)."""
-    if error.reason != "surrogates not allowed":
-        return _unexpected_message(error)
     rest = re.split(r'["\s/]', error.object[error.start :], maxsplit=1)[0]
     name = rest.encode("utf-8", "surrogatepass" if re.search("[\ud800-\udc7f\udd00-\udfff]", rest) else "surrogateescape")
     return f"a name with {name.decode(errors='backslashreplace')} is not UTF-8, and cannot be written into a file; {_UTF8}"
 
 
 def _unexpected_message(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return _name_message(error)
     if type(error).__name__ == "OutOfMemoryError":
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
     if (lone := re.search(r"(\\ud\w{3})'.* surrogates not allowed", str(error))) is not None:
         return f"a name or text with {lone[1]} is not UTF-8 and cannot be written as JSON; {_UTF8}"
     if "embedded null" in str(error):
         return "a name has a NUL byte in it, which no file has; give another name"
-    if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY):
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY)):
         return _OUT_OF_MEMORY
     told = f"{type(error).__name__}: {error}"
     if (place := _place_in_own_code(error)) is not None:
@@ -352,7 +329,7 @@ def _place_in_own_code(error: Exception) -> str | None:
 
 def main() -> None:
     """The console script."""
-    _open_closed_streams()
+    open_closed_streams()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # so __main__ left it, for the time of the imports
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Large tensors in large pages: torch asks the system for them where this is set before its first tensor. A gradient of

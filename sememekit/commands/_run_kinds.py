@@ -30,7 +30,7 @@ def choose(
     Raises:
         ConfigError: an option was typed that this kind does not take.
     """
-    from sememekit.runs.run import KIND_NAMES
+    from sememekit.runs.plan import KIND_NAMES
 
     names = {kind: {name for one in taken for name in _options_of(one)} for kind, taken in takers.items()}
     own = next((kind for kind in takers if kind in run.kinds), [*takers][-1])

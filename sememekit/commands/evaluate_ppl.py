@@ -83,7 +83,6 @@ def command(
         PerplexityComparison,
         PerplexityReport,
         compare_ppl,
-        evaluate_overlay,
         evaluate_ppl,
     )
     from sememekit.protocols.adaptation import read_adaptation
@@ -119,11 +118,9 @@ def command(
     where: dict[str, Any] = {"which": which, "device": device, "dtype": dtype}
     report: PerplexityReport | PerplexityComparison | SeedsReport
     with progress_bars(quiet) as show:
-        if overlay is not None:
-            report = evaluate_overlay(LoadedRun.open(run, **where), overlay, **options, progress=show)
-        elif others:
+        if overlay is not None or others:
             opened = [LoadedRun.open(one, **where) for one in runs]
-            report = compare_ppl(opened, **options, adaptation=adaptation, progress=show)
+            report = compare_ppl(opened, overlay=overlay, **options, adaptation=adaptation, progress=show)
         else:
             options |= {**where, "adaptation": adaptation, "progress": show}
             report = evaluate_ppl(run, **options) if seeds is None else evaluate_seeds(seeds, partial(evaluate_ppl, **options))

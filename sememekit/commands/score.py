@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Whic
 from sememekit.commands._printing import print_json, remark, say
 
 if TYPE_CHECKING:
-    from sememekit.analysis.score import ScoredToken
+    pass
 
 EXAMPLES = (
     "echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",
@@ -42,17 +41,13 @@ def command(
     A word without context has no loss. Headline and dialogue models score the words of the target and its end, given the
     source. With --overlay a last column has the loss with changed annotation; stderr has the sums of both.
     """
-    from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, OverlaySums, ScoreReport, score, score_overlay
+    from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, OverlaySums, ScoreReport, score
     from sememekit.runs.run import Run as LoadedRun
 
     lines, line = lines_of(file, errors), f"{input_name(file)}, line"
     loaded = LoadedRun.open(run, which=which, device=device)
-    options: dict[str, Any] = {"carry": carry, "segment": segment or None, "name": line}
     sums = OverlaySums()
-    if overlay is None:
-        rows: Iterable[ScoredToken] = score(loaded, lines, **options)
-    else:
-        rows = sums.passing(score_overlay(loaded, lines, overlay, **options))
+    rows = sums.passing(score(loaded, lines, carry=carry, segment=segment or None, name=line, overlay=overlay))
     nothing = f"no words in {input_name(file)}, so nothing is scored; give a sentence a line, words between blanks"
     rows = some(rows, nothing)
     if json:

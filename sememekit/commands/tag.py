@@ -71,10 +71,6 @@ def _tsv(rows: Iterable[TaggedToken]) -> Iterator[str]:
         yield "\t".join(map(str, (row.sentence, row.position, row.token, nats, *own, every)))
 
 
-def _jsonl(rows: Iterable[TaggedToken]) -> Iterator[str]:
-    return (row.model_dump_json() for row in rows)
-
-
 def _conllu(rows: Iterable[TaggedToken]) -> Iterator[str]:
     """Yield a token of CoNLL-U for each row, with --words also for other words, so that sentences are complete."""
     for number, tokens in groupby(rows, key=lambda row: row.sentence):
@@ -92,4 +88,4 @@ def _misc(row: TaggedToken) -> str:
     return "|".join(parts) or "_"
 
 
-_FORMATS = {"tsv": _tsv, "jsonl": _jsonl, "conllu": _conllu}
+_FORMATS = {"tsv": _tsv, "jsonl": lambda rows: (row.model_dump_json() for row in rows), "conllu": _conllu}

@@ -185,7 +185,7 @@ def command(
     from sememekit.runs.plan import variant
 
     kinds = variant("task", str(table.get("task", {}).get("name", "language_model"))).kinds
-    command_name = "evaluate-ppl" if {"words", "sentences"} & kinds else "eval"
+    command_name = "evaluate-ppl" if {"words", "lattices"} & kinds else "eval"
     hint(f"page: {out}/report.html; next: {typed('sememekit', command_name, out)}", quiet)
 
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from sememekit.corpora.sources import SPLITS, CorpusFile, splits_in_name
 from sememekit.errors import ConfigError, DataError, SememekitError
-from sememekit.files import PACKED, packing_of, typed, unpacked_name, warn
-from sememekit.text.huggingface import needed
+from sememekit.files import PACKED, needed, packing_of, typed, unpacked_name, warn
 
 ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
 """Suffixes of the files of a folder, compressed or not, in either case."""

@@ -13,14 +13,15 @@ from sememekit.files import (
     CutArchiveError,
     DamagedArchiveError,
     by_its_beginning,
+    needed,
     opening,
     packing_of,
     unpack_blocks,
     unpacked_name,
 )
 from sememekit.files.packed import BLOCK
-from sememekit.text.huggingface import needed
-from sememekit.text.reading import FaultCounter, refuse_mostly_invalid, without_mark
+from sememekit.text.other_encodings import refuse_mostly_invalid
+from sememekit.text.reading import FaultCounter, without_mark
 
 SPLITS: Final = ("train", "valid", "test")
 SPLIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {

@@ -16,7 +16,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, zero_padding
 from sememekit.encoders.piece_model import PieceModel
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.files import read_bytes, read_object
+from sememekit.files import needed, read_bytes, read_object
 from sememekit.text.huggingface import (
     PIECES,
     Blanks,
@@ -24,7 +24,6 @@ from sememekit.text.huggingface import (
     asked_of_transformers,
     check_configuration,
     local_folder,
-    needed,
 )
 
 FORMAT: Final = 1

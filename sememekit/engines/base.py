@@ -111,11 +111,6 @@ def read_options(name: str, text: str) -> Mapping[str, str]:
     return table
 
 
-def needs(package: str, extra: str) -> ConfigError:
-    """Return the error for a package that is not installed."""
-    return ConfigError(f"--engine {extra} needs the package {package}; run: pip install 'sememekit[{extra}]'")
-
-
 def engine_of(spec: str) -> tuple[type[Engine], str]:
     """Return class and options of ``--engine NAME``, ``NAME:OPTIONS`` or ``package.module:Class``, without starting it.
 

@@ -6,8 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, final
 
-from sememekit.engines.base import Engine, Result, needs
+from sememekit.engines.base import Engine, Result
 from sememekit.errors import ConfigError, EngineError
+from sememekit.files import needed
 
 _PATIENCE: Final = "10s"
 """Timeout of a scheduler."""
@@ -23,10 +24,7 @@ class Dask(Engine):
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
         super().__init__(options, num_workers, folder)
-        try:
-            import distributed
-        except ModuleNotFoundError:
-            raise needs("distributed", "dask") from None
+        distributed = needed("distributed", "--engine dask", "sememekit[dask]")
         self._cluster: Any = None
         if not options:
             self._cluster = distributed.LocalCluster(

@@ -7,8 +7,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, Final, final
 
-from sememekit.engines.base import Engine, Result, needs, read_options
+from sememekit.engines.base import Engine, Result, read_options
 from sememekit.errors import ConfigError, EngineError
+from sememekit.files import needed
 
 _LOOK_EVERY: Final = 0.5
 """Seconds between checks of the jobs; submitit queries Slurm less often."""
@@ -29,10 +30,7 @@ class Slurm(Engine):
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
         super().__init__(options, num_workers, folder)
-        try:
-            import submitit
-        except ModuleNotFoundError:
-            raise needs("submitit", "slurm") from None
+        submitit = needed("submitit", "--engine slurm", "sememekit[slurm]")
         table = dict(read_options("slurm", options))
         cluster = table.pop("cluster", "slurm")
         self._killed = submitit.core.utils.UncompletedJobError

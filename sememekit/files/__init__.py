@@ -17,6 +17,7 @@ from sememekit.files.outputs import (
     check_output,
     write_output,
 )
+from sememekit.files.packages import needed
 from sememekit.files.packed import PACKED, CutArchiveError, DamagedArchiveError, packing_of, unpack_blocks, unpacked_name
 from sememekit.files.reading import (
     at_home,

@@ -5,10 +5,9 @@ import lzma
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from typing import Any, Final
 
-from sememekit.errors import ConfigError
+from sememekit.files.packages import needed
 
 BLOCK: Final = 1 << 20
 _MOST_MEMORY: Final = 1 << 30
@@ -80,10 +79,8 @@ def _plain_blocks(decoder: Any, data: bytes) -> Iterator[bytes]:
 
 def _zstd() -> Any:
     """The module of Python 3.14, or its backport. Raises ConfigError: it is not installed."""
-    try:
-        return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-    except ModuleNotFoundError:
-        raise ConfigError(".zst files need the package backports.zstd; run: pip install 'sememekit[remote]'") from None
+    module = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    return needed(module, "reading .zst", "sememekit[remote]")
 
 
 def _zstd_error() -> type[Exception]:

@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from sememekit.config import Record, apply_overrides
 from sememekit.errors import ConfigError, DataError, SememekitError, TrainingError
-from sememekit.files import is_there
+from sememekit.files import is_there, needed
 from sememekit.jobs.space import Space, Value, combinations_of, overrides_of
 from sememekit.jobs.train import Position
 from sememekit.jobs.trainings import Failed, Message, Trained, Trainings, show_position
@@ -104,7 +104,7 @@ class Study:
         self.optuna = import_optuna()
         self.out, self.table, self.spaces, self.seed = out, table, spaces, seed
         self.trials, self.cpu_seconds, self.pruning = trials, cpu_seconds, pruning
-        self.combinations = combinations_of(spaces)
+        self._spaces, self.combinations = {space.key: space.distribution() for space in spaces}, combinations_of(spaces)
         self.metric: PrimaryMetric | None = None
         self.running: dict[str, Trial] = {}
         self._spent: dict[str, float] = {}
@@ -168,11 +168,12 @@ class Study:
             for name, message in trainings.messages(begin_more, asked_to_stop, go_on):
                 if isinstance(message, Position):
                     show_position(progress, name, message)
+                trial = self.running[name]
                 if self._take(name, message):
                     trainings.stop(name)
                 if name not in self.running:
                     progress(f"train {name}", 1, 1)
-                    on_trial(self.report_of(self.study.trials[number_of(name)]))
+                    on_trial(self.report_of(self._stored(trial)))
             return trainings.stopping
 
     def _take(self, name: str, message: Message) -> bool:
@@ -249,16 +250,13 @@ class Study:
         if untried is not None and not self._waiting():
             proposed = self._proposed()
             self.study.enqueue_trial(proposed if proposed in untried else random.Random(seed).choice(untried))
-        return self._drawn(self.study)
+        return cast("Trial", self.study.ask(self._spaces))
 
     def _proposed(self) -> dict[str, Value]:
         """Return the next proposal of the sampler, from a copy of the study, since proposals cannot be withdrawn."""
         copy = self.optuna.create_study(sampler=self.study.sampler)
         copy.add_trials([trial for trial in self.study.trials if trial.state.is_finished()])
-        return dict(self._drawn(copy).params)
-
-    def _drawn(self, study: Any) -> Trial:
-        return study.ask({space.key: space.distribution() for space in self.spaces})
+        return dict(copy.ask(self._spaces).params)
 
     def _untried(self) -> list[dict[str, Value]] | None:
         """Return the untried combinations; None if they cannot be enumerated."""
@@ -276,7 +274,7 @@ class Study:
         """Return the unfinished trials of an earlier call; trials without settings are given up."""
         states, found = self.optuna.trial.TrialState, []
         for stored in self.study.get_trials(deepcopy=False, states=(states.RUNNING,)):
-            if set(stored.params) == {space.key for space in self.spaces}:
+            if stored.params.keys() == self._spaces.keys():
                 found.append(self.optuna.trial.Trial(self.study, stored._trial_id))
             else:
                 self.study.tell(stored.number, state=states.FAIL)
@@ -343,19 +341,8 @@ def run_name(number: int) -> str:
     return f"trial-{number + 1:04d}"
 
 
-def number_of(name: str) -> int:
-    """The inverse of ``run_name``."""
-    return int(name.removeprefix("trial-")) - 1
-
-
 def import_optuna() -> Any:
     """Import Optuna with its log turned off. Raises ConfigError: it is not installed."""
-    try:
-        import optuna
-    except ModuleNotFoundError:
-        raise ConfigError(
-            "sweep proposes settings by Optuna, which is not installed; run: pip install 'sememekit[sweep]' (in a source tree: "
-            "pip install -c constraints.txt -e '.[sweep]')"
-        ) from None
+    optuna = needed("optuna", "sweep", "sememekit[sweep]")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

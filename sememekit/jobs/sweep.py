@@ -18,11 +18,7 @@ from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 
 SETTINGS: Final = "sweep.json"
-
-
 BEST: Final = "best.toml"
-
-
 REPORT: Final = "report.json"
 BUSY: Final = "{} is being written by another sweep ({}); wait until it has ended, or choose another --out"
 
@@ -111,16 +107,8 @@ def sweep(
         replace_file(out / SETTINGS, to_json(said))
         study = Study(out, whole, spaces, seed=seed, trials=trials, cpu_seconds=seconds, pruning=pruning)
         stopped = study.run(jobs, engine, progress, asked_to_stop, on_trial)
-    report = _report(study, out, budget, stopped)
-    if report.best is not None:
-        replace_file(out / BEST, _recipe(whole, report).encode())
-    replace_file(out / REPORT, report.model_dump_json(indent=1).encode() + b"\n")
-    return report
-
-
-def _report(study: Study, out: Path, budget: str, stopped: bool) -> SweepReport:
     found = study.reports()
-    return SweepReport(
+    report = SweepReport(
         out=str(out),
         budget=budget,
         metric=study.metric_name(),
@@ -130,6 +118,10 @@ def _report(study: Study, out: Path, budget: str, stopped: bool) -> SweepReport:
         stopped=stopped,
         exhausted=study.is_exhausted(),
     )
+    if report.best is not None:
+        replace_file(out / BEST, _recipe(whole, report).encode())
+    replace_file(out / REPORT, report.model_dump_json(indent=1).encode() + b"\n")
+    return report
 
 
 def _recipe(table: Mapping[str, Any], report: SweepReport) -> str:

@@ -1,6 +1,6 @@
 """Recurrent encoders, some of which read sememes, as modules like ``torch.nn.LSTM``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
 
 import numpy as np
@@ -18,7 +18,7 @@ from sememekit.encoders.mogrifier import Mogrifier
 from sememekit.encoders.sememe_sum import Pi, SememeSum
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
-from sememekit.nn.output_layer import check_range, whole_numbers
+from sememekit.nn.checks import check_range, check_shapes, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.special_tokens import UNKNOWN
@@ -28,6 +28,9 @@ LSTMState = tuple[Tensor, Tensor]
 
 _MOST_GAPS: Final = 100
 """Most vectors for each used sememe; more mean that the numbers are not indices of a table."""
+
+
+_NO_WORDS: Final = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
 
 
 class _Recurrent(nn.Module):
@@ -81,7 +84,6 @@ class _Recurrent(nn.Module):
             raise ConfigError(f"{name}: injection={given['injection']!r} reads sememes; give senses, or num_sememes")
         kind = self.kinds[bidirectional]
         graph = None if found is None else found.graph
-        words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
         self.input_size, self.hidden_size, self.num_layers, self.batch_first = input_size, hidden_size, num_layers, batch_first
         self._looks_up = senses is not None
         self.num_words = 0 if senses is None else senses.num_words
@@ -90,8 +92,7 @@ class _Recurrent(nn.Module):
             self.sememes = self.sememes[:-1]
         beside = ("senses", *(_Recurrent.__init__.__kwdefaults__ or ()))
         read = read_settings(kind.Settings, given, name, beside=beside, taken=("output_size",))
-        built = kind(read, EncoderResources(input_size, words, graph))
-        self.encoder = cast("RecurrentStack | Bidirectional", built)
+        self.encoder = cast("RecurrentStack | Bidirectional", kind(read, EncoderResources(input_size, _NO_WORDS, graph)))
         self.to(device=device, dtype=dtype)
 
     def forward(
@@ -121,15 +122,14 @@ class _Recurrent(nn.Module):
             words = whole_numbers(words, f"{type(self).__name__}: words")
             if self._looks_up:
                 check_range(words, 0, self.num_words - 1, f"{type(self).__name__}: words")
-        _check_inputs(self, x, lengths)
+        x, lengths = _checked(self, x, lengths)
         if self.batch_first:
-            x = x.transpose(0, 1)
             words, sememes = (None if part is None else part.transpose(0, 1) for part in (words, sememes))
         pi = self._pi(x, words, sememes)
         if words is None:
             words = x.new_zeros(x.shape[:2], dtype=torch.int64)
         start = self.encoder.start(x.shape[1]) if state is None else self._unpacked(state, x.shape[1])
-        encoded = self.encoder.read_with(pi, x, words, start, None if lengths is None else lengths.cpu().long())
+        encoded = self.encoder.read_with(pi, x, words, start, lengths)
         return (encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden), self._packed(encoded.state)
 
     if TYPE_CHECKING:
@@ -162,16 +162,13 @@ class _Recurrent(nn.Module):
             return self._given(reader, sememes)
 
     def _given(self, reader: SememeSum, sememes: Tensor) -> Pi:
-        num_sememes = len(reader.vectors)
+        name, num_sememes = type(self).__name__, len(reader.vectors)
         if sememes.dtype.is_floating_point or sememes.dtype == torch.bool:
             if sememes.shape[-1] != len(self.sememes):
-                raise ValueError(
-                    f"{type(self).__name__}: weights of {sememes.shape[-1]} sememes where there are {len(self.sememes)}"
-                )
+                raise ValueError(f"{name}: weights of {sememes.shape[-1]} sememes where there are {len(self.sememes)}")
             return reader.of_weights(nn.functional.pad(sememes, (0, num_sememes - sememes.shape[-1])))
         sememes = sememes.long()
-        what = f"{type(self).__name__}: numbers of sememes"
-        check_range(sememes, 0, len(self.sememes) - 1, what, spared=-1, hint="; -1 is padding")
+        check_range(sememes, 0, len(self.sememes) - 1, f"{name}: numbers of sememes", spared=-1, hint="; -1 is padding")
         return reader.of_lists(sememes.where(sememes >= 0, num_sememes))
 
     def _packed(self, state: State) -> Tensor | LSTMState:
@@ -186,7 +183,7 @@ class _Recurrent(nn.Module):
         if len(parts) != self.states_per_layer or isinstance(state, Tensor) != (self.states_per_layer == 1):
             given = "one tensor" if isinstance(state, Tensor) else f"{len(parts)} of them"
             raise TypeError(f"{name}: the state must be {wanted}, given {given}")
-        _check_shapes(parts, [shape] * len(parts), f"{name}: the state must be {wanted}")
+        check_shapes(parts, [shape] * len(parts), f"{name}: the state must be {wanted}")
         return tuple(part for layer in zip(*(each.unbind(0) for each in parts), strict=True) for part in layer)
 
 
@@ -280,10 +277,9 @@ class AWDLSTM(nn.Module):
         Raises ConfigError: a setting is unknown or out of range."""
         super().__init__()
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
-        words = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
         self.input_size, self.batch_first = input_size, batch_first
         read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__, beside=("batch_first", "device", "dtype"))
-        self.encoder = awd_lstm.AWDLSTM(read, EncoderResources(input_size, words))
+        self.encoder = awd_lstm.AWDLSTM(read, EncoderResources(input_size, _NO_WORDS))
         self.to(device=device, dtype=dtype)
 
     def forward(
@@ -298,18 +294,15 @@ class AWDLSTM(nn.Module):
 
         Returns outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as in the public code. Raises
         TypeError: lengths that are not integers. Raises ValueError: shapes that do not fit, or bad lengths."""
-        _check_inputs(self, x, lengths)
-        inputs = x.transpose(0, 1) if self.batch_first else x
-        start = usual = self.encoder.start(inputs.shape[1])
+        x, lengths = _checked(self, x, lengths)
+        start = usual = self.encoder.start(x.shape[1])
         if state is not None:
             parts = [part for layer in state for part in layer]
             shapes = [(1, *part.shape) for part in usual]
-            _check_shapes(
-                parts, shapes, f"AWDLSTM: the state must be (h, c) of {len(usual) // 2} layers, of shapes {shapes[::2]}"
-            )
+            wanted = f"(h, c) of {len(usual) // 2} layers, of shapes {shapes[::2]}"
+            check_shapes(parts, shapes, f"AWDLSTM: the state must be {wanted}")
             start = tuple(part[0] for part in parts)
-        tokens = inputs.new_zeros(inputs.shape[:2], dtype=torch.int64)
-        encoded = self.encoder(inputs, tokens, start, None if lengths is None else lengths.cpu().long())
+        encoded = self.encoder(x, x.new_zeros(x.shape[:2], dtype=torch.int64), start, lengths)
         after = [part.unsqueeze(0) for part in encoded.state]
         hidden = encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden
         return hidden, list(zip(after[::2], after[1::2], strict=True))
@@ -318,34 +311,23 @@ class AWDLSTM(nn.Module):
         __call__ = forward
 
 
-def _check_inputs(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> None:
-    """Refuse inputs without a step or of another width, and lengths that do not fit the rows."""
+def _checked(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Return inputs with time first, and lengths on the CPU; refuse inputs without a step or of another width, and lengths that
+    do not fit the rows."""
     name, order = type(encoder).__name__, "(B, T, E)" if encoder.batch_first else "(T, B, E)"
-    size = encoder.input_size
     if isinstance(x, PackedSequence):
         raise TypeError(
             f"{name}: packed sequences are not supported; give the padded batch {order}, and lengths= (B,) for its rows"
         )
-    if x.ndim != 3 or x.shape[-1] != size:
-        raise ValueError(f"{name}: inputs must be {order} with E = {size}, given {tuple(x.shape)}")
-    steps, batch = (x.shape[1], x.shape[0]) if encoder.batch_first else (x.shape[0], x.shape[1])
-    if not steps:
-        raise ValueError(f"{name}: inputs {order} need one step or more, given {tuple(x.shape)}; leave out texts without words")
-    if lengths is None:
-        return
-    numbers = whole_numbers(lengths, f"{name}: lengths")
-    if numbers.shape != (batch,):
-        raise ValueError(
-            f"{name}: lengths must be ({batch},) for inputs {order} of {tuple(x.shape)}, given {tuple(numbers.shape)}"
-        )
-    check_range(numbers.cpu(), 1, steps, f"{name}: lengths")
-
-
-def _check_shapes(parts: Sequence[Tensor], shapes: Sequence[tuple[int, ...]], wanted: str) -> None:
-    """Refuse a state of other shapes, which would be broadcast or used for the wrong layer."""
-    given = [tuple(part.shape) for part in parts]
-    if given != list(shapes):
-        raise ValueError(f"{wanted}, given {', '.join(map(str, given))}")
+    if x.ndim != 3 or x.shape[-1] != encoder.input_size:
+        raise ValueError(f"{name}: inputs must be {order} with E = {encoder.input_size}, given {tuple(x.shape)}")
+    shape, x = tuple(x.shape), x.transpose(0, 1) if encoder.batch_first else x
+    if not len(x):
+        raise ValueError(f"{name}: inputs {order} need one step or more, given {shape}; leave out texts without words")
+    if lengths is not None:
+        lengths = whole_numbers(lengths, f"{name}: lengths", x.shape[1:2], f"inputs {order} of {shape}").cpu()
+        check_range(lengths, 1, len(x), f"{name}: lengths")
+    return x, lengths
 
 
 def _senses_of(senses: Senses | None, num_sememes: int | None) -> Senses | None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.layers.lattice import best_path, edge_posteriors, log_marginal, sample_path
-from sememekit.nn.output_layer import check_range, whole_numbers
+from sememekit.nn.checks import check_range, whole_numbers
 
 
 @final
@@ -76,10 +76,6 @@ def _checked(scores: Tensor, lengths: Tensor) -> Tensor:
     if scores.ndim != 4 or not scores.shape[2] or not scores.shape[3]:
         raise ValueError(f"LatticeLoss: scores must be (B, T, L, E) with L and E of 1 or more, given {tuple(scores.shape)}")
     batch, tokens = scores.shape[:2]
-    lengths = whole_numbers(lengths, "LatticeLoss: lengths")
-    if lengths.shape != (batch,):
-        raise ValueError(
-            f"LatticeLoss: lengths must be ({batch},) for scores {tuple(scores.shape)}, given {tuple(lengths.shape)}"
-        )
+    lengths = whole_numbers(lengths, "LatticeLoss: lengths", (batch,), f"scores {tuple(scores.shape)}")
     check_range(lengths, 0, tokens, "LatticeLoss: lengths")
     return lengths

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from sememekit.config import read_settings
 from sememekit.decoders.base import Decoder, Resources, rate_was_cut
 from sememekit.errors import CheckpointError, ConfigError
+from sememekit.nn.checks import check_range, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_clusters, as_counts, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -266,12 +267,7 @@ class OutputLayer(nn.Module):
         """Check targets and return them as int64."""
         self._check(hidden)
         name = type(self).__name__
-        target = whole_numbers(target, f"{name}: targets")
-        if target.shape != hidden.shape[:-1]:
-            raise ValueError(
-                f"{name}: targets must be {tuple(hidden.shape[:-1])} for contexts {tuple(hidden.shape)}, given "
-                f"{tuple(target.shape)}"
-            )
+        target = whole_numbers(target, f"{name}: targets", hidden.shape[:-1], f"contexts {tuple(hidden.shape)}")
         hint = f"; to leave a target out, give ignore_index={self.ignore_index}, or build the layer with another ignore_index"
         check_range(target, 0, self.num_words - 1, f"{name}: targets", spared=self.ignore_index, hint=hint)
         return target
@@ -325,38 +321,3 @@ class StructuredLayer(OutputLayer):
 
 def _short(fingerprint: NDArray[Any]) -> str:
     return "".join(f"{number & 255:02x}" for number in fingerprint[:4].tolist()) or "unreadable"
-
-
-def whole_numbers(given: Tensor, what: str) -> Tensor:
-    """Convert ``given`` to int64 from any integer dtype.
-
-    Raises TypeError, beginning with ``what``: not a tensor of integers."""
-    if not isinstance(given, Tensor):
-        raise TypeError(f"{what} must be a tensor of whole numbers, given {type(given).__name__}")
-    if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
-        raise TypeError(f"{what} must be whole numbers, given {given.dtype}; convert them with .long() if they are ids")
-    return given.long()
-
-
-def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: int | None = None, hint: str = "") -> None:
-    """Refuse numbers outside of ``first`` to ``last``.
-
-    A GPU stops with an assertion, so that nothing is read back. Traced calls are not checked, since a graph must not depend on
-    the data.
-
-    Args:
-        spared: a further allowed number.
-        hint: ends the message.
-
-    Raises ValueError (on a CPU): naming the first number outside the range."""
-    if torch.compiler.is_compiling() or numbers.is_meta:
-        return
-    wrong = (numbers < first) | (numbers > last)
-    if spared is not None:
-        wrong &= numbers != spared
-    allowed = f"{what} must be {first} to {last}"
-    if numbers.is_cuda:
-        torch._assert_async(~wrong.any(), f"{allowed}{hint}")
-    elif wrong.any():
-        place = tuple(int(index) for index in wrong.nonzero()[0])
-        raise ValueError(f"{allowed}, given {int(numbers[place])} at {list(place)}{hint}")

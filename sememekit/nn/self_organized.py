@@ -96,7 +96,10 @@ class SelfOrganizedSoftmax(OutputLayer):
         every = self.layer.settings.update_every
         if every and self._steps % every == 0:
             self._follow_clusters()
-            self._average_statistics()
+            if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+                for buffer in (self.layer.scores, self.layer.losses):
+                    distributed.all_reduce(buffer)
+                self.layer.scores /= distributed.get_world_size()
         figures = self.layer.after_step(self._steps)
         self._version = self.layer.groups.group_of._version
         return figures
@@ -158,12 +161,6 @@ class SelfOrganizedSoftmax(OutputLayer):
         if groups.group_of._version != self._version:
             groups.set(groups.group_of)
             self._version = groups.group_of._version
-
-    def _average_statistics(self) -> None:
-        if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
-            for buffer in (self.layer.scores, self.layer.losses):
-                distributed.all_reduce(buffer)
-            self.layer.scores /= distributed.get_world_size()
 
 
 def _read_steps_again(layer: nn.Module, keys: Any) -> None:

@@ -15,6 +15,7 @@ from sememekit.sememes import Lexicon, SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.lemmas import open_lemmas
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import SenseEntry, Source, WordEntry
+from sememekit.text.huggingface import BYTE_OF
 from sememekit.text.scripts import HAN
 
 GIVEN: Final = "given"
@@ -262,11 +263,6 @@ def _listed(given: Any, what: str, wanted: str) -> list[Any]:
     )
 
 
-_BYTES: Final = {chr(byte): byte for byte in (*range(33, 127), *range(161, 173), *range(174, 256))}
-_BYTE_OF: Final = _BYTES | {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(_BYTES.values())))}
-"""Letter of byte-level BPE -> the byte that it stands for."""
-
-
 def tokens_of(tokenizer: Any) -> list[str]:
     """The tokens of a tokenizer in the order of their ids. Raises ConfigError: an object of another kind."""
     methods = {"convert_ids_to_tokens": "__len__", "id_to_token": "get_vocab_size", "id_to_piece": "get_piece_size"}
@@ -288,7 +284,7 @@ def whole_words(tokens: Sequence[str]) -> list[str | None]:
     def text_of(token: str) -> str:
         text = token.replace(mark, "")
         if mark == "Ġ":
-            text = bytes(_BYTE_OF[letter] for letter in text if letter in _BYTE_OF).decode(errors="replace")
+            text = bytes(BYTE_OF[letter] for letter in text if letter in BYTE_OF).decode(errors="replace")
         return text
 
     # Raw Chinese has no blanks, so that a tokenizer of such text marks few of its words.

@@ -15,7 +15,7 @@ from sememekit.analysis.explanations.label import explain_label
 from sememekit.analysis.explanations.lattice import explain_embeddings, explain_lattice
 from sememekit.analysis.explanations.words import explain as explain_words
 from sememekit.analysis.explanations.written_text import explain_writing
-from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score, score_overlay
+from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score
 from sememekit.config.settings import checked_arguments
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
@@ -23,8 +23,8 @@ from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
 from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
+from sememekit.runs.plan import KIND_NAMES
 from sememekit.runs.published import PublishedRun, is_published
-from sememekit.runs.run import KIND_NAMES
 from sememekit.runs.run import Run as OpenRun
 from sememekit.tasks.base import Kind, Task
 
@@ -250,15 +250,9 @@ class Run(OpenRun):
         """Return checked options for the functions. Raises ConfigError: as ``config.checked_arguments``."""
         return checked_arguments(f"run.{method} of {self.path}, {KIND_NAMES[kind]}", options, *functions)
 
-    def _scored(
-        self, method: str, text: Lines, *, overlay: Path | str | None = None, segment: bool | None = None, **options: Any
-    ) -> Sequence[ScoredToken]:
+    def _scored(self, method: str, text: Lines, **options: Any) -> Sequence[ScoredToken]:
         """Return the tokens of a text for a method, with an overlay also their nats with it."""
-        lines = _lines(method, text)
-        given = {"name": "the text, line", **options, "segment": segment}
-        if overlay is None:
-            return list(score(self, lines, **given))
-        return list(score_overlay(self, lines, Path(overlay), **given))
+        return list(score(self, _lines(method, text), name="the text, line", **options))
 
     def _reader(self, method: str) -> LatticeReader:
         return open_reader(self, f"run.{method}")

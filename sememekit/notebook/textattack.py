@@ -12,7 +12,6 @@ names=[...])``. The package ``textattack`` is imported when a part is made; it i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 from warnings import warn
 
@@ -24,7 +23,9 @@ from sememekit.attack.documents import Word, match_case
 from sememekit.attack.searches import Search
 from sememekit.attack.space import Space
 from sememekit.config import merge_tables
-from sememekit.errors import ConfigError
+from sememekit.files import needed
+
+_USE = "a part of TextAttack"
 
 
 def word_swap(
@@ -46,7 +47,7 @@ def word_swap(
     Raises:
         ConfigError: no such candidates, an unknown setting, or textattack is not installed.
     """
-    swap = _textattack("textattack.transformations").WordSwap
+    swap = needed("textattack.transformations", _USE, "textattack").WordSwap
     table: dict[str, Any] = {"name": candidates, **(settings or {})}
     if sources:
         table["sources"] = [sources] if isinstance(sources, str) else list(sources)
@@ -96,9 +97,9 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
     Raises:
         ConfigError: no such search, an unknown setting, or textattack is not installed.
     """
-    method = _textattack("textattack.search_methods").SearchMethod
-    succeeded = _textattack("textattack.goal_function_results").GoalFunctionResultStatus.SUCCEEDED
-    swaps_words = _textattack("textattack.shared.validators").transformation_consists_of_word_swaps
+    method = needed("textattack.search_methods", _USE, "textattack").SearchMethod
+    succeeded = needed("textattack.goal_function_results", _USE, "textattack").GoalFunctionResultStatus.SUCCEEDED
+    swaps_words = needed("textattack.shared.validators", _USE, "textattack").transformation_consists_of_word_swaps
     table = merge_tables({"search": {"name": name}}, {"search": dict(settings or {})})
     plan = read_attack_plan({**table, "candidates": {"name": "table", "path": "."}}, "search_method")
     search = plan.search.build()
@@ -183,14 +184,3 @@ def _space(original: Any, single: Sequence[Any]) -> Space:
     words = tuple(Word(0, 0, 0, word) for word in original.words)
     everything = tuple(range(len(words)))
     return Space(Document((original.text,), words), tuple(map(tuple, substitutes)), everything, len(words))
-
-
-def _textattack(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "textattack":
-            raise
-        raise ConfigError(
-            "parts of TextAttack need the package 'textattack', which is not installed; run: pip install textattack"
-        ) from None

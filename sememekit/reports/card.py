@@ -37,7 +37,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
     counts = zip(opened.vocabulary.tokens, opened.vocabulary.counts.tolist(), strict=True)
     chinese = 2 * sum(count for word, count in counts if HAN.search(word)) > int(opened.vocabulary.counts.sum())
     versions = opened.folder.versions
-    command = "evaluate-ppl" if {"words", "sentences"} & opened.kinds else "eval"
+    command = "evaluate-ppl" if {"words", "lattices"} & opened.kinds else "eval"
     return pages.markdown(
         "card",
         run=opened,
@@ -49,7 +49,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
         tags=[tag.replace("_", "-") for tag in dict.fromkeys(tags)],
         parts=[f"{slot} {chosen.name}" for slot, chosen in slots.items()],
         figures=_figures(found, plan),
-        added=max((record.get("augmented", 0) for record in opened.metrics()), default=0),
+        added=max((record.get("augmented", 0) for record in opened.folder.metrics()), default=0),
         splits=[
             (
                 split,
@@ -84,10 +84,10 @@ def _validated(run: Run, which: Which) -> _Validated:
     epoch, or a later change of clusters."""
     run.folder.check_metrics()
     name = run.folder.pointer().get(which)
-    if name is None or not run.epochs():
+    if name is None or not run.folder.epochs():
         return _Validated({}, None, "No epoch of training was finished.")
     step = step_of(name)
-    last = measured_at(run.metrics(), step)
+    last = measured_at(run.folder.metrics(), step)
     if last is None:
         why = "with which training began: no epoch was better" if not step else "inside an epoch: nobody validated them"
         return _Validated({}, None, f"The weights are those after {step:,} steps, {why}.")

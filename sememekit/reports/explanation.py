@@ -258,11 +258,6 @@ def label_parts(explanation: LabelExplanation) -> Parts:
     yield Remark(HOW)
 
 
-def lattice_page(explanation: LatticeExplanation) -> str:
-    """Return a whole page for one text: Figures 1 and 3 of Buckman and Neubig 2018."""
-    return pages.render("lattice", explanation=explanation)
-
-
 def lattice_parts(explanation: LatticeExplanation) -> Parts:
     """Yield the words of each sentence, and its edges with their posteriors."""
     several = explanation.copies > 1
@@ -278,11 +273,6 @@ def lattice_parts(explanation: LatticeExplanation) -> Parts:
             rows.append((*chunk, percent(edge.probability), share_bar(edge.probability), marks))
         columns = ("tokens", "chunk", *(("embedding",) if several else ()), "posterior", "", "")
         yield Table(columns, rows, f"{sentence.nats:.2f} nats, {explanation.marginal}", numbers=())
-
-
-def embeddings_page(report: EmbeddingsReport) -> str:
-    """Return a whole page on the uses of the embeddings of words (Table 4)."""
-    return pages.render("embeddings", report=report)
 
 
 def embeddings_parts(report: EmbeddingsReport) -> Parts:
@@ -303,8 +293,8 @@ def embeddings_parts(report: EmbeddingsReport) -> Parts:
 VIEWS: Final[Mapping[type[Any], Views]] = {
     LabelExplanation: Views(label_page, label_parts),
     WritingExplanation: Views(text_page, text_parts, attention),
-    LatticeExplanation: Views(lattice_page, lattice_parts),
-    EmbeddingsReport: Views(embeddings_page, embeddings_parts),
+    LatticeExplanation: Views(lambda found: pages.render("lattice", explanation=found), lattice_parts),
+    EmbeddingsReport: Views(lambda found: pages.render("embeddings", report=found), embeddings_parts),
     Explanation: Views(words_page, words_parts, through_sememes),
 }
 

@@ -55,10 +55,6 @@ def _found(report: SearchReport) -> Parts:
     yield Table(columns, rows, f"{' '.join(report.asked)}: {report.num_words:,} words, {listed:,} listed", numbers=())
 
 
-def _dumped(report: DumpReport) -> Parts:
-    yield f"{report.file}: {report.words:,} words, {report.senses:,} senses"
-
-
 def _diff(report: DiffReport, top: int) -> Parts:
     rows = [(name, *getattr(report, name)) for name in ("words", "senses", "sememes")]
     only = (len(report.sememes_first_only), len(report.sememes_second_only))
@@ -113,7 +109,7 @@ _VIEWS: Final[Mapping[type[Any], Callable[[Any], Parts]]] = {
     PairsReport: _pairs,
     AnnotationReport: _annotation,
     SearchReport: _found,
-    DumpReport: _dumped,
+    DumpReport: lambda report: iter([f"{report.file}: {report.words:,} words, {report.senses:,} senses"]),
     ChangeReport: _changed,
     CheckReport: _checked,
     SuggestReport: _suggested,

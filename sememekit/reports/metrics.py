@@ -28,10 +28,6 @@ def _title(report: MetricsReport | SeedsReport) -> str:
     return f"Metrics of {report.run} on {report.split}"
 
 
-def _any(report: MetricsReport) -> Parts:
-    yield fields(_title(report), report, skip=("run", "split"))
-
-
 def _labels(report: LabelMetrics) -> Parts:
     named = {name: getattr(report, name) for name in ("checkpoint", "accuracy", "examples", "macro_f1")}
     yield fields(_title(report), named | {"nats an example": report.nats / report.examples})
@@ -133,7 +129,7 @@ def _senses(report: SenseScores) -> Parts:
 _VIEWS: Final[Mapping[type[Any], Callable[[Any], Parts]]] = {
     LabelMetrics: _labels,
     WrittenMetrics: _written,
-    MetricsReport: _any,
+    MetricsReport: lambda report: iter([fields(_title(report), report, skip=("run", "split"))]),
     SeedsReport: _seeds,
     SegmentationReport: _segmentation,
     SenseScores: _senses,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from inspect import isabstract
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pydantic import Field, SerializeAsAny
 
@@ -16,6 +16,14 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import Kind, Task
 from sememekit.training import OptimizerSettings, RunFolder, RunSettings, ScheduleSettings
+
+KIND_NAMES: Final[Mapping[Kind, str]] = {
+    "labels": "a classifier",
+    "texts": "a model of headlines or dialogue",
+    "lattices": "a lattice model",
+    "words": "a model that predicts words",
+}
+"""Kinds of runs that commands and methods distinguish, in the order in which they are tested."""
 
 
 class DataSettings(Settings):

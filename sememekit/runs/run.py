@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sememekit.config import Record, check_code, check_table, read_settings, trusting_code
+from sememekit.config import Record, check_table, read_settings, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.decoders.contract import check_own_decoders
@@ -42,14 +42,6 @@ TRAIN_COUNTS = "train-counts.txt"
 
 Which = Literal["best", "last"]
 """Weights of a run: the best by validation, or the last."""
-
-KIND_NAMES: Final[Mapping[Kind, str]] = {
-    "labels": "a classifier",
-    "texts": "a model of headlines or dialogue",
-    "lattices": "a lattice model",
-    "words": "a model that predicts words",
-}
-"""Kinds of runs that commands and methods distinguish, in the order in which they are tested."""
 
 
 class OfRun(Record):
@@ -154,8 +146,7 @@ class Run:
     def with_more_words(self, vocabulary: Vocabulary, graph: SememeGraph | None, task: Task) -> Run:
         """Return the same run with a larger vocabulary, its model and its graph; the folder stays unchanged."""
         made = copy(self)
-        loaded = task, self.snapshot, self.weights_sha256
-        made.__dict__.update(vocabulary=vocabulary, stored_graph=graph, graph=graph, _loaded=loaded)
+        made.__dict__.update(vocabulary=vocabulary, graph=graph, stored_graph=graph, _loaded=(task, *self._loaded[1:]))
         return made
 
     def __str__(self) -> str:
@@ -216,11 +207,8 @@ class Run:
         if not file.exists():
             return None
         chunks, signed = ChunkVocabulary.load(file, self.vocabulary), self.signature.chunks
-        if signed is not None and chunks.fingerprint != signed.fingerprint:
-            raise CheckpointError(
-                f"{file} has the fingerprint {chunks.fingerprint}, and data.json beside it names {signed.fingerprint}; one of "
-                "them was changed or taken from another run; copy the folder again from where it came from"
-            )
+        if signed is not None:
+            _check_fingerprint(file, chunks.fingerprint, signed.fingerprint)
         return chunks
 
     @cached_property
@@ -280,8 +268,7 @@ class Run:
 
     def load(self) -> Run:
         """Read the weights now, not at the first use of ``task`` or ``snapshot``. Raises CheckpointError: the snapshot is
-        absent or torn, does not fit the plan, or is of a training that diverged.
-        """
+        absent or torn, does not fit the plan, or is of a training that diverged."""
         _ = self._loaded
         return self
 
@@ -303,14 +290,6 @@ class Run:
     def autocast(self) -> AbstractContextManager[object]:
         """Compute matrix products in the dtype of ``settings`` inside the block."""
         return autocast(self.device, self.settings.dtype)
-
-    def metrics(self) -> list[dict[str, Any]]:
-        """All lines of ``metrics.jsonl``."""
-        return self.folder.metrics()
-
-    def epochs(self) -> list[dict[str, Any]]:
-        """The lines of finished epochs."""
-        return self.folder.epochs()
 
     def data(self, given: Path | str | None = None) -> PreparedData:
         """The prepared data of its training, or the ``given`` data; DataError if they are absent or have another vocabulary."""
@@ -341,10 +320,6 @@ class Run:
         """Return the result of ``make``, computed from the run; a served run never changes and caches the result by name."""
         return make()
 
-    def check_code(self, **names: object) -> None:
-        """Refuse code that its signature names and the user does not trust; see ``config.check_code``."""
-        check_code(names, str(self.folder.file(SIGNATURE)))
-
 
 def counts_text(counts: NDArray[np.int64]) -> bytes:
     """Write ``TRAIN_COUNTS``: a count a line, by id."""
@@ -353,14 +328,17 @@ def counts_text(counts: NDArray[np.int64]) -> bytes:
 
 def vocabulary_of_run(folder: RunFolder) -> Vocabulary:
     """Read the words of a run. Raises CheckpointError: its data have other words."""
-    vocabulary, signature = Vocabulary.load(folder.file(VOCABULARY)), folder.data_signature()
-    if vocabulary.fingerprint != signature.vocabulary:
-        raise CheckpointError(
-            f"{folder.file('vocabulary.tsv')} has the fingerprint {vocabulary.fingerprint}, and data.json beside it names "
-            f"{signature.vocabulary}; one of them was changed or taken from another run; copy the folder again from where it "
-            "came from"
-        )
+    vocabulary = Vocabulary.load(folder.file(VOCABULARY))
+    _check_fingerprint(folder.file(VOCABULARY), vocabulary.fingerprint, folder.data_signature().vocabulary)
     return vocabulary
+
+
+def _check_fingerprint(file: Path, found: str, signed: str) -> None:
+    if found != signed:
+        raise CheckpointError(
+            f"{file} has the fingerprint {found}, and data.json beside it names {signed}; one of them was changed or taken "
+            "from another run; copy the folder again from where it came from"
+        )
 
 
 def load_weights(task: Task, weights: Mapping[str, torch.Tensor], path: Path, remedy: str = "was plan.json changed?") -> None:

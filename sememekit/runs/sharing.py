@@ -25,6 +25,7 @@ import safetensors.torch
 from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import (
+    needed,
     object_of,
     read_bytes,
     read_object,
@@ -36,7 +37,6 @@ from sememekit.files import (
 )
 from sememekit.runs.build import build_task
 from sememekit.runs.run import Run, Which, load_weights
-from sememekit.text.huggingface import needed
 from sememekit.training import RunFolder
 from sememekit.training.checkpoint import PUSHED
 from sememekit.training.manifest import KEPT
@@ -139,7 +139,7 @@ def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
     about = {"format": FORMAT, "snapshot": snapshot.name, "which": which, "aliases": aliases}
     run.folder.check_metrics()
     _ = run.parts  # files that do not belong together are not passed on
-    lines = [record for record in run.metrics() if record["kind"] != "StepReport"]
+    lines = [record for record in run.folder.metrics() if record["kind"] != "StepReport"]
     versions = {key: value for key, value in run.folder.versions.items() if key != "format"}
     return {
         **run.folder.kept(),

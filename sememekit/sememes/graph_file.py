@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.errors import GraphError
-from sememekit.files import read_text, typed
+from sememekit.files import object_of, read_text, typed
 from sememekit.sememes.definitions import Place
 from sememekit.sememes.format_guess import likely_format
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, WordEntry
@@ -71,17 +71,13 @@ def parse_graph(path: Path, data: str = "") -> tuple[Records, str, str]:
     ``data``. Raises GraphError: absent, torn, newer than this program, or another kind of file."""
     again = f"build it again: {_build('FORMAT:PATH', data, path if data and not path.is_dir() else 'FILE')}"
     text = read_text(path, lambda why: GraphError(f"sememe graph {why}; {again}"))
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        if text.strip() and not text.lstrip().startswith("{"):
-            build = _build(f"{likely_format(path)}:{path}", data, path.with_suffix(".graph"))
-            raise GraphError(
-                f"sememe graph {path}: not a graph of build-sememe-graph; if it is a lexicon, build a graph from it: {build}"
-            ) from None
-        place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise GraphError(f"sememe graph {path}{place}: torn, or no sememe graph: {error}; {again}") from None
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+    if text.strip() and not text.lstrip().startswith("{"):
+        build = _build(f"{likely_format(path)}:{path}", data, path.with_suffix(".graph"))
+        raise GraphError(
+            f"sememe graph {path}: not a graph of build-sememe-graph; if it is a lexicon, build a graph from it: {build}"
+        )
+    document = object_of(text.encode(), path, lambda why: GraphError(f"sememe graph {why}; {again}"))
+    if document.get("format") != FORMAT:
         raise GraphError(f'sememe graph {path}: another kind of JSON file, without "format": "{FORMAT}"; {again}')
     version = document.get("version")
     if version != VERSION:

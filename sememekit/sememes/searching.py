@@ -15,7 +15,7 @@ from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
 from sememekit.sememes.building import spellings
 from sememekit.sememes.graph import graph_at
 from sememekit.sememes.lexicon import PAIR
-from sememekit.sememes.overlay import near, near_spellings
+from sememekit.sememes.overlay import near
 from sememekit.text.vocabulary import parse_number
 
 DUMP_HEADER: Final = "word\tpos\tgloss\tsememes\tdef"
@@ -107,14 +107,11 @@ def words_with(
     for asked in sememes:
         names = known.get(asked) or known.get(asked.partition("|")[2])
         if not names:
-            near = near_spellings(asked, known)
-            hint = f" (near: {' '.join(near)})" if near else ""
-            raise ConfigError(
-                f"no sememe {asked!r} in {', '.join(sources)}{hint}; 'sememekit lookup WORD' shows the sememes of a word"
-            )
+            told = f"no sememe {asked!r} in {', '.join(sources)}{near(asked, known)}"
+            raise ConfigError(f"{told}; 'sememekit lookup WORD' shows the sememes of a word")
         wanted.append(names)
-    found = [(source, sense) for source, sense in senses if all(names & {*sense.sememes} for names in wanted)]
-    return _report(sememes, sources, [_found(source, sense) for source, sense in found], top)
+    found = [_found(source, sense) for source, sense in senses if all(names & {*sense.sememes} for names in wanted)]
+    return _report(sememes, sources, found, top)
 
 
 def similar_words(
@@ -128,16 +125,14 @@ def similar_words(
     ``graph``: a file, or the folder of a run. Raises ConfigError: none has sememes for the word. Raises DataError,
     GraphError: as ``open_lexicon`` and ``graph_at``.
     """
-    asked = (str(graph),) if graph is not None else tuple(sources)
-    senses = _all_senses(sources, side, graph)
+    asked, senses = _all_senses(sources, side, graph)
     own, weight = _own_senses(word, senses, asked), _weights(senses)
     found: dict[str, FoundSense] = {}
     for source, sense in senses:
         if sense.word == own[0].word:
             continue
         similarity, shared = max((_similarity(mine.sememes, sense.sememes, weight) for mine in own), key=lambda item: item[0])
-        best = found.get(sense.word)
-        if shared and (best is None or similarity > (best.similarity or 0.0)):
+        if shared and (sense.word not in found or similarity > (found[sense.word].similarity or 0.0)):
             found[sense.word] = _found(source, sense, similarity, shared)
     ranked = sorted(found.values(), key=lambda one: (-(one.similarity or 0.0), one.word))
     return _report((word,), asked, ranked, top)
@@ -179,8 +174,7 @@ def similarity(
     >>> similarity([("苹果", "水果", None)]).pairs[0].similarity
     1.0
     """
-    asked = (str(graph),) if graph is not None else tuple(sources)
-    senses = _all_senses(sources, side, graph)
+    asked, senses = _all_senses(sources, side, graph)
     weight, by_word = _weights(senses), defaultdict[str, list[Sense]](list)
     for _, sense in senses:
         by_word[sense.word].append(sense)
@@ -204,11 +198,9 @@ def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
     """Read lines of two words and possibly a number, with tabs or blanks between; a first line without the number is a header.
     Raises DataError: any other line."""
     text = read_text(path, lambda why: DataError(f"--pairs {why}"))
-    rows = [
-        (number, line.split("\t" if "\t" in line else None)) for number, line in enumerate(text.splitlines(), 1) if line.strip()
-    ]
     pairs: list[tuple[str, str, float | None]] = []
-    for number, columns in rows:
+    for number, line in ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()):
+        columns = line.split("\t" if "\t" in line else None)
         gold = parse_number(columns[2]) if len(columns) > 2 else None
         if len(columns) < 2 or (len(columns) > 2 and gold is None and pairs):
             raise DataError(f"{path}:{number}: expected two words, and possibly a number, found {' '.join(columns)[:60]!r}")
@@ -228,12 +220,13 @@ def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     return float((one * other).sum()) / length if length else None
 
 
-def _all_senses(sources: Sequence[str], side: Side, graph: Path | None) -> list[tuple[str, Sense]]:
-    """(source, sense) of every annotated word of the lexicons, or of a graph."""
+def _all_senses(sources: Sequence[str], side: Side, graph: Path | None) -> tuple[tuple[str, ...], list[tuple[str, Sense]]]:
+    """Names of the lexicons, or of a graph, and (source, sense) of every annotated word in them."""
     if graph is None:
-        return list(senses_of(open_lexicons(sources, side)))
+        return tuple(sources), list(senses_of(open_lexicons(sources, side)))
     entries = [entry for entry in graph_at(graph).entries() if entry.is_annotated]
-    return [(entry.source, Sense(entry.word, one.sememes, gloss=one.label)) for entry in entries for one in entry.senses]
+    found = [(entry.source, Sense(entry.word, one.sememes, gloss=one.label)) for entry in entries for one in entry.senses]
+    return (str(graph),), found
 
 
 def _own_senses(word: str, senses: Sequence[tuple[str, Sense]], asked: Sequence[str]) -> list[Sense]:
@@ -253,8 +246,10 @@ def _weights(senses: Sequence[tuple[str, Sense]]) -> dict[str, float]:
 def diff_lexicons(first: str, second: str, *, side: Side = "chinese") -> DiffReport:
     """Compare two lexicons, each ``FORMAT:PATH``. Raises ConfigError, DataError: as ``open_lexicon``."""
     one, other = open_lexicons([first, second], side)
-    sets = [{word: _sets(lexicon, word) for word in lexicon.words} for lexicon in (one, other)]
-    ours, theirs = sets
+    ours, theirs = sets = [
+        {word: frozenset(sense.sememes for sense in lexicon.senses(word) if sense.sememes) for word in lexicon.words}
+        for lexicon in (one, other)
+    ]
     both = [word for word in ours if word in theirs]
     changed = [
         ChangedWord(
@@ -295,8 +290,7 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
     """
     check_output(path, TABLE)
     lines = [DUMP_HEADER]
-    words: set[str] = set()
-    renamed: set[str] = set()
+    words, renamed = set[str](), set[str]()
     for _, sense in senses_of(open_lexicons(sources, side)):
         words.add(sense.word)
         renamed |= {sememe for sememe in sense.sememes if len(sememe.split()) > 1}
@@ -318,10 +312,6 @@ def senses_of(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
             if word not in done:
                 yield from ((lexicon.name, sense) for sense in senses)
         done |= {word for word, senses in entries.items() if senses}
-
-
-def _sets(lexicon: Lexicon, word: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(sense.sememes for sense in lexicon.senses(word) if sense.sememes)
 
 
 def _by_side(senses: Iterable[Sense]) -> dict[str, set[str]]:

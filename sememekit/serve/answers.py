@@ -68,12 +68,8 @@ class RunList(Record):
     saves: bool
 
 
-def list_runs(bench: Bench) -> RunList:
-    """The runs that are served."""
-    return RunList(runs=tuple(map(_info, bench.runs.values())), saves=bench.save is not None)
-
-
-def _info(run: ServedRun) -> RunInfo:
+def info_of(run: ServedRun) -> RunInfo:
+    """Return what a client learns of a served run."""
     graph, plan, examples, known = run.graph, run.plan, run.signature.examples, run.vocabulary
     usual = next((one for one in STARTS if all(word in known for word in one.split())), "")
     try:

@@ -67,7 +67,8 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
     @app.get("/v1/runs", response_model=Answered[answers.RunList])
     async def runs() -> Response:
         """The runs that are served."""
-        return _reply(*await worker.ask(partial(answers.list_runs, bench)))
+        served, remarks = await worker.ask(lambda: tuple(map(answers.info_of, bench.runs.values())))
+        return _reply(answers.RunList(runs=served, saves=bench.save is not None), remarks)
 
     _add_page(app)
     return Gate(app, host, token)

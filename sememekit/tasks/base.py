@@ -33,7 +33,7 @@ from sememekit.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-Kind = Literal["words", "sentences", "labels", "texts", "influence", "lattices"]
+Kind = Literal["words", "labels", "texts", "influence", "lattices"]
 """Questions that commands can ask of a model: see ``Task.kinds``."""
 
 Carry = tuple[Tensor, ...]
@@ -75,15 +75,6 @@ class PrimaryMetric(NamedTuple):
         return math.isfinite(new) and (new < best - margin if self.lower_is_better else new > best + margin)
 
 
-def non_monotone_trigger(metric: PrimaryMetric, new: float, history: Sequence[float], spared: int) -> bool:
-    """Return whether ``new`` is worse than the best of ``history`` before its last ``spared`` values."""
-    earlier = history[: max(0, len(history) - spared)]
-    if not earlier:
-        return False
-    best = min(earlier) if metric.lower_is_better else max(earlier)
-    return metric.improves(best, new)
-
-
 class Task(nn.Module, ABC):
     """A model with its training batches, loss and evaluation: the trainer uses nothing else.
 
@@ -92,7 +83,7 @@ class Task(nn.Module, ABC):
     >>> "words" in task.kinds
 
     A subclass nests a frozen ``Settings``. For commands other than ``train`` and ``eval`` it derives from ``WordPredictor``,
-    ``SentencePredictor``, ``LabelPredictor`` or ``writing.TextWriter``.
+    ``LabelPredictor`` or ``writing.TextWriter``.
     """
 
     Settings: type[Settings]
@@ -232,19 +223,9 @@ class Task(nn.Module, ABC):
         return None
 
     def uniform(self) -> float | None:
-        """Return the perplexity of the uniform distribution, or None if the metric is not perplexity.
-
-        A model that is worse after an epoch of training has diverged.
-        """
+        """Return the perplexity of the uniform distribution, above which a trained model has diverged; None if unknown."""
         has_words = hasattr(self, "vocabulary") and self.metric.name == "perplexity"
         return float(len(self.vocabulary)) if has_words else None
-
-    def never_learned(self, data: PreparedData, split: str) -> int:
-        """Return the number of ``<unk>`` in a split if train has no ``<unk>``, so that its probability is never learned."""
-        counts = [self.target_counts(data, name) for name in ("train", split)]
-        unknown = None if counts[0] is None else self.vocabulary.unknown_id
-        train, other = (0 if each is None or unknown is None else int(each[unknown]) for each in counts)
-        return 0 if train else other
 
 
 class WordPredictor(Task):
@@ -283,29 +264,6 @@ class WordPredictor(Task):
         tokens = data.tokens(split)
         columns = min(batch_size or self.evaluation_batch_size, max(len(tokens) - 1, 1))
         return stream_scoring(data, split, lambda progress: self.score(tokens, batch_size=columns, progress=progress), columns)
-
-
-class SentencePredictor(Task):
-    """A task whose model predicts whole sentences, but not single words.
-
-    >>> parts = list(task.scored(data, "test").chunks(silent))
-    >>> perplexity = math.exp(sum(part.values.sum() for part in parts) / sum(part.counts.sum() for part in parts))
-    >>> task.marginal    # such as "exact marginal"
-    """
-
-    kind: ClassVar[Kind] = "sentences"
-    kinds: ClassVar[frozenset[Kind]] = frozenset({"sentences"})
-    summary, trained_by = "a model that gives sentences a probability", "lattice"
-    left_to_right: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def marginal(self) -> str:
-        """The meaning of its probabilities in words: exact or approximate marginal, and the rule."""
-
-    @abstractmethod
-    def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
-        """Return the scoring of a split by sentences, each with its end mark; see ``sentence_scoring``."""
 
 
 class LabelPredictor(Task):
@@ -364,8 +322,7 @@ P = TypeVar("P", bound=Task)
 
 _OTHER_COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
     "words": ("score RUN", "generate RUN"),
-    "sentences": ("evaluate-ppl RUN",),
-    "lattices": ("segment --model RUN", "explain RUN TEXT"),
+    "lattices": ("evaluate-ppl RUN", "segment --model RUN", "explain RUN TEXT"),
     "labels": ("predict RUN", "compare RUN RUN2", "analyze RUN RUN2"),
     "texts": ("generate RUN",),
 }

@@ -9,12 +9,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import at_home, read_object, refuse_odd_files
+from sememekit.files import at_home, needed, read_object, refuse_odd_files
 from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
@@ -27,17 +26,6 @@ FORMAT: Final = 1
 Blanks = Literal["auto", "always", "never"]
 """Blanks before words in running text: before all words except words that begin with a Chinese or Japanese character or
 full-width mark; before all; or before none."""
-
-
-def needed(module: str, use: str, install: str = "sememekit[hf]") -> Any:
-    """Import a package on first use; ``install`` is its installation command. Raises ConfigError: it is not installed."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        told = f'{use} needs the package {module!r}, which is not installed; run: pip install "{install}"'
-        raise ConfigError(told) from None
 
 
 @contextmanager
@@ -250,6 +238,13 @@ class HuggingFacePieces:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
+_PRINTABLE: Final = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+BYTE_OF: Final = {chr(byte): byte for byte in _PRINTABLE} | {
+    chr(0x100 + place): byte for place, byte in enumerate(sorted({*range(0x100)}.difference(_PRINTABLE)))
+}
+"""Character -> byte of byte-level tokenizers: printable bytes are themselves, others U+0100 and on."""
+
+
 def blank_before(word: str, blanks: str) -> bool:
     """Return whether a blank stands before a word in running text; see ``Blanks``."""
     if blanks == "auto":
@@ -259,7 +254,7 @@ def blank_before(word: str, blanks: str) -> bool:
 
 def _names(tokens: dict[int, str], end: str | None, unknown: str | None, byte_level: bool) -> tuple[str, ...]:
     """Return a readable name for each id, even if it is not a piece."""
-    table = _bytes_of_characters() if byte_level else {}
+    table = BYTE_OF if byte_level else {}
     names: list[str] = []
     taken, special = {UNKNOWN, END}, {unknown: UNKNOWN, end: END}
     for index in range(max(tokens, default=-1) + 1):
@@ -290,13 +285,6 @@ def _readable(token: str, table: dict[str, int]) -> str:
         else:
             shown.append(character)
     return "".join(shown)
-
-
-def _bytes_of_characters() -> dict[str, int]:
-    """Return character -> byte of byte-level tokenizers: printable bytes are themselves, others U+0100 and on."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(0x100) if byte not in set(printable)]
-    return {chr(byte): byte for byte in printable} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
 
 
 def special_tokens(folder: Path, *keys: str) -> dict[str, str | None]:

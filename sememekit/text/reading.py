@@ -17,13 +17,10 @@ from typing import BinaryIO, Final, NamedTuple
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import by_its_beginning, from_gb18030, may_be_gb18030, opening
+from sememekit.text.other_encodings import FEWEST_LINES, SAMPLE, refuse_encoding_of, refuse_mostly_invalid
 
 POLICIES: Final = ("strict", "replace", "skip")
 LINE_CAP: Final = 1 << 20
-_SAMPLE: Final = 1 << 16
-"""Bytes for guessing an encoding."""
-_FEWEST_LINES: Final = 20
-"""Fewest lines for a remark on the whole file."""
 BOM: Final = b"\xef\xbb\xbf"
 _SPACES: Final = (b" ", b"\t")
 _MARKS: Final = tuple(mark.encode() for mark in "。！？；，、\u3000")
@@ -130,9 +127,9 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
     once = faults.policy == "replace" and not file.seekable()
     if faults.policy == "replace" and not once:
         begin = file.tell()
-        _refuse_other_encoding(file, name)
+        refuse_encoding_of(file, name)
         file.seek(begin)
-    line, due, invalid_before = 1, _FEWEST_LINES, faults.bad_lines
+    line, due, invalid_before = 1, FEWEST_LINES, faults.bad_lines
 
     def refuse_most() -> None:
         if once:
@@ -150,45 +147,11 @@ def read_named(file: BinaryIO, name: str, faults: FaultCounter) -> Iterator[Piec
     refuse_most()
 
 
-def refuse_mostly_invalid(name: str, invalid: int, lines: int) -> None:
-    """Raise DataError if most of the first ``lines`` (20 or more) were not UTF-8, under ``replace``."""
-    if lines >= _FEWEST_LINES and 2 * invalid > lines:
-        raise DataError(
-            f"{name}: {invalid:,} of the first {lines:,} lines are not UTF-8, and --errors replace is for single bytes; "
-            "convert the text before, such as with: iconv -f GB18030 -t UTF-8"
-        )
-
-
 def refuse_other_encoding(path: Path, name: str, faults: FaultCounter) -> None:
-    """Raise DataError under ``replace`` for a file of 20 lines or more that are mostly not UTF-8 or have NUL, or with the first
-    bytes of compressed files or UTF-16. Messages call it ``name``."""
+    """Raise DataError under ``replace`` as ``refuse_encoding_of``. Messages call the file ``name``."""
     if faults.policy == "replace":
         with _reading(path, 0) as file:
-            _refuse_other_encoding(file, name)
-
-
-def _refuse_other_encoding(file: BinaryIO, name: str) -> None:
-    lines = invalid = 0
-    sample = b""
-    while block := file.read(_SAMPLE):
-        if not lines and _is_invalid(block) and (remedy := by_its_beginning(block, name)):
-            raise DataError(f"{name}: not UTF-8, and --errors replace is for single bytes; {remedy}")
-        block += file.readline(LINE_CAP)
-        lines += block.count(b"\n") + (not block.endswith(b"\n"))
-        if _is_invalid(block):
-            sample = sample or block[:_SAMPLE]
-            invalid += sum(map(_is_invalid, block.split(b"\n")))
-    if lines < _FEWEST_LINES or 2 * invalid <= lines:
-        return
-    remedy = from_gb18030(name) if may_be_gb18030(sample) else "convert the file to UTF-8"
-    raise DataError(f"{name}: {invalid:,} of {lines:,} lines are not UTF-8, and --errors replace is for single bytes; {remedy}")
-
-
-def _is_invalid(raw: bytes) -> bool:
-    try:
-        return "\0" in raw.decode()
-    except UnicodeDecodeError:
-        return True
+            refuse_encoding_of(file, name)
 
 
 def clean_blocks(span: Span, size: int = 1 << 16, cap: int = LINE_CAP) -> Iterator[str | Span]:
@@ -264,7 +227,7 @@ def read_stream(
             try:
                 text = _decode(raw, faults)
             except UnicodeDecodeError as error:
-                rest = file.read(_SAMPLE) if file.seekable() else b""
+                rest = file.read(SAMPLE) if file.seekable() else b""
                 named = name if span is None else span.name
                 raise DataError(_no_utf8(error, offset, where, chunk + rest, named, faults)) from None
             if held is not None and (text is not None or ends_line):

@@ -1,12 +1,22 @@
 """The decisions after an epoch: the best weights, the learning rate, averaging, and whether the run ends."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from sememekit.tasks.base import PrimaryMetric, non_monotone_trigger
+from sememekit.tasks.base import PrimaryMetric
 from sememekit.training.divergence import rate_is_nothing
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 from sememekit.training.state import Ending, TrainingState
+
+
+def non_monotone_trigger(metric: PrimaryMetric, new: float, history: Sequence[float], spared: int) -> bool:
+    """Return whether ``new`` is worse than the best of ``history`` before its last ``spared`` values."""
+    earlier = history[: max(0, len(history) - spared)]
+    if not earlier:
+        return False
+    best = min(earlier) if metric.lower_is_better else max(earlier)
+    return metric.improves(best, new)
 
 
 class Verdict(NamedTuple):

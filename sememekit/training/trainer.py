@@ -203,10 +203,13 @@ class Trainer:
                 f"validation {self.task.metric.name} is {value:.4g} {after}, and a model that gives each of the {uniform:,.0f} "
                 f"words the same probability has {uniform:,.0f}"
             )
-            if unknown := self.task.never_learned(self.data, "valid"):
+            train, read = (self.task.target_counts(self.data, split) for split in ("train", "valid"))
+            unknown = self.task.vocabulary.unknown_id
+            if train is not None and read is not None and unknown is not None and read[unknown] and not train[unknown]:
                 seen += (
-                    f"; {unknown:,} words to predict in valid are <unk> and none in train is, so that its probability is never "
-                    "learned: that may be why, and --min-count 2 of 'sememekit preprocess' makes rare words of train <unk>, too"
+                    f"; {read[unknown]:,} words to predict in valid are <unk> and none in train is, so that its probability is "
+                    "never learned: that may be why, and --min-count 2 of 'sememekit preprocess' makes rare words of train "
+                    "<unk>, too"
                 )
             raise self._diverged(f"training diverged: {seen}")
 

@@ -15,15 +15,15 @@ or text, for other clusters: ``word TAB cluster`` lines.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.errors import DataError
-from sememekit.files import CLUSTERS, read_text, write_output
+from sememekit.files import CLUSTERS, object_of, read_text, write_output
 from sememekit.text.vocabulary import Vocabulary
 
 FORMAT: Final = "sememekit word clusters"
@@ -96,12 +96,8 @@ def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]
 
 
 def _from_json(path: Path, text: str) -> tuple[str, Iterator[Placement]]:
-    try:
-        document: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise DataError(f"word clusters {path}{place}: torn, or no JSON: {error}; {_EXPECTED}") from None
-    clusters = document.get("clusters") if isinstance(document, Mapping) else None
+    document = object_of(text.encode(), path, lambda why: DataError(f"word clusters {why}; {_EXPECTED}"))
+    clusters = document.get("clusters")
     strings = isinstance(clusters, list) and all(
         isinstance(words, list) and all(isinstance(word, str) for word in words) for words in clusters
     )

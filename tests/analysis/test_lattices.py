@@ -25,7 +25,7 @@ from sememekit.jobs.train import train
 from sememekit.measure.intervals import ratio_difference_interval
 from sememekit.notebook.run import load_run
 from sememekit.prepare.settings import PreprocessSettings
-from sememekit.reports.explanation import embeddings_page, lattice_page
+from sememekit.reports.explanation import shown as page_of
 from sememekit.reports.pages import write_page
 from sememekit.runs.lattices import LONGEST, LatticeReader, Reading, open_reader, segment_lines, segment_raw
 from sememekit.runs.run import Run
@@ -253,7 +253,7 @@ def test_an_explanation_adds_up_and_its_page_is_whole(run: Path, tmp_path: Path)
         crossing = sum(edge.probability for edge in sentence.edges if edge.begin <= place < edge.end)
         assert crossing == pytest.approx(1.0, abs=0.1), "all but the edges below 0.005"
     assert [edge.text for edge in sentence.edges if edge.best] == list(sentence.viterbi)
-    write_page(tmp_path / "page.html", lattice_page(explanation))
+    write_page(tmp_path / "page.html", page_of(explanation).html)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("<path") == len(sentence.edges)
     assert page.count("<rect") == len(sentence.viterbi)
@@ -303,7 +303,7 @@ def test_embeddings_win_in_contexts_that_hold_the_word(copies: Path, run: Path, 
     assert sum(use.mean for use in eats.embeddings) == pytest.approx(1.0)
     shown = [context for use in eats.embeddings for context in use.contexts]
     assert all(context.probability >= 0.5 and context.before in {"我", "人"} for context in shown)
-    write_page(tmp_path / "page.html", embeddings_page(report))
+    write_page(tmp_path / "page.html", page_of(report).html)
     assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<h3>") == 4
     with pytest.raises(DataError, match="'龘' is no word"):
         explain_embeddings(copies, ["龘"])

@@ -14,10 +14,10 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sememekit.analysis.evaluate_ppl import OverlayComparison, evaluate_overlay, evaluate_ppl
+from sememekit.analysis.evaluate_ppl import OverlayComparison, compare_ppl, evaluate_ppl
 from sememekit.analysis.explanations.sememes import SememeReader
 from sememekit.analysis.explanations.words import OverlayExplanation, explain
-from sememekit.analysis.score import OverlaidToken, score, score_overlay
+from sememekit.analysis.score import OverlaidToken, score
 from sememekit.commands._program import app
 from sememekit.decoders.sdlm import SDLM
 from sememekit.decoders.sense_logits import sense_logits
@@ -88,7 +88,8 @@ def test_only_the_changed_senses_score_otherwise(
 
 
 def test_before_and_after_are_those_of_the_two_models(sdlm: Path, place: Place, overlay: Path) -> None:
-    report = evaluate_overlay(Run.open(sdlm, device="cpu"), overlay, by=["senses"])
+    report = compare_ppl([Run.open(sdlm, device="cpu")], overlay=overlay, by=["senses"])
+    assert isinstance(report, OverlayComparison)
     tokens = place.data.tokens("test")
     sides = []
     for run in (opened(sdlm), opened(sdlm, overlay)):
@@ -141,7 +142,7 @@ def test_runs_that_read_no_graph_as_they_go_are_refused(
     place: Place, softmax: Path, overlay: Path, tmp_path: Path, sdlm: Path
 ) -> None:
     with pytest.raises(ConfigError, match=r"has no sememe graph to change"):
-        evaluate_overlay(Run.open(softmax, device="cpu"), overlay)
+        compare_ppl([Run.open(softmax, device="cpu")], overlay=overlay)
     cases: dict[str, tuple[dict[str, Any], str]] = {
         "kept": ({}, r"reads no sememes \(.*'softmax'\)"),
         "classes": ({"decoder__classes": "sememes"}, r"has decoder 'class_hsm', which was built from its graph once"),
@@ -153,10 +154,10 @@ def test_runs_that_read_no_graph_as_they_go_are_refused(
             opened(tmp_path / name, overlay).load()
     overlay.write_text(f"{HEADER}\n梨\t+食品\n梨\t-食品\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="its lines change no sense"):
-        evaluate_overlay(Run.open(sdlm, device="cpu"), overlay)
+        compare_ppl([Run.open(sdlm, device="cpu")], overlay=overlay)
     overlay.write_text(f"{HEADER}\n电脑\t+平果\n", encoding="utf-8")
     with pytest.raises(GraphError, match=rf"{overlay.name}:2: no sense of the graph has the sememe '平果'"):
-        evaluate_overlay(Run.open(sdlm, device="cpu"), overlay)
+        compare_ppl([Run.open(sdlm, device="cpu")], overlay=overlay)
 
 
 def test_a_sememe_that_was_never_trained_is_refused(place: Place, overlay: Path) -> None:
@@ -312,7 +313,7 @@ def test_explain_of_a_layer_without_senses_compares_words_alone(place: Place, ov
 def test_scores_before_and_after_are_those_of_the_two_models(sdlm: Path, overlay: Path, carry: bool) -> None:
     lines = ["我 买 苹果 。", "", *["人 吃 梨 。"] * 40]
     before, after = ([*score(opened(sdlm, one), lines, carry=carry)] for one in (None, overlay))
-    found = [*score_overlay(opened(sdlm), iter(lines), overlay, carry=carry)]
+    found = [row for row in score(opened(sdlm), iter(lines), overlay=overlay, carry=carry) if isinstance(row, OverlaidToken)]
     assert [row.model_dump(exclude={"nats_overlay"}) for row in found] == [row.model_dump() for row in before]
     assert [row.nats_overlay for row in found] == [row.nats for row in after]
     assert [row.nats for row in before] != [row.nats for row in after]
@@ -321,7 +322,7 @@ def test_scores_before_and_after_are_those_of_the_two_models(sdlm: Path, overlay
 def test_score_shows_a_column_more_and_both_sums(sdlm: Path, softmax: Path, overlay: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("我 买 苹果 。\n", encoding="utf-8")
-    rows = [*score_overlay(opened(sdlm), ["我 买 苹果 。"], overlay)]
+    rows = [row for row in score(opened(sdlm), ["我 买 苹果 。"], overlay=overlay) if isinstance(row, OverlaidToken)]
     arguments = ["score", str(sdlm), str(text), "--overlay", str(overlay), "--device", "cpu"]
     shown = CliRunner().invoke(app, arguments)
     header, _, *lines = (line.split("\t") for line in shown.stdout.splitlines())

@@ -60,7 +60,7 @@ def test_a_pushed_run_is_the_same_run_elsewhere(run: Path, place: Place, tmp_pat
     assert str(place.folder) not in (moved / "plan.json").read_text(encoding="utf-8")
     stored = safetensors.torch.load_file(moved / "model.safetensors")
     assert len(stored) < len(before.task.state_dict()), "a shared tensor is stored once"
-    kinds = {record["kind"] for record in after.metrics()}
+    kinds = {record["kind"] for record in after.folder.metrics()}
     assert kinds == {"EpochReport"}
     table = {"data": {"path": str(place.data.folder)}, "schedule": {"epochs": 3}}
     with pytest.raises(
@@ -185,7 +185,9 @@ def test_without_the_package_of_the_hub_the_extra_is_named(run: Path, monkeypatc
 def test_a_card_says_what_the_run_is(run: Path, place: Place) -> None:
     card = model_card(run, "mine")
     head, _, body = card.removeprefix("---\n").partition("\n---\n")
-    best = next(record for record in reversed(Run.open(run).metrics()) if record["kind"] == "EpochReport" and record["best"])
+    best = next(
+        record for record in reversed(Run.open(run).folder.metrics()) if record["kind"] == "EpochReport" and record["best"]
+    )
     assert "license: unknown  # for the owner to fill in" in head
     assert "pipeline_tag: text-generation" in head
     assert "language: zh" in head
@@ -210,13 +212,13 @@ def with_a_worse_epoch(run: Path, folder: Path, **changes: Any) -> list[dict[str
     """A copy of a run that trained for one epoch more, which was worse; the lines of its epochs."""
     shutil.copytree(run, folder)
     copy = Run.open(folder, device="cpu")
-    lines = copy.metrics()
-    worse = {**copy.epochs()[-1], "best": False, "valid": {"perplexity": 99.0}, **changes}
+    lines = copy.folder.metrics()
+    worse = {**copy.folder.epochs()[-1], "best": False, "valid": {"perplexity": 99.0}, **changes}
     worse |= {"epoch": worse["epoch"] + 1, "step": worse["step"] + 7}
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*lines, worse]), encoding="utf-8")
     trainer = copy.folder.load("best", with_trainer=True).trainer
     copy.folder.save(worse["step"], copy.task, trainer, best=False)
-    return copy.epochs()
+    return copy.folder.epochs()
 
 
 def test_the_figures_of_a_card_are_those_of_the_weights_that_were_chosen(run: Path, tmp_path: Path) -> None:

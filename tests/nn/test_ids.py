@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sememekit.nn import FullSoftmax, MogrifierLSTM, OutputLayer, SememeGRU, SememeLSTM
-from sememekit.nn.output_layer import check_range
+from sememekit.nn.checks import check_range
 from tests.nn.cases import COUNTS, LAYERS, SENSES, WIDTH, WORDS, Case, contexts, targets
 
 each_layer = pytest.mark.parametrize("case", LAYERS, ids=str)

@@ -16,7 +16,7 @@ import sememekit
 from sememekit import Run, load_run
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.explanations.words import explain
-from sememekit.analysis.score import score, score_overlay
+from sememekit.analysis.score import OverlaidToken, score
 from sememekit.commands._input import lines_of
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
@@ -73,7 +73,8 @@ def test_a_score_offers_what_the_command_offers(run: Run, folders: Path, tmp_pat
     overlay = tmp_path / "overlay.txt"
     overlay.write_text(f"{HEADER}\n苹果#2\t+机器 -品牌\n", encoding="utf-8")
     for options in ({}, {"carry": True}):
-        expected = [*score_overlay(folders / "sdlm", TEXT.splitlines(), overlay, **options)]
+        rows = score(folders / "sdlm", TEXT.splitlines(), overlay=overlay, **options)
+        expected = [row for row in rows if isinstance(row, OverlaidToken)]
         table = run.score(TEXT, overlay=str(overlay), **options)
         assert table.columns[-2:] == ("nats", "nats with overlay")
         assert [(row["nats"], row["nats with overlay"]) for row in table] == [(row.nats, row.nats_overlay) for row in expected]

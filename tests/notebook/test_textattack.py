@@ -241,7 +241,7 @@ def test_what_is_no_part(package: None) -> None:
 def test_without_the_package_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textattack.search_methods", None)
     monkeypatch.setitem(sys.modules, "textattack", None)
-    with pytest.raises(ConfigError, match="pip install textattack"):
+    with pytest.raises(ConfigError, match=r"pip install .textattack"):
         ours.search_method()
 
 

@@ -43,8 +43,7 @@ def shown() -> dict[str, tuple[Any, str]]:
     attacked, results = drawn()["attack"][0]
     attack = AttackResult(attacked, results)
     with (
-        mock.patch.object(notebook, "score", return_value=words),
-        mock.patch.object(notebook, "score_overlay", return_value=both),
+        mock.patch.object(notebook, "score", lambda *given, overlay=None, **options: words if overlay is None else both),
         mock.patch.object(notebook, "explain_words", return_value=explained),
         mock.patch.object(notebook, "load_classifier", return_value=classifier),
         mock.patch.object(tagging, "tag", return_value=tagged),

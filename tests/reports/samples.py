@@ -167,7 +167,7 @@ def drawn() -> dict[str, tuple[Any, str]]:
         "explanation_scores": (scores, metrics.scores_page(scores)),
         "label_explanation": (labelled, explanation.label_page(labelled)),
         "labels": (labels_report, analysis.label_page(labels_report)),
-        "lattice": (seen, explanation.lattice_page(seen)),
+        "lattice": (seen, explanation.shown(seen).html),
         "ledger": (claims, ledger.ledger_page(ledger.ledger(claims))),
         "parts": (models_compared, perplexity.runs_page(models_compared)),
         "quickstart": (report, quickstart.report_page(report)),

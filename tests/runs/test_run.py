@@ -46,7 +46,7 @@ def test_a_run_gives_what_its_folder_has(run: Path, place: Place) -> None:
     assert opened.data().folder == place.data.folder
     assert opened.snapshot == opened.folder.pointer()["best"]
     assert not opened.task.training
-    assert [record["epoch"] for record in opened.metrics() if record["kind"] == "EpochReport"] == [1]
+    assert [record["epoch"] for record in opened.folder.metrics() if record["kind"] == "EpochReport"] == [1]
     assert opened.settings.dtype == "tf32"
     assert Run.open(run, dtype="float32").settings.dtype == "float32"
     with pytest.raises(ConfigError, match="which='first': allowed are best and last"):

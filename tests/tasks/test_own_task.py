@@ -23,7 +23,7 @@ from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan, variant
 from sememekit.runs.run import Run
 from sememekit.tasks import TASKS
-from sememekit.tasks.base import BatchLoss, Carry, LabelPredictor, PrimaryMetric, SentencePredictor, Task, WordPredictor
+from sememekit.tasks.base import BatchLoss, Carry, LabelPredictor, PrimaryMetric, Task, WordPredictor
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.lattice.model import Lattice
 from sememekit.tasks.resources import TaskResources
@@ -147,7 +147,6 @@ def test_a_task_without_output_layer_is_given_none(place: Place) -> None:
 def test_kinds_are_declared_by_the_classes_that_promise_them() -> None:
     promises = {
         "words": WordPredictor,
-        "sentences": SentencePredictor,
         "labels": LabelPredictor,
         "texts": TextWriter,
         "influence": TextClassifier,
@@ -158,7 +157,7 @@ def test_kinds_are_declared_by_the_classes_that_promise_them() -> None:
         assert kind.kinds == {key for key, promise in promises.items() if issubclass(kind, promise)}, name
         assert kind.kinds, name
         assert kind.takes_decoder == (not issubclass(kind, LabelPredictor))
-        assert kind.left_to_right == issubclass(kind, WordPredictor | SentencePredictor)
+        assert kind.left_to_right == issubclass(kind, WordPredictor | Lattice)
     assert read_plan({"task": {"name": f"{HERE}:WordAfterNext"}}, "test").kinds == frozenset()
     assert read_plan({}, "test").kinds == {"words"}
 

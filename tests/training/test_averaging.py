@@ -13,10 +13,11 @@ from sememekit.jobs.train import train
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.runs.run import Run
-from sememekit.tasks.base import PrimaryMetric, non_monotone_trigger
+from sememekit.tasks.base import PrimaryMetric
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import EpochReport, Report, RunFolder, Trainer
 from sememekit.training.optimizers import Average
+from sememekit.training.schedule import non_monotone_trigger
 from tests.small_run import Place
 from tests.training.resuming import assert_same_bits, last, numbers, stop_after
 from tests.training.scripted import epochs, script_validation, trained

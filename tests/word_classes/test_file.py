@@ -64,7 +64,7 @@ def lines(*rows: str) -> bytes:
         (b"", r"2 of the 2 words"),
         (b'{"clusters": [["a"], ["b", "a"]]}', r"'a' \(cluster 0 and cluster 1\)"),
         (b'{"fingerprint": "0123", "clusters": [["a"]]}', r"'b'; written for vocabulary 0123, this is [0-9a-f]{16}"),
-        (b'{"clusters": [["a"], ["b"', r":1: torn"),
+        (b'{"clusters": [["a"], ["b"', "is not JSON"),
         (b'{"clusters": [["a"], 7]}', r"another kind of JSON"),
         (b'{"words": []}', r"another kind of JSON"),
         (b'{"format": "x", "clusters": [["a", "b"]]}', r"'x'"),

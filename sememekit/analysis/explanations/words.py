@@ -1,6 +1,6 @@
 """``sememekit explain``: why a trained model expects certain next words."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,12 +24,11 @@ from sememekit.analysis.explanations.sememes import (
     views,
 )
 from sememekit.config import Record
-from sememekit.decoders.base import SenseAttribution, Sensed
+from sememekit.decoders.base import Sensed
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import OneStage, Progress, silent
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import CUT_FIRST, cuts, refuse_unknown, segmenter_of_raw, warn_uncut
-from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.form import CLOSING, without_ends
@@ -232,7 +231,17 @@ def _reading(
         empty = torch.zeros_like(hidden)
         reader = loaded.once(("sememes", mean, data), lambda: SememeReader(loaded, task, empty, mean, data, progress))
         sememes, over = reader.read(hidden, attribution), reader.mean
-        predicted = _with_senses(loaded.graph, probabilities, attribution, reader.priors(shown), sememes)
+        graph, priors = loaded.graph, reader.priors(shown)
+        predicted = [
+            PredictedWord(
+                word=graph.words[word],
+                probability=probability,
+                source=graph.word_sources[word],
+                annotated=bool(graph.annotated[word]),
+                senses=senses_of(graph, shares, sememes, priors),
+            )
+            for (word, probability), shares in zip(probabilities, attribution.word_senses, strict=True)
+        ]
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
     return _Reading(
         loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
@@ -282,25 +291,6 @@ def _changed_sememes(changes: Sequence[ChangedSense], before: _Reading, after: _
         for name in names
     ]
     return tuple(sorted(found, key=lambda one: -abs(one.after.mass - one.before.mass)))
-
-
-def _with_senses(
-    graph: SememeGraph,
-    probabilities: Iterable[tuple[int, float]],
-    attribution: SenseAttribution,
-    priors: Mapping[int, float],
-    sememes: Sequence[ContextSememe],
-) -> list[PredictedWord]:
-    return [
-        PredictedWord(
-            word=graph.words[word],
-            probability=probability,
-            source=graph.word_sources[word],
-            annotated=bool(graph.annotated[word]),
-            senses=senses_of(graph, shares, sememes, priors),
-        )
-        for (word, probability), shares in zip(probabilities, attribution.word_senses, strict=True)
-    ]
 
 
 def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:

@@ -17,9 +17,9 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain, count, islice, repeat
+from itertools import chain, count, islice, pairwise, repeat
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -103,14 +103,13 @@ class ExampleCorpus(Corpus):
         plain = [unpack(CorpusFile(f"{number}-{index}", path), folder, faults) for index, path in enumerate(paths)]
         files = [Opened(found.path, str(path)) for found, path in zip(plain, paths, strict=True)]
         names = repeat(source.split) if source.split is not None else self._division(files, faults)
-        found_rows = self.kind.rows(files, source.split, faults, self._left_out)
-        rows = self._checked(found_rows, files, faults)
+        rows = self._checked(self.kind.rows(files, source.split, faults, self._left_out), files, faults)
         splits = SPLITS if source.split is None else (source.split,)
         if source.split is None and self.kind.held_out_stays_out:
-            self._hold_out(files, faults)
-        rows_by_split = self._apart(zip(rows, names, strict=False))  # rows first: all are to be read
+            first = zip(self._first_pass(files, faults), self._division(files, faults), strict=False)
+            self._held_out |= {_key(row) for row, split in first if split != "train"}
         target = folder / f"{number}.rows"
-        counts, labels = self._write(rows_by_split, splits, target)
+        counts, labels = self._write(self._apart(zip(rows, names, strict=False)), splits, target)  # all rows are to be read
         self._ranges[str(target)] = []
         end, text_digest = 0, hashlib.sha256()
         with target.open("wb") as out:
@@ -127,7 +126,7 @@ class ExampleCorpus(Corpus):
                 self._parts.append(_Part(split, labels[split], _beside(target, split, "references"), counts[split]))
         smallest = StratifiedDivision(self.proportions, 0).smallest
         why = "; ".join(f"{reason}: {count:,}" for reason, count in self._left_out.items())
-        why = f" ({why})" if why else ""
+        why = why and f" ({why})"
         if source.split is None and (sum(counts.values()) < smallest or not counts["train"]):
             raise DataError(
                 f"{source.path}: {sum(counts.values())} examples are too few to divide{why}; give --valid and --test files"
@@ -233,11 +232,10 @@ class ExampleCorpus(Corpus):
         if self._labels is None and names[_SHOWN:]:
             some = ", ".join(f"{name:.40}" for name in names[:3])
             return f"train has {len(names):,} labels, such as {some}; is the column of the label the right one?"
-        own = (
-            "; pairs with labels of your own are read by: sememekit preprocess text-pairs" if len(self.kind.texts) == 2 else ""
-        )
+        pairs = self.kind.labels and len(self.kind.texts) == 2
+        own = "; pairs with labels of your own are read by: sememekit preprocess text-pairs" if pairs else ""
         where = self._labels_of if self._labels else " (in the training split)"
-        return f"allowed{where}: {', '.join(names)}{own if self.kind.labels else ''}"
+        return f"allowed{where}: {', '.join(names)}{own}"
 
     def _apart(self, rows: Iterable[tuple[Row, str]]) -> Iterator[tuple[str, Row]]:
         """Yield each row with its split; if the set says so, leave out training examples that occur in valid or test."""
@@ -250,12 +248,6 @@ class ExampleCorpus(Corpus):
                     continue
             yield split, row
 
-    def _hold_out(self, files: Sequence[Opened], faults: FaultCounter) -> None:
-        """Collect the valid and test rows of a divided file, before train is read."""
-        for row, split in zip(self._first_pass(files, faults), self._division(files, faults), strict=False):
-            if split != "train":
-                self._held_out.add(_key(row))
-
     def _first_pass(self, files: Sequence[Opened], faults: FaultCounter) -> Iterator[Row]:
         """Yield the rows of one file in a first pass, without counting."""
         counter = FaultCounter(faults.policy)
@@ -267,9 +259,8 @@ class ExampleCorpus(Corpus):
         """Yield the split of each row of one file; to divide in file order, a first pass counts the rows."""
         if self.kind.in_order:
             count_rows = sum(1 for _ in self._first_pass(files, faults))
-            ends = [round(count_rows * sum(self.proportions[:end]) / sum(self.proportions)) for end in (1, 2, 3)]
-            starts = [0, *ends[:-1]]
-            return chain.from_iterable(repeat(split, b - a) for split, a, b in zip(SPLITS, starts, ends, strict=True))
+            ends = [round(count_rows * sum(self.proportions[:end]) / sum(self.proportions)) for end in range(4)]
+            return chain.from_iterable(repeat(split, b - a) for split, (a, b) in zip(SPLITS, pairwise(ends), strict=True))
         division = StratifiedDivision(self.proportions, self._seed)
         labels = chain.from_iterable(division.take(1 << 12).tolist() for _ in count())
         return (SPLITS[label] for label in labels)
@@ -280,20 +271,20 @@ class ExampleCorpus(Corpus):
         """Write the rows and references of each split into files; return numbers and labels."""
         counts, labels = Counter[str](), {split: array("H") for split in splits}
         with ExitStack() as stack:
-
-            def create(split: str, what: str) -> BinaryIO:
-                return stack.enter_context(_beside(target, split, what).open("wb", buffering=_BLOCK))
-
-            files = {split: [create(split, what) for what in ("rows", "references")] for split in splits}
+            files = {
+                (split, what): stack.enter_context(_beside(target, split, what).open("wb", buffering=_BLOCK))
+                for split in splits
+                for what in ("rows", "references")
+            }
             for split, row in rows:
                 line = "\t".join(row.texts).encode()
                 if len(line) >= LINE_CAP:
                     raise DataError(f"row {row.line}: {len(line):,} bytes; an example may have 1 MiB")
-                files[split][0].write(line + b"\n")
+                files[split, "rows"].write(line + b"\n")
                 if row.label is not None:
                     labels[split].append(self._label_ids[row.label])
                 if self.kind.keeps_text:
-                    files[split][1].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
+                    files[split, "references"].write(json.dumps(row.references, ensure_ascii=False).encode() + b"\n")
                 counts[split] += 1
         return counts, labels
 
@@ -352,9 +343,7 @@ def write_texts(
 
 def _texts(shards: Sequence[ShardResult]) -> Iterator[list[str]]:
     for shard in shards:
-        words = [""] * sum(1 for _ in shard.types())
-        for word, _, index in shard.types():
-            words[index] = word
+        words = {index: word for word, _, index in shard.types()}
         ids, position = shard.ids(), 0
         for length in shard.units()[:, 0].tolist():
             yield [words[index] for index in ids[position : position + length].tolist()]

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from sememekit.attack.searches import softmax
 from sememekit.config import trusted_code
 from sememekit.errors import ConfigError
+from sememekit.files import needed
 from sememekit.runs.build import device_of
-from sememekit.text.huggingface import PREFIX, load_published, local_folder, needed, quiet_transformers
+from sememekit.text.huggingface import PREFIX, load_published, local_folder, quiet_transformers
 
 Predict = Callable[[list[Any]], Any]
 Reads = Callable[[tuple[str, ...]], tuple[int, ...]]

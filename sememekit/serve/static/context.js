@@ -1,25 +1,16 @@
 // Next words of a context, at every keystroke: their senses, and the sememes that the context makes more probable.
 import { barsPicture } from "./draw.js";
-import { announce, card, columnHead, el, problem, remarksOf, sememeChip, senseLines, shareOf, table, textInput, wordButton } from "./parts.js";
+import { announce, asking, card, columnHead, el, remarksOf, sememeChip, senseLines, shareOf, table, textInput, wordButton } from "./parts.js";
 import { percent, say } from "./say.js";
-import { ask, latest } from "./server.js";
 import { info, state, writeLink } from "./state.js";
 
 export function contextView(place, runs) {
   const columns = runs.map(() => el("section", {}));
   const start = info(runs[0]).start;
   let speaking;
-  const draw = latest(async (context) => {
-    try {
-      const answers = await Promise.all(runs.map((run) => ask("explain", { run, text: context })));
-      problem(null);
-      answers.forEach((answer, index) => drawColumn(columns[index], answer, runs[index], runs.length > 1));
-      clearTimeout(speaking);
-      speaking = setTimeout(() => announce(answers.map(({ result }) => result.words.slice(0, 3).map((one) => `${one.word} ${percent(one.probability)}`).join(", ")).join("; ")), 900);
-    } catch (error) {
-      columns.forEach((column) => column.replaceChildren());
-      if (context.trim()) problem(error); else problem(null);
-    }
+  const draw = asking("explain", runs, columns, drawColumn, (answers) => {
+    clearTimeout(speaking);
+    speaking = setTimeout(() => announce(answers.map(({ result }) => result.words.slice(0, 3).map((one) => `${one.word} ${percent(one.probability)}`).join(", ")).join("; ")), 900);
   });
   const input = textInput(say("yourContext"), state.context || start, (value) => { state.context = value; writeLink(); draw(value); }, { id: "context", rows: 1 });
   place.replaceChildren(el("p", { class: "lead" }, say("contextLead")), input, el("div", { class: `columns ${runs.length > 1 ? "two" : ""}` }, columns));

@@ -1,22 +1,12 @@
 // Raw characters as a lattice of words with their probabilities; a cut shows what else may end or go across there.
 import { shape, sheet, widthOf } from "./draw.js";
-import { card, columnHead, el, problem, remarksOf, shareOf, table, textInput } from "./parts.js";
+import { asking, card, columnHead, el, remarksOf, shareOf, table, textInput } from "./parts.js";
 import { percent, say } from "./say.js";
-import { ask, latest } from "./server.js";
 import { state, writeLink } from "./state.js";
 
 export function latticeView(place, runs) {
   const columns = runs.map(() => el("section", {}));
-  const draw = latest(async (text) => {
-    try {
-      const answers = await Promise.all(runs.map((run) => ask("explain", { run, text })));
-      problem(null);
-      answers.forEach((answer, index) => drawColumn(columns[index], answer, runs[index], runs.length > 1));
-    } catch (error) {
-      columns.forEach((column) => column.replaceChildren());
-      if (text.trim()) problem(error); else problem(null);
-    }
-  });
+  const draw = asking("explain", runs, columns, drawColumn);
   const input = textInput(say("yourRaw"), state.raw, (value) => { state.raw = value; writeLink(); draw(value); }, { id: "raw" });
   place.replaceChildren(el("p", { class: "lead" }, say("latticeLead")), input, el("div", { class: "columns" }, columns));
   draw(state.raw);

@@ -1,7 +1,7 @@
 // Parts that several views are made of. Text of models and users only ever becomes text nodes.
 import { percent, say } from "./say.js";
 import { openPanel } from "./panel.js";
-import { ask } from "./server.js";
+import { ask, latest } from "./server.js";
 
 export function el(name, attributes = {}, ...inside) {
   const node = document.createElement(name);
@@ -142,3 +142,16 @@ export function textInput(label, value, oninput, { rows = 2, id } = {}) {
 // What stands above a column of one of two models.
 export const columnHead = (run, two) => (two ? el("h2", {}, run) : null);
 export const remarksOf = (answer) => answer.remarks.map((text) => el("p", { class: "remark" }, text));
+
+// A function of a text that asks every run, and draws each answer into its column; nothing is told about an empty text.
+export const asking = (question, runs, columns, drawColumn, afterwards = () => {}) => latest(async (text) => {
+  try {
+    const answers = await Promise.all(runs.map((run) => ask(question, { run, text })));
+    problem(null);
+    answers.forEach((answer, index) => drawColumn(columns[index], answer, runs[index], runs.length > 1));
+    afterwards(answers);
+  } catch (error) {
+    columns.forEach((column) => column.replaceChildren());
+    problem(text.trim() ? error : null);
+  }
+});

@@ -1,8 +1,8 @@
 // A text as a heat map of surprisal; a token opens its senses in the sentence and what was expected instead.
 import { tokensPicture } from "./draw.js";
-import { button, card, columnHead, el, problem, remarksOf, senseLines, shareOf, table, textInput, wordButton } from "./parts.js";
+import { asking, button, card, columnHead, el, remarksOf, senseLines, shareOf, table, textInput, wordButton } from "./parts.js";
 import { number, percent, say } from "./say.js";
-import { ask, latest } from "./server.js";
+import { ask } from "./server.js";
 import { info, state, writeLink } from "./state.js";
 
 const MOST = 12; // nats of the strongest colour
@@ -10,16 +10,7 @@ const MOST = 12; // nats of the strongest colour
 export function textView(place, runs) {
   state.text ||= state.context || info(runs[0]).start;
   const columns = runs.map(() => el("section", {}));
-  const draw = latest(async (text) => {
-    try {
-      const answers = await Promise.all(runs.map((run) => ask("score", { run, text })));
-      problem(null);
-      answers.forEach((answer, index) => drawColumn(columns[index], answer, runs[index], runs.length > 1));
-    } catch (error) {
-      columns.forEach((column) => column.replaceChildren());
-      if (text.trim()) problem(error); else problem(null);
-    }
-  });
+  const draw = asking("score", runs, columns, drawColumn);
   const input = textInput(say("yourText"), state.text, (value) => { state.text = value; writeLink(); draw(value); }, { id: "text", rows: 3 });
   const legend = el("p", { class: "legend" }, say("expected"), el("i", { "aria-hidden": "true" }), say("surprising"));
   place.replaceChildren(el("p", { class: "lead" }, say("textLead")), input, legend, el("div", { class: `columns ${runs.length > 1 ? "two" : ""}` }, columns));

@@ -21,7 +21,7 @@ from sememekit.layers.lattice import ending_edges, log_marginal
 from sememekit.measure import Tally, unigram_tally
 from sememekit.progress import OneStage, silent
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, SentencePredictor
+from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, Task
 from sememekit.tasks.lattice.batch import (
     LatticeBatch,
     length_remarks,
@@ -42,7 +42,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 @final
-class Lattice(SentencePredictor):
+class Lattice(Task):
     """p(x) = sum over the paths S through the lattice of x of prod_(edges of S) p(edge | state where it begins).
 
     >>> batch = task.batch_of([np.append(ids, task.end)])
@@ -65,10 +65,11 @@ class Lattice(SentencePredictor):
     """
 
     kind: ClassVar[Kind] = "lattices"
-    kinds: ClassVar[frozenset[Kind]] = SentencePredictor.kinds | {"lattices"}
+    kinds: ClassVar[frozenset[Kind]] = frozenset({"lattices"})
     summary, trained_by = "a lattice model", "lattice"
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
     divides: ClassVar[bool] = True
+    left_to_right: ClassVar[bool] = True
     training_counters: ClassVar[tuple[str, ...]] = ("updates",)
 
     Settings = LatticeSettings
