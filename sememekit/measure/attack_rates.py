@@ -204,6 +204,7 @@ class SpaceSize(Record):
         changeable: words among ``words`` that have a substitute under the constraints.
         substitutes: of the changeable words together.
         texts_log10: log10 of the number of other texts within the constraints; None where there is none.
+        refused: substitutes that each constraint refused, in their order.
     """
 
     words: int
@@ -211,6 +212,7 @@ class SpaceSize(Record):
     changeable: int
     substitutes: int
     texts_log10: float | None
+    refused: tuple[int, ...] = ()
 
 
 class Coverage(Record):

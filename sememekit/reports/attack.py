@@ -73,7 +73,8 @@ def rate(out: Path, ratings: Sequence[Path]) -> AttackReport:
     verdicts, rows = read_ratings(ratings, items_of(results), folder.identity["victim"]["labels"])
     by_place = {place: verdicts[one.index] for place, one in enumerate(results) if one.index in verdicts}
     validity = validity_of(results, by_place, rows, query_budget=folder.query_budget)
-    report = report.model_copy(update={"validity": validity})
+    proxies = tuple(proxy.compared(verdicts) for proxy in report.proxies)
+    report = report.model_copy(update={"validity": validity, "proxies": proxies})
     folder.write_report(report, report_page(report, results))
     return report
 

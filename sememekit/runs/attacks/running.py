@@ -1,6 +1,5 @@
 """Build an attack from its parts, run it, and report it."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +12,6 @@ from sememekit.attack import (
     Attack,
     AttackPlan,
     AttackResources,
-    Cutter,
     Document,
     Example,
     ExampleResult,
@@ -32,6 +30,7 @@ from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_rates import attack_rates, coverage_of
 from sememekit.progress import Progress
 from sememekit.runs.attacks.language_model import AttackLanguageModel
+from sememekit.runs.attacks.proxies import proxies
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
@@ -196,12 +195,14 @@ class OpenAttack(NamedTuple):
         self.folder.finish()
         return False
 
-    def report(self, seconds: float, stopped: bool) -> tuple[AttackReport, list[ExampleResult]]:
-        """Return the report after ``seconds`` of this call, and the result of each example."""
+    def report(
+        self, seconds: float, stopped: bool, judge: NamedVictim | None = None
+    ) -> tuple[AttackReport, list[ExampleResult]]:
+        """Return the report after ``seconds`` of this call, and the result of each example. ``judge``: a second classifier."""
         parts = self.parts
         plan, named, nats = parts.plan, parts.named, parts.nats
         results = [result for _, result in sorted(self.folder.results().items())]
-        before, after = _perplexities(results, nats, named.cut) if nats is not None else (None, None)
+        measured, before, after = proxies(results, judge, parts.engine.constraints, nats, named.cut)
         coverage = coverage_of(result.space for result in results if result.space is not None)
         unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
         rates = attack_rates(results, query_budget=plan.attack.query_budget)
@@ -243,6 +244,8 @@ class OpenAttack(NamedTuple):
             signature=self.folder.signature,
             refused_by_any=refused.pop("any", None),
             refused_by_standard=refused,
+            refused_substitutes=_refused_substitutes(plan, results),
+            proxies=measured,
             targeted=any(result.target is not None for result in results),
         )
         return report, results
@@ -291,26 +294,19 @@ def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, 
         raise DataError(f"the attack on {report.victim} had nothing to try ({why}); {remedy}, with another --out{see}")
 
 
+def _refused_substitutes(plan: AttackPlan, results: Iterable[ExampleResult]) -> dict[str, int]:
+    """Count the substitutes that each constraint refused in all examples."""
+    found = {part.name: 0 for part in plan.constraints}
+    for result in results:
+        for name, number in zip(found, result.space.refused if result.space else (), strict=False):  # fewer in older folders
+            found[name] += number
+    return found
+
+
 def _reason(result: ExampleResult) -> str:
     """Return outcome and reason, without an example's own number at the end."""
     reason = result.reason if result.outcome == "error" else re.sub(r" \([\d,]+\)$", "", result.reason)
     return f"{result.outcome}: {reason}"
-
-
-def _perplexities(
-    results: Iterable[ExampleResult], nats: AttackLanguageModel, cut: Cutter | None
-) -> tuple[float | None, float | None]:
-    """Return the perplexity of the changed fields over all successes, before and after the attack."""
-    sentences: tuple[list[list[str]], list[list[str]]] = ([], [])
-    for result in results:
-        if result.adversarial is None:
-            continue
-        for field in sorted({change.field for change in result.changes}):
-            for side, fields in zip(sentences, (result.fields, result.adversarial), strict=True):
-                side.append([word.text for word in Document.read((fields[field],), cut).words])
-    predictions = [[each for of_words in nats(side) for each in of_words] for side in sentences]
-    before, after = (math.exp(min(sum(each) / len(each), 700)) if each else None for each in predictions)
-    return before, after
 
 
 def _unread(named: NamedVictim, examples: Sequence[Example]) -> tuple[int, int]:
