@@ -28,11 +28,10 @@ from sememekit.prepare.settings import PreprocessSettings
 ROWS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "none": ("none", {}),
     "loose": ("loose", {}),
-    **{f"loose, {name}": ("loose", {name: {}}) for name in ("names", "first_senses", "common_words", "length")},
-    "loose, perplexity": ("loose", {"perplexity": {}}),
-    "loose, in_context": ("loose", {"in_context": {}}),
-    "standard without --lm": ("standard", {}),
-    "standard": ("standard", {"in_context": {}}),
+    **{f"loose and {name}": ("loose", {name: {}}) for name in ("names", "first_senses", "common_words", "length")},
+    "standard": ("standard", {}),
+    "standard and perplexity": ("standard", {"perplexity": {}}),
+    "standard and language_model": ("standard", {"language_model": {"keep": 2}}),
 }
 """Row -> preset and further constraints."""
 
@@ -140,11 +139,12 @@ def language_model(rows: list[str], text: Path, run: Path, segmenter: str) -> Pa
 def measured(texts: Texts, preset: str, constraints: dict[str, Any], out: Path) -> dict[str, Any]:
     """Attack the texts, and return the figures of the report."""
     shutil.rmtree(out, ignore_errors=True)
+    only_measured = {"similarity": {"path": str(texts.vectors), "least": -1, "each": -1}} if texts.vectors else {}
     table = {
         "search": {"name": "greedy"},
         "candidates": {"name": "sememe", **texts.candidates},
         "attack": {"constraints": preset, "limit": texts.examples, "query_budget": 500},
-        "constraints": constraints,
+        "constraints": {**constraints, **only_measured},
     }
     report = attack(
         str(texts.victim),
