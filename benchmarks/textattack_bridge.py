@@ -32,7 +32,7 @@ from sememekit.notebook import attack_classifier
 from sememekit.notebook import textattack as ours
 from sememekit.runs.classifier import load_classifier
 
-EXAMPLES: Final = 100
+EXAMPLES: Final = 60
 BUDGET: Final = 500
 SEARCHES: Final[dict[str, Callable[[], Any]]] = {
     "greedy": GreedySearch,

@@ -26,7 +26,7 @@ from sememekit.files import opening
 from sememekit.progress import Progress, silent
 from sememekit.reports.attack import report_page, write_sheets
 from sememekit.runs.attacks.language_model import AttackLanguageModel
-from sememekit.runs.attacks.proxies import checked_judge
+from sememekit.runs.attacks.proxies import check_judge
 from sememekit.runs.attacks.running import AttackedData, AttackParts, OpenAttack, attack_parts, check_labels, refuse_no_result
 from sememekit.runs.attacks.victims import check_kind, is_function, open_victim
 from sememekit.runs.run import Which
@@ -232,7 +232,9 @@ def attack(
         folder=os.getcwd(),
     )
     parts = call.open(progress)
-    opened = checked_judge(open_victim(judge, device=device), parts.named) if judge else None
+    opened = open_victim(judge, device=device) if judge else None
+    if opened is not None:
+        check_judge(opened, parts.named)
     if folder is None:
         folder = AttackFolder.create(out, parts.identity)
     else:

@@ -1,40 +1,27 @@
 """Automatic proxies of the validity of adversarial texts, and their agreement with raters.
 
-A proxy is no rating: it says what a program finds, and only raters say whether a text is valid. Its agreement with raters has
+A proxy is no rating: only raters say whether a text is valid. Its agreement with raters is the area under the ROC curve,
 
-    area = P(s > s') + P(s = s') / 2,    kappa = (a - e) / (1 - e),
+    area = P(s > s') + P(s = s') / 2,
 
-the area under the ROC curve and Cohen's kappa. s and s' are the scores of a text with the answer yes and a text with the answer
-no; 0.5 is chance. a is the share of texts with equal answers, and e the share that is expected if the answers are independent;
-0 is chance.
+with the scores s and s' of a text with the answer yes and of a text with the answer no; 0.5 is chance. The interval is the one
+of Hanley and McNeil (Radiology 143, 1982).
 """
 
+import math
 from collections.abc import Mapping
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from pydantic import Field
 
 from sememekit.config import Record
 from sememekit.measure.attack_rates import Verdict
-from sememekit.measure.intervals import RESAMPLES, Interval, from_draws
+from sememekit.measure.intervals import Interval
 
-Question = Literal["meaning", "label", "fluent"]
-
-
-class Agreement(Record):
-    """Agreement of a proxy with raters.
-
-    Attributes:
-        texts: texts that were rated and measured.
-        own, valid: area for the proxy's own question, and for validity; no value if all answers are equal.
-        kappa: of yes and no to the own question; None for a proxy without yes and no.
-    """
-
-    texts: int
-    own: Interval
-    valid: Interval
-    kappa: Interval | None
+QUESTIONS: Final = {"label": "label", "similarity": "meaning", "perplexity ratio": "fluent"}
+"""Proxy -> the question to raters that it comes closest to."""
 
 
 class Proxy(Record):
@@ -42,59 +29,38 @@ class Proxy(Record):
 
     Attributes:
         source: the model or file that measures.
-        question: the question to raters that it comes closest to.
         scores: by example number; higher is better. ``label``: probability of the true label minus the largest other
             probability, above 0 for yes. ``similarity``: a cosine. ``perplexity ratio``: minus its logarithm.
-        before, after: share with the true label, of the originals and of the changed texts; otherwise ``after`` is the mean
-            cosine, or the geometric mean of the ratios.
+        before, after: ``label``: share of the originals and of the changed texts with the true label. Otherwise ``after`` is
+            the mean cosine, or the geometric mean of the ratios.
+        rated: measured texts that raters have rated.
+        areas: question of ``QUESTIONS``, and "valid" -> agreement with raters.
     """
 
     name: Literal["label", "similarity", "perplexity ratio"]
     source: str
-    question: Question
     scores: dict[int, float]
-    before: Interval | None
     after: Interval
-    agreement: Agreement | None = None
+    before: Interval | None = None
+    rated: int = 0
+    areas: dict[str, Interval] = Field(default_factory=dict)
 
     def compared(self, verdicts: Mapping[int, Verdict]) -> "Proxy":
         """Return the proxy with its agreement with the verdicts, by example number."""
         common = [index for index in self.scores if index in verdicts]
-        scores = np.array([self.scores[index] for index in common])
-        own, valid = (
-            np.array([getattr(verdicts[index], name) for index in common], dtype=bool) for name in (self.question, "valid")
-        )
-        found = kappa(scores > 0, own) if self.name == "label" else None
-        agreement = Agreement(texts=len(common), own=area(scores, own), valid=area(scores, valid), kappa=found)
-        return self.model_copy(update={"agreement": agreement})
+        scores = [self.scores[index] for index in common]
+        asked = (QUESTIONS[self.name], "valid")
+        areas = {name: area(scores, [getattr(verdicts[index], name) for index in common]) for name in asked}
+        return self.model_copy(update={"rated": len(common), "areas": areas})
 
 
-def area(scores: ArrayLike, yes: NDArray[np.bool_]) -> Interval:
-    """The area under the ROC curve of n scores for n answers, see the module, with a bootstrap interval over texts."""
-    values = np.asarray(scores, dtype=np.float64)
-    above = np.sign(values[yes][:, None] - values[~yes][None]) / 2 + 0.5
-    times = np.concatenate([np.ones((1, len(yes))), _times(len(yes))])
-    first, second = times[:, yes], times[:, ~yes]
-    weights = first.sum(axis=1) * second.sum(axis=1)
-    areas = np.divide(((first @ above) * second).sum(axis=1), weights, out=np.full(len(times), np.nan), where=weights > 0)
-    return from_draws(float(areas[0]), areas[1:])
-
-
-def kappa(one: NDArray[np.bool_], two: NDArray[np.bool_]) -> Interval:
-    """Cohen's kappa of two answers to n texts, see the module, with a bootstrap interval over texts."""
-    times = np.concatenate([np.ones((1, len(one))), _times(len(one))])
-    size = np.maximum(times.sum(axis=1), 1)
-    p, q, same = ((times @ answers) / size for answers in (one, two, one == two))
-    chance = p * q + (1 - p) * (1 - q)
-    found = np.divide(same - chance, 1 - chance, out=np.full(len(times), np.nan), where=chance < 1)
-    return from_draws(float(found[0]), found[1:])
-
-
-_FEWEST: Final = 10
-"""Texts below which there is no interval."""
-
-
-def _times(n: int) -> NDArray[np.float64]:
-    """(resamples, n) how often each text is drawn; no resample of few texts."""
-    generator = np.random.default_rng(0)
-    return generator.multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(float) if n >= _FEWEST else np.zeros((0, n))
+def area(scores: ArrayLike, answers: ArrayLike) -> Interval:
+    """The area under the ROC curve, see the module; no value if all answers are equal."""
+    values, yes = np.asarray(scores, dtype=np.float64), np.asarray(answers, dtype=bool)
+    n, m = int(yes.sum()), int((~yes).sum())
+    if not n * m:
+        return Interval(value=None)
+    a = float(np.sign(values[yes][:, None] - values[~yes]).mean()) / 2 + 0.5
+    variance = a * (1 - a) + (n - 1) * (a / (2 - a) - a * a) + (m - 1) * (2 * a * a / (1 + a) - a * a)
+    half = 1.96 * math.sqrt(max(variance, 0.0) / (n * m))
+    return Interval(value=a, low=max(a - half, 0.0), high=min(a + half, 1.0))

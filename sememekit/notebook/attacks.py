@@ -22,7 +22,7 @@ from sememekit.reports.attack import rate_rows, report_page, write_sheets
 from sememekit.reports.table import Table, framed
 from sememekit.runs.attacks.adapters import adapted
 from sememekit.runs.attacks.language_model import AttackLanguageModel
-from sememekit.runs.attacks.proxies import checked_judge
+from sememekit.runs.attacks.proxies import check_judge
 from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_no_result
 from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
@@ -154,10 +154,11 @@ def attack_classifier(
         check_parts(plan, language_model=language_model is not None)
         cut = (plan.attack.segmenter, plan.attack.lexicon)
         named = _named(victim, names, plan.attack.batch_size, *cut, logits=logits, trust_code=trust_code)
+        own = () if isinstance(judge, Run | Path | str) else named.victim.labels
         second = None
         if judge is not None:
-            judge_names = () if isinstance(judge, Run | Path | str) else named.victim.labels
-            second = checked_judge(_named(judge, judge_names, plan.attack.batch_size, trust_code=trust_code), named)
+            second = _named(judge, own, plan.attack.batch_size, "", "", logits=False, trust_code=trust_code)
+            check_judge(second, named)
         with trusting_code(trust_code):
             nats = AttackLanguageModel(language_model) if language_model is not None else None
         pairs = zip(fields, _label_names(given, named.victim.labels), strict=True)
@@ -183,14 +184,7 @@ def attack_classifier(
 
 
 def _named(
-    victim: Any,
-    names: Sequence[str],
-    batch_size: int,
-    segmenter: str = "",
-    lexicon: str = "",
-    *,
-    logits: bool = False,
-    trust_code: bool,
+    victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str, *, logits: bool, trust_code: bool
 ) -> NamedVictim:
     """Return a victim of any kind, with the names of its labels. Raises ConfigError: no victim, or columns without names."""
     given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}

@@ -69,7 +69,7 @@ def word_swap(
             return [other for other in dict.fromkeys(exact) if other != word]
 
         def _get_transformations(self, current_text: Any, indices_to_modify: Any) -> Any:
-            look_up(current_text.words)
+            look_up(current_text.words[index] for index in indices_to_modify)
             return super()._get_transformations(current_text, indices_to_modify)
 
         def extra_repr_keys(self) -> list[str]:

@@ -143,9 +143,8 @@ def test_a_text_that_is_refused_is_never_asked_and_is_no_query(search: str) -> N
     assert sum(result.outcome == "success" for result in free) >= len(won)
     assert any(result.adversarial is not None and not even(result.adversarial[0]) for result in free), "it would be otherwise"
     allowed = replace(attack, constraints=[Everything(EvenLetters.Settings(), RESOURCES)]).run(EXAMPLES)
-    counted = [
-        result.model_copy(update={"space": result.space and result.space.model_copy(update={"refused": ()})}) for result in allowed
-    ]
+    pairs = [(one, one.space and one.space.model_copy(update={"refused": ()})) for one in allowed]
+    counted = [one.model_copy(update={"space": size}) for one, size in pairs]
     assert counted == free, "a check that allows all changes nothing"
 
 

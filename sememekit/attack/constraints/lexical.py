@@ -16,7 +16,6 @@ from sememekit.attack.space import Space
 from sememekit.sememes import Sense
 from sememekit.sememes.substitutes import Inflections
 
-
 _FUNCTION: Final = frozenset({"FuncWord|功能词", "FuncWord", "功能词"})
 
 

@@ -108,13 +108,10 @@ class Similarity(TextConstraint):
 
     def _near(self, before: int | None, row: int | None) -> bool:
         """True if both words have vectors with a cosine of at least ``each``."""
-        if row is None or self.settings.each <= -1.0:
-            return row is not None
-        if before is None:
-            return False
-        one, two = self._vectors.matrix[before].astype(np.float64), self._vectors.matrix[row].astype(np.float64)
-        lengths = float(np.linalg.norm(one) * np.linalg.norm(two))
-        return lengths > 0 and float(one @ two) / lengths >= self.settings.each - _ROUNDING
+        if row is None or before is None or self.settings.each <= -1.0:
+            return row is not None and self.settings.each <= -1.0
+        one, two = self._vectors.matrix[[before, row]].astype(np.float64)
+        return bool(_cosines(one, two) >= self.settings.each - _ROUNDING)
 
     def _row(self, word: str) -> int | None:
         found = self._vectors.row_of

@@ -9,6 +9,8 @@ import numpy as np
 from sememekit.attack import Cutter, Document, ExampleResult
 from sememekit.attack.constraints import Constraint
 from sememekit.attack.constraints.similarity import Similarity
+from sememekit.attack.space import Space
+from sememekit.attack.victim import FAULT
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.intervals import Interval, rate, ratio_interval
 from sememekit.measure.proxies import Proxy
@@ -19,17 +21,15 @@ Words = list[list[str]]
 """The words of each field of a text."""
 
 
-def checked_judge(judge: NamedVictim, of: NamedVictim) -> NamedVictim:
-    """Return the second classifier. Raises ConfigError: it is the victim itself, or lacks a label of the victim."""
-    name = judge.victim.name
+def check_judge(judge: NamedVictim, of: NamedVictim) -> None:
+    """Raise ConfigError if the second classifier is the victim itself, or lacks a label of the victim."""
+    use = f"--judge {judge.victim.name}"
     mine, theirs = (one.identity.get("weights") or one.identity.get("sha256") or one.victim.name for one in (judge, of))
     if mine == theirs:
-        raise ConfigError(f"--judge {name}: it is the victim itself; name a classifier that was trained apart from it")
+        raise ConfigError(f"{use}: it is the victim itself; name a classifier that was trained apart from it")
     if lacking := set(of.victim.labels) - set(judge.victim.labels):
-        raise ConfigError(
-            f"--judge {name}: its labels are {', '.join(judge.victim.labels)}, and the victim has {', '.join(sorted(lacking))}"
-        )
-    return judge
+        has = ", ".join(judge.victim.labels)
+        raise ConfigError(f"{use}: its labels are {has}; name a classifier that also has {', '.join(sorted(lacking))}")
 
 
 def proxies(
@@ -43,28 +43,23 @@ def proxies(
     won = [result for result in results if result.adversarial is not None]
     if not won:
         return (), None, None
-    numbers = [result.index for result in won]
-    texts = [_words(result, cut) for result in won]
+    ones, texts = np.ones(len(won)), [_words(changes_of(result, cut)) for result in won]
     found = [] if judge is None else [_label(judge, won)]
-    for part in constraints:
-        if isinstance(part, Similarity):
-            cosines = [part.cosine(*both) for both in texts]
-            after = ratio_interval(cosines, np.ones(len(cosines)))
-            scores = dict(zip(numbers, cosines, strict=True))
-            source = Path(part.settings.path).name
-            found.append(Proxy(name="similarity", source=source, question="meaning", scores=scores, before=None, after=after))
+    for part in (part for part in constraints if isinstance(part, Similarity)):
+        cosines = [part.cosine(*both) for both in texts]
+        source, after = Path(part.settings.path).name, ratio_interval(cosines, ones)
+        found.append(Proxy(name="similarity", source=source, scores=_by_number(won, cosines), after=after))
     if nats is None:
         return tuple(found), None, None
     changed = [sorted({change.field for change in result.changes}) for result in won]
     sides = []
     for side in (0, 1):
         read = iter(nats([both[side][field] for both, fields in zip(texts, changed, strict=True) for field in fields]))
-        sides.append([[each for _ in fields for each in next(read)] for fields in changed])
-    scores = {index: _mean(one) - _mean(two) for index, one, two in zip(numbers, *sides, strict=True)}
-    logs = ratio_interval([-score for score in scores.values()], np.ones(len(scores)))
-    after = Interval(**{name: None if value is None else math.exp(value) for name, value in logs.model_dump().items()})
-    source = str(nats.identity["run"])
-    found.append(Proxy(name="perplexity ratio", source=source, question="fluent", scores=scores, before=None, after=after))
+        sides.append([[nat for _ in fields for nat in next(read)] for fields in changed])
+    gains = [_mean(one) - _mean(two) for one, two in zip(*sides, strict=True)]
+    logs = ratio_interval([-gain for gain in gains], ones)
+    ratio = Interval(**{end: None if value is None else math.exp(value) for end, value in logs.model_dump().items()})
+    found.append(Proxy(name="perplexity ratio", source=str(nats.identity["run"]), scores=_by_number(won, gains), after=ratio))
     before, then = (math.exp(min(_mean([nat for one in side for nat in one]), 700)) for side in sides)
     return tuple(found), before, then
 
@@ -72,27 +67,38 @@ def proxies(
 def _label(judge: NamedVictim, won: Sequence[ExampleResult]) -> Proxy:
     """Ask the second model about originals and changed texts. Raises DataError: it gives no answer."""
     victim, margins = judge.victim, []
-    asked = [[result.fields, result.adversarial or ()] for result in won]
-    for result, answers in zip(won, victim.ask(asked), strict=True):
+    for result, answers in zip(won, victim.ask([[result.fields, result.adversarial or ()] for result in won]), strict=True):
         if wrong := [answer for answer in answers if isinstance(answer, str)]:
-            raise DataError(f"--judge {victim.name}: example {result.index}: {wrong[0].replace('the victim', 'the judge')}")
+            raise DataError(f"--judge {victim.name}: example {result.index}: {wrong[0].replace(FAULT, 'the judge')}")
         label = victim.labels.index(result.label)
         margins.append([float(row[label] - np.delete(row, label).max()) for row in np.array(answers, dtype=np.float64)])
     before, after = (rate(column > 0, np.ones(len(won))) for column in np.array(margins).T)
-    scores = {result.index: margin[1] for result, margin in zip(won, margins, strict=True)}
-    return Proxy(name="label", source=victim.name, question="label", scores=scores, before=before, after=after)
+    scores = _by_number(won, [margin for _, margin in margins])
+    return Proxy(name="label", source=victim.name, scores=scores, before=before, after=after)
+
+
+def _by_number(won: Sequence[ExampleResult], scores: Sequence[float]) -> dict[int, float]:
+    return dict(zip((result.index for result in won), scores, strict=True))
 
 
 def _mean(nats: Sequence[float]) -> float:
     return sum(nats) / len(nats) if nats else 0.0
 
 
-def _words(result: ExampleResult, cut: Cutter | None) -> tuple[Words, Words]:
-    """The words of each field of a success, before and after its changes."""
-    new = {(change.field, change.begin): change.new for change in result.changes}
-    before: Words = [[] for _ in result.fields]
-    after: Words = [[] for _ in result.fields]
-    for word in Document.read(result.fields, cut).words:
-        before[word.field].append(word.text)
-        after[word.field].append(new.get((word.field, word.begin), word.text))
-    return before, after
+def changes_of(result: ExampleResult, cut: Cutter | None) -> Space:
+    """The space of a success in which each changed word has its substitute alone."""
+    document = Document.read(result.fields, cut)
+    new = {(change.field, change.begin): (change.new,) for change in result.changes}
+    space = Space.open(document, {})
+    return space.narrowed(substitutes=tuple(new.get((word.field, word.begin), ()) for word in document.words))
+
+
+def _words(space: Space) -> tuple[Words, Words]:
+    """The words of each field, before and after all changes."""
+    words, fields = space.document.words, range(len(space.document.fields))
+    old = [word.text for word in words]
+    new = [found[0] if found else word for word, found in zip(old, space.substitutes, strict=True)]
+    first, second = (
+        [[text[n] for n, word in enumerate(words) if word.field == field] for field in fields] for text in (old, new)
+    )
+    return first, second

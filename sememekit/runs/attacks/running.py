@@ -24,13 +24,12 @@ from sememekit.attack.examples import NO_LABEL
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
 from sememekit.attack.resources import named_apart
-from sememekit.attack.space import Space
 from sememekit.attack.victim import SAME
 from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_rates import attack_rates, coverage_of
 from sememekit.progress import Progress
 from sememekit.runs.attacks.language_model import AttackLanguageModel
-from sememekit.runs.attacks.proxies import proxies
+from sememekit.runs.attacks.proxies import changes_of, proxies
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
@@ -214,7 +213,7 @@ class OpenAttack(NamedTuple):
             )
         if not stopped:  # what the victim has wrong is done first
             doubts += doubtful_accuracy(named, results, rates.accuracy)
-        refused = self._refused(results)
+        refused, names = self._refused(results), [part.name for part in plan.constraints]
         report = AttackReport(
             folder=str(self.folder.path),
             victim=named.victim.name,
@@ -244,7 +243,7 @@ class OpenAttack(NamedTuple):
             signature=self.folder.signature,
             refused_by_any=refused.pop("any", None),
             refused_by_standard=refused,
-            refused_substitutes=_refused_substitutes(plan, results),
+            refused_substitutes=dict(zip(names, coverage.refused, strict=False)),
             proxies=measured,
             targeted=any(result.target is not None for result in results),
         )
@@ -264,11 +263,7 @@ class OpenAttack(NamedTuple):
         for result in results:
             if not checks or result.adversarial is None:
                 continue
-            document = Document.read(result.fields, engine.cut)
-            new = {(change.field, change.begin): (change.new,) for change in result.changes}
-            space = Space.open(document, {}).narrowed(
-                substitutes=tuple(new.get((word.field, word.begin), ()) for word in document.words)
-            )
+            space = changes_of(result, engine.cut)
             refused = [name for name, check in checks.items() if check.narrow(space).positions != space.positions]
             for name in [*refused, *(["any"] if refused else [])]:
                 found[name] += 1
@@ -292,15 +287,6 @@ def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, 
         usual = "give candidates in the language of the texts (--source, --vectors), or looser --constraints"
         remedy = "raise this limit" if why.startswith("skipped: more") else usual
         raise DataError(f"the attack on {report.victim} had nothing to try ({why}); {remedy}, with another --out{see}")
-
-
-def _refused_substitutes(plan: AttackPlan, results: Iterable[ExampleResult]) -> dict[str, int]:
-    """Count the substitutes that each constraint refused in all examples."""
-    found = {part.name: 0 for part in plan.constraints}
-    for result in results:
-        for name, number in zip(found, result.space.refused if result.space else (), strict=False):  # fewer in older folders
-            found[name] += number
-    return found
 
 
 def _reason(result: ExampleResult) -> str:
