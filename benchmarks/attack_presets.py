@@ -156,7 +156,12 @@ def measured(texts: Texts, preset: str, constraints: dict[str, Any], out: Path) 
         judge=str(texts.judge),
     )
     keep = {"rates", "coverage", "refused_by_standard", "refused_by_any", "refused_substitutes", "proxies", "signature"}
-    return report.model_dump(mode="json", include=keep)
+    found = report.model_dump(mode="json", include=keep)
+    for proxy in found["proxies"]:
+        proxy["source"] = Path(proxy["source"]).name
+        del proxy["scores"]  # of each text
+    del found["coverage"]["refused"]  # which refused_substitutes has by name
+    return found
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python benchmarks/textattack_bridge.py --corpora CORPORA --out OUT [--results FILE] [--seeds N ...]
 
 Needs the package textattack (docs/huggingface.md). The victim is the one of attack_presets.py, trained here if absent. The
-space has at most five sememe-equal substitutes a word and no constraint. Each text has 500 queries. A query is a text that the
-victim had not read for this example: TextAttack's own count also has texts answered from memory.
+space has at most five sememe-equal substitutes a word, the same for both programs, and no constraint; a text has 500 queries.
+A query is a text that the victim had not read for this example: TextAttack's own count also has texts answered from memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from textattack.models.wrappers import ModelWrapper
 from textattack.search_methods import AlzantotGeneticAlgorithm, BeamSearch, GreedySearch, ParticleSwarmOptimization
 from textattack.shared.utils import set_seed
 
-from sememekit.attack import read_examples
+from sememekit.attack import Document, read_examples
+from sememekit.files import replace_file, to_json
 from sememekit.measure.attack_rates import ExampleOutcome, attack_rates
 from sememekit.notebook import attack_classifier
 from sememekit.notebook import textattack as ours
@@ -36,11 +37,11 @@ EXAMPLES: Final = 60
 BUDGET: Final = 500
 SEARCHES: Final[dict[str, Callable[[], Any]]] = {
     "greedy": GreedySearch,
+    "pso": partial(ParticleSwarmOptimization, pop_size=60, max_iters=20),
     "beam": partial(BeamSearch, beam_width=8),
     "genetic": partial(AlzantotGeneticAlgorithm, pop_size=60, max_iters=20, post_crossover_check=False),
-    "pso": partial(ParticleSwarmOptimization, pop_size=60, max_iters=20),
 }
-"""Searches of TextAttack; the last two with the numbers of its recipes."""
+"""Searches of TextAttack; pso and genetic have the numbers of its recipes."""
 RECIPES: Final = {"DeepWordBugGao2018": DeepWordBugGao2018, "Pruthi2019": Pruthi2019}
 """Recipes that need no download; their transformation is replaced by our candidates."""
 
@@ -75,79 +76,41 @@ def cells(corpora: Path, out: Path, seeds: list[int]) -> Iterator[Cell]:
     classifier.task.double()  # as an attack on a run has it
     victim = Counting(lambda texts: classifier.probabilities(texts))
     examples = read_examples(texts.file)[0][:EXAMPLES]
-    rows = [(example.fields[0], classifier.labels.index(("negative", "positive")[int(example.label)])) for example in examples]
+    rows = [(example.fields[0], int(example.label)) for example in examples]
     settings = {"most": 5, "lemmas": texts.candidates["lemmas"]}
-    made = {"sources": texts.candidates["sources"], "settings": settings, "texts": [text for text, _ in rows]}
+    swap = ours.word_swap(sources=texts.candidates["sources"], settings=settings, texts=[text for text, _ in rows])
+    words = {word.text for text, _ in rows for word in Document.read((text,)).words}
+    space = out / "space.json"
+    replace_file(space, to_json({word: swap._get_replacement_words(word) for word in sorted(words)}))
     free = [RepeatModification()]
     for seed in seeds:
-        for name in SEARCHES:
-            own = partial(by_us, victim, classifier.labels, rows, texts.candidates, settings, name, seed)
-            yield f"sememekit: {name}", seed, own
-            yield (
-                f"TextAttack, our {name}",
-                seed,
-                partial(by_them, victim, rows, made, free, lambda n, s: ours.search_method(n, seed=s), name, seed),
-            )
-            yield (
-                f"TextAttack: {name}",
-                seed,
-                partial(by_them, victim, rows, made, free, lambda n, s: SEARCHES[n](), name, seed),
-            )
+        them = partial(by_them, victim, rows, swap, seed)
+        for name, theirs in SEARCHES.items():
+            yield f"sememekit: {name}", seed, partial(by_us, victim, rows, space, name, seed)
+            yield f"TextAttack, our {name}", seed, partial(them, free, partial(ours.search_method, name, seed=seed))
+            yield f"TextAttack: {name}", seed, partial(them, free, theirs)
         for name, recipe in RECIPES.items():
-            build = recipe.build(victim)
-            yield (
-                f"TextAttack, recipe {name}",
-                seed,
-                partial(
-                    by_them,
-                    victim,
-                    rows,
-                    made,
-                    build.constraints + build.pre_transformation_constraints,
-                    lambda n, s, found=build: found.search_method,
-                    name,
-                    seed,
-                ),
-            )
+            built = recipe.build(victim)
+            constraints = [*built.constraints, *built.pre_transformation_constraints]
+            yield f"TextAttack, recipe {name}", seed, partial(them, constraints, partial(getattr, built, "search_method"))
 
 
-def by_us(
-    victim: Counting,
-    labels: tuple[str, ...],
-    rows: list[tuple[str, int]],
-    candidates: dict[str, Any],
-    settings: dict[str, Any],
-    name: str,
-    seed: int,
-) -> dict[str, Any]:
+def by_us(victim: Counting, rows: list[tuple[str, int]], space: Path, name: str, seed: int) -> dict[str, Any]:
     """Attack by our program."""
+    settings = {"attack": {"constraints": "none", "query_budget": BUDGET, "seed": seed}, "candidates": {"path": str(space)}}
+    texts, labels = zip(*rows, strict=True)
     found = attack_classifier(
-        victim.predict,
-        [text for text, _ in rows],
-        [label for _, label in rows],
-        names=labels,
-        search=name,
-        settings={
-            "attack": {"constraints": "none", "query_budget": BUDGET, "seed": seed},
-            "candidates": {**candidates, **settings},
-        },
+        victim.predict, texts, labels, names=("negative", "positive"), candidates="table", search=name, settings=settings
     )
     return shown(list(found.results))
 
 
 def by_them(
-    victim: Counting,
-    rows: list[tuple[str, int]],
-    made: dict[str, Any],
-    constraints: list[Any],
-    search: Callable[[str, int], Any],
-    name: str,
-    seed: int,
+    victim: Counting, rows: list[tuple[str, int]], swap: Any, seed: int, constraints: list[Any], search: Callable[[], Any]
 ) -> dict[str, Any]:
     """Attack by TextAttack with our candidates."""
     set_seed(seed)
-    goal = UntargetedClassification(victim, query_budget=BUDGET)
-    attack = Attack(goal, constraints, ours.word_swap(**made), search(name, seed))
+    attack = Attack(UntargetedClassification(victim, query_budget=BUDGET), constraints, swap, search())
     outcomes, counted = [], []
     for text, label in rows:
         victim.read.clear()

@@ -89,11 +89,6 @@ class Space:
         return np.array([len(self.substitutes[number]) for number in self.positions], dtype=np.int64)
 
     @property
-    def num_substitutes(self) -> int:
-        """Number of substitutes of all words."""
-        return sum(map(len, self.substitutes))
-
-    @property
     def num_words(self) -> int:
         """Number of words for the share of changes."""
         return len(self.scope)

@@ -24,7 +24,7 @@ from sememekit.attack.documents import Word, match_case
 from sememekit.attack.searches import Search
 from sememekit.attack.space import Space
 from sememekit.config import merge_tables
-from sememekit.errors import ConfigError
+from sememekit.text.huggingface import needed
 
 
 def word_swap(
@@ -47,6 +47,7 @@ def word_swap(
         ConfigError: no such candidates, an unknown setting, or textattack is not installed.
     """
     swap = _textattack("textattack.transformations").WordSwap
+    words_in = _textattack("textattack.shared.utils").words_from_text
     table: dict[str, Any] = {"name": candidates, **(settings or {})}
     if sources:
         table["sources"] = [sources] if isinstance(sources, str) else list(sources)
@@ -61,12 +62,13 @@ def word_swap(
             found.update(part.table(list(dict.fromkeys(new))))
 
     class SememekitSwap(swap):  # type: ignore[misc, valid-type]
-        """Replace a word by our candidates, in the case of the word."""
+        """Replace a word by our candidates, in the case of the word. Candidates that TextAttack reads as several words are left
+        out, because its searches number the words of a text."""
 
         def _get_replacement_words(self, word: str) -> list[str]:
             look_up([word])
             exact = found[word] or tuple(match_case(other, word) for other in found[word.lower()])
-            return [other for other in dict.fromkeys(exact) if other != word]
+            return [other for other in dict.fromkeys(exact) if other != word and len(words_in(other)) == 1]
 
         def _get_transformations(self, current_text: Any, indices_to_modify: Any) -> Any:
             look_up(current_text.words[index] for index in indices_to_modify)
@@ -186,11 +188,5 @@ def _space(original: Any, single: Sequence[Any]) -> Space:
 
 
 def _textattack(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "textattack":
-            raise
-        raise ConfigError(
-            "parts of TextAttack need the package 'textattack', which is not installed; run: pip install textattack"
-        ) from None
+    needed("textattack", "a part of TextAttack", "sememekit[textattack]")
+    return import_module(module)

@@ -52,22 +52,14 @@ class Similarity(TextConstraint):
         self.hashes = {path.name: self._vectors.sha256}
 
     @property
-    def _only_measures(self) -> bool:
-        return max(self.settings.least, self.settings.each) <= -1.0
-
-    @property
     def told(self) -> str:
         file = Path(self.settings.path).name
-        if self._only_measures:
-            return f"similarity: only measured, vectors {file}"
         return (
             f"similarity: cosine of the text before and after at least {self.settings.least:g}, of each word and its "
             f"substitute at least {self.settings.each:g}, vectors {file}"
         )
 
     def check(self, space: Space) -> Check:
-        if self._only_measures:
-            return lambda rows_NP: np.ones(len(rows_NP), dtype=bool)
         words = space.document.words
         fields = range(len(space.document.fields))
         sums_FE = self._sums([[word.text for word in words if word.field == field] for field in fields])
@@ -109,7 +101,7 @@ class Similarity(TextConstraint):
     def _near(self, before: int | None, row: int | None) -> bool:
         """True if both words have vectors with a cosine of at least ``each``."""
         if row is None or before is None or self.settings.each <= -1.0:
-            return row is not None and self.settings.each <= -1.0
+            return self.settings.each <= -1.0 and (row is not None or self.settings.least <= -1.0)
         one, two = self._vectors.matrix[[before, row]].astype(np.float64)
         return bool(_cosines(one, two) >= self.settings.each - _ROUNDING)
 
