@@ -76,9 +76,9 @@ class Similarity(TextConstraint):
 
         return allowed
 
-    def cosine(self, before: Sequence[Sequence[str]], after: Sequence[Sequence[str]]) -> float:
-        """Return the least cosine over the fields of a text before and after its changes, given as words."""
-        return float(_cosines(self._sums(after), self._sums(before)).min())
+    def cosine(self, before: Sequence[str], after: Sequence[str]) -> float:
+        """Return the cosine of a field before and after its changes, given as words."""
+        return float(_cosines(*self._sums([before, after])))
 
     def _sums(self, fields: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """(F, E) sums of the vectors of the words of each field."""

@@ -1,7 +1,7 @@
 """Proxies of validity of a finished attack: the label of a second model, similarity of texts, perplexity."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,6 @@ from sememekit.measure.proxies import Proxy
 from sememekit.runs.attacks.language_model import AttackLanguageModel
 from sememekit.runs.attacks.victims import NamedVictim
 
-Words = list[list[str]]
-"""The words of each field of a text."""
-
 
 def check_judge(judge: NamedVictim, of: NamedVictim) -> None:
     """Raise ConfigError if the second classifier is the victim itself, or lacks a label of the victim."""
@@ -27,41 +24,39 @@ def check_judge(judge: NamedVictim, of: NamedVictim) -> None:
     mine, theirs = (one.identity.get("weights") or one.identity.get("sha256") or one.victim.name for one in (judge, of))
     if mine == theirs:
         raise ConfigError(f"{use}: it is the victim itself; name a classifier that was trained apart from it")
-    if lacking := set(of.victim.labels) - set(judge.victim.labels):
-        has = ", ".join(judge.victim.labels)
-        raise ConfigError(f"{use}: its labels are {has}; name a classifier that also has {', '.join(sorted(lacking))}")
+    if lacking := ", ".join(sorted(set(of.victim.labels) - set(judge.victim.labels))):
+        raise ConfigError(f"{use}: its labels are {', '.join(judge.victim.labels)}; name a classifier that also has {lacking}")
 
 
 def proxies(
-    results: Sequence[ExampleResult],
+    results: Iterable[ExampleResult],
     judge: NamedVictim | None,
-    constraints: Sequence[Constraint],
+    constraints: Iterable[Constraint],
     nats: AttackLanguageModel | None,
     cut: Cutter | None,
 ) -> tuple[tuple[Proxy, ...], float | None, float | None]:
     """Return the proxies over all successes, and the perplexity of the changed fields before and after the attack."""
-    won = [result for result in results if result.adversarial is not None]
+    won = {result.index: result for result in results if result.adversarial is not None}
     if not won:
         return (), None, None
-    ones, texts = np.ones(len(won)), [_words(changes_of(result, cut)) for result in won]
-    found = [] if judge is None else [_label(judge, won)]
+    ones, texts = np.ones(len(won)), [_changed_fields(changes_of(result, cut)) for result in won.values()]
+    found = [] if judge is None else [_label(judge, list(won.values()))]
     for part in (part for part in constraints if isinstance(part, Similarity)):
-        cosines = [part.cosine(*both) for both in texts]
-        source, after = Path(part.settings.path).name, ratio_interval(cosines, ones)
-        found.append(Proxy(name="similarity", source=source, scores=_by_number(won, cosines), after=after))
+        cosines = [min(part.cosine(*pair) for pair in pairs) for pairs in texts]
+        scores, source = dict(zip(won, cosines, strict=True)), Path(part.settings.path).name
+        found.append(Proxy(name="similarity", source=source, scores=scores, after=ratio_interval(cosines, ones)))
     if nats is None:
         return tuple(found), None, None
-    changed = [sorted({change.field for change in result.changes}) for result in won]
     sides = []
     for side in (0, 1):
-        read = iter(nats([both[side][field] for both, fields in zip(texts, changed, strict=True) for field in fields]))
-        sides.append([[nat for _ in fields for nat in next(read)] for fields in changed])
-    gains = [_mean(one) - _mean(two) for one, two in zip(*sides, strict=True)]
-    logs = ratio_interval([-gain for gain in gains], ones)
+        read = iter(nats([pair[side] for pairs in texts for pair in pairs]))
+        sides.append([[nat for _ in pairs for nat in next(read)] for pairs in texts])
+    rises = [_mean(two) - _mean(one) for one, two in zip(*sides, strict=True)]
+    logs, scores = ratio_interval(rises, ones), {index: -rise for index, rise in zip(won, rises, strict=True)}
     ratio = Interval(**{end: None if value is None else math.exp(value) for end, value in logs.model_dump().items()})
-    found.append(Proxy(name="perplexity ratio", source=str(nats.identity["run"]), scores=_by_number(won, gains), after=ratio))
-    before, then = (math.exp(min(_mean([nat for one in side for nat in one]), 700)) for side in sides)
-    return tuple(found), before, then
+    found.append(Proxy(name="perplexity ratio", source=str(nats.identity["run"]), scores=scores, after=ratio))
+    before, after = (math.exp(min(_mean([nat for one in side for nat in one]), 700)) for side in sides)
+    return tuple(found), before, after
 
 
 def _label(judge: NamedVictim, won: Sequence[ExampleResult]) -> Proxy:
@@ -73,12 +68,8 @@ def _label(judge: NamedVictim, won: Sequence[ExampleResult]) -> Proxy:
         label = victim.labels.index(result.label)
         margins.append([float(row[label] - np.delete(row, label).max()) for row in np.array(answers, dtype=np.float64)])
     before, after = (rate(column > 0, np.ones(len(won))) for column in np.array(margins).T)
-    scores = _by_number(won, [margin for _, margin in margins])
+    scores = {result.index: margin for result, (_, margin) in zip(won, margins, strict=True)}
     return Proxy(name="label", source=victim.name, scores=scores, before=before, after=after)
-
-
-def _by_number(won: Sequence[ExampleResult], scores: Sequence[float]) -> dict[int, float]:
-    return dict(zip((result.index for result in won), scores, strict=True))
 
 
 def _mean(nats: Sequence[float]) -> float:
@@ -93,12 +84,11 @@ def changes_of(result: ExampleResult, cut: Cutter | None) -> Space:
     return space.narrowed(substitutes=tuple(new.get((word.field, word.begin), ()) for word in document.words))
 
 
-def _words(space: Space) -> tuple[Words, Words]:
-    """The words of each field, before and after all changes."""
-    words, fields = space.document.words, range(len(space.document.fields))
-    old = [word.text for word in words]
-    new = [found[0] if found else word for word, found in zip(old, space.substitutes, strict=True)]
-    first, second = (
-        [[text[n] for n, word in enumerate(words) if word.field == field] for field in fields] for text in (old, new)
-    )
-    return first, second
+def _changed_fields(space: Space) -> list[tuple[list[str], list[str]]]:
+    """The words of each changed field, before and after all changes."""
+    found: dict[int, tuple[list[str], list[str]]] = {space.document.words[number].field: ([], []) for number in space.positions}
+    for word, new in zip(space.document.words, space.substitutes, strict=True):
+        if word.field in found:
+            found[word.field][0].append(word.text)
+            found[word.field][1].append(new[0] if new else word.text)
+    return list(found.values())
