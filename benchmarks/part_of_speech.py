@@ -1,4 +1,4 @@
-"""How well a language model knows the part of speech of a word from the words on its left.
+"""Part of speech of a word in its sentence, as a language model guesses it from the words on the left.
 
     python benchmarks/part_of_speech.py --corpora CORPORA --out OUT [--results FILE] [--sets sst2 headlines]
 

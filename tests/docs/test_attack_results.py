@@ -72,7 +72,7 @@ def test_the_sentences_on_presets() -> None:
     assert f"`common_words` {refused['common_words']}, `names` {refused['names']}" in WORDS
     kept = [per_cent(proxy(one, "label")["after"]).split()[0] for one in (loose, standard)]
     originals = per_cent(proxy(standard, "label")["before"]).split()[0]
-    assert f"{kept[0]} % of the changed texts of `loose` and {kept[1]} % of those" in WORDS
+    assert f"{kept[0]} % of the changed texts of `loose` and {kept[1]} % of the changed texts of `standard`" in WORDS
     assert f"{originals} % of the originals" in WORDS
 
 
