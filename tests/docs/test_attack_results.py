@@ -76,6 +76,15 @@ def test_the_sentences_on_presets() -> None:
     assert f"{originals} % of the originals" in WORDS
 
 
+def test_the_sentences_on_headlines() -> None:
+    loose = PRESETS["headlines loose"]
+    refused, won = loose["refused_by_standard"], loose["rates"]["outcomes"]["success"]
+    sentence = f"it would refuse {loose['refused_by_any']} of the {won} successes of `loose`: "
+    assert f"{sentence}`first_senses` {refused['first_senses']}, `names` {refused['names']}." in WORDS
+    shares = [proxy(row, "label")["after"]["value"] for name, row in PRESETS.items() if name.startswith("headlines ")]
+    assert max(shares) - min(shares) < 0.06
+
+
 def test_the_table_of_textattack() -> None:
     rows = []
     for name, row in TEXTATTACK.items():
