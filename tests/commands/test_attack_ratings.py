@@ -160,8 +160,8 @@ def test_the_command_takes_sheets_and_keeps_those_that_are_filled_in(files: dict
 
 
 def judge(texts: list[str]) -> np.ndarray:
-    """A second classifier of the toys with one more label; it says yes to every text with "film"."""
-    yes = np.array([0.8 if "film" in text else 0.1 for text in texts])
+    """A second classifier of the toys with one more label; it says yes to every text with "good"."""
+    yes = np.array([0.8 if "good" in text else 0.1 for text in texts])
     return np.stack([0.9 - yes, yes, np.full(len(texts), 0.1)], axis=1)
 
 
@@ -173,11 +173,12 @@ def test_a_second_model_is_a_proxy_and_agrees_with_raters(files: dict[str, Path]
     report = run(files, files["out"], judge=JUDGE)
     won = [one for one in AttackFolder.open(files["out"]).results().values() if one.adversarial]
     [proxy] = report.proxies
-    kept = {one.index: (one.label == "yes") == ("film" in (one.adversarial or ("",))[0]) for one in won}
+    kept = {one.index: (one.label == "yes") == ("good" in (one.adversarial or ("",))[0]) for one in won}
     assert {index: score > 0 for index, score in proxy.scores.items()} == kept
     assert 0 < sum(kept.values()) < len(kept)
     assert proxy.after.value == sum(kept.values()) / len(kept)
-    assert proxy.before.value == sum((one.label == "yes") == ("film" in one.fields[0]) for one in won) / len(won)
+    assert proxy.before.value == sum((one.label == "yes") == ("good" in one.fields[0]) for one in won) / len(won)
+    assert proxy.before.value != proxy.after.value
     rows = dict(rate_rows(report))
     assert rows[f"proxy, no rating: label by {JUDGE}"].startswith("originals ")
     assert not any("raters" in name for name in rows)

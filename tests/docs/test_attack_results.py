@@ -1,4 +1,4 @@
-"""The tables of docs/results/attacks.md on presets, TextAttack and parts of speech are those of the JSON that benchmarks wrote."""
+"""The tables of docs/results/attacks.md on presets, TextAttack and parts of speech are those that benchmarks wrote as JSON."""
 
 from __future__ import annotations
 
