@@ -104,8 +104,9 @@ class Curves:
             axes.plot(across, up, color=colour, linestyle=dash, linewidth=2.2, drawstyle=style)
             axes.plot(across[-1:], up[-1:], color=colour, marker="o", markersize=6)
             if line.band:
-                step = "post" if self.steps else None
-                axes.fill_between(across, *zip(*line.band, strict=True), step=step, color=colour, alpha=0.15, linewidth=0)
+                low, high = zip(*line.band, strict=True)
+                step: Literal["post"] | None = "post" if self.steps else None
+                axes.fill_between(across, low, high, step=step, color=colour, alpha=0.15, linewidth=0)
         values = [value for line in self.lines for _, value in (*line.points, *line.band)]
         if self.scale == "percent":
             axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
