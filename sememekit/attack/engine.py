@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
 import numpy as np
@@ -170,9 +171,10 @@ class Attack:
         if self.reads is not None:
             ends = self.reads(example.fields)
             whole = whole.inside(lambda word: word.begin < ends[word.field])
-        space = whole
+        space, spaces = whole, [whole]
         for constraint in self.constraints:
             space = constraint.narrow(space)
+            spaces.append(space)
             if space.refusal:
                 break
         known["num_words"] = space.num_words
@@ -180,7 +182,8 @@ class Attack:
             return result("skipped", "no words that may change")
         if space.refusal:
             return result("skipped", space.refusal)
-        known["space"] = _size(whole, space)  # of an example that a constraint refused, the later ones have not seen the space
+        # Of an example that a constraint refused, the later constraints have not seen the space.
+        known["space"] = _size(spaces)
         aim = self.goal.aim(label, generator)
         known["target"] = None if aim.target is None else labels[aim.target]
         start = float(aim.scores(answer[None])[0])
@@ -353,8 +356,9 @@ def _change(document: Document, number: int, new: str) -> Change:
     return Change(field=word.field, place=place, begin=word.begin, old=word.text, new=new)
 
 
-def _size(whole: Space, space: Space) -> SpaceSize:
-    """Return the size of the space: before (``whole``) and after the constraints."""
+def _size(spaces: Sequence[Space]) -> SpaceSize:
+    """Return the size of the space: before, and after each of the constraints."""
+    whole, space, left = spaces[0], spaces[-1], [sum(map(len, each.substitutes)) for each in spaces]
     words = [number for number in space.scope if any(map(str.isalnum, whole.document.words[number].text))]
     kept = [number for number in words if space.substitutes[number]]
     return SpaceSize(
@@ -363,6 +367,7 @@ def _size(whole: Space, space: Space) -> SpaceSize:
         changeable=len(kept),
         substitutes=sum(len(space.substitutes[number]) for number in kept),
         texts_log10=space.texts_log10(),
+        refused=tuple(one - two for one, two in pairwise(left)),
     )
 
 

@@ -4,6 +4,7 @@ from pydantic import ConfigDict, Field
 
 from sememekit.config import Record
 from sememekit.measure.attack_rates import AttackRates, Coverage, Difference, Validity
+from sememekit.measure.proxies import Proxy
 
 
 class AttackReport(Record):
@@ -23,6 +24,8 @@ class AttackReport(Record):
         stopped: whether a signal ended it; ``resume_command`` continues it.
         refused_by_standard: number of successes that each unused constraint of the preset ``standard`` would refuse;
             ``refused_by_any``: by at least one of them, None under ``standard``.
+        refused_substitutes: number of substitutes that each constraint refused, after the constraints before it.
+        proxies: automatic measures of the changed texts, which are no ratings.
         validity: validity of the successes by raters (``--ratings``); None without.
         signature: data, examples, settings and files, without the victim; rates with equal signatures can be compared.
     """
@@ -58,6 +61,8 @@ class AttackReport(Record):
     words_cut: int = 0
     refused_by_standard: dict[str, int] = Field(default_factory=dict)
     refused_by_any: int | None = None
+    refused_substitutes: dict[str, int] = Field(default_factory=dict)
+    proxies: tuple[Proxy, ...] = ()
     validity: Validity | None = None
 
 

@@ -66,6 +66,10 @@ def command(
         Path | None,
         option("--lm", "Language-model run for constraints that need one; also reports perplexity."),
     ] = None,
+    judge: Annotated[
+        str | None,
+        option("--judge", "Second classifier, named as VICTIM: its labels of changed texts are a proxy.", metavar="VICTIM"),
+    ] = None,
     constraints: Annotated[
         str | None,
         option(
@@ -174,6 +178,7 @@ def command(
             labels=[name.strip() for name in labels.split(",")] if labels else [],
             logits=logits,
             language_model=lm,
+            judge=judge or "",
             resume=resume,
             trust_code=trust_code,
             which=which,

@@ -26,6 +26,7 @@ from sememekit.files import opening
 from sememekit.progress import Progress, silent
 from sememekit.reports.attack import report_page, write_sheets
 from sememekit.runs.attacks.language_model import AttackLanguageModel
+from sememekit.runs.attacks.proxies import check_judge
 from sememekit.runs.attacks.running import AttackedData, AttackParts, OpenAttack, attack_parts, check_labels, refuse_no_result
 from sememekit.runs.attacks.victims import check_kind, is_function, open_victim
 from sememekit.runs.run import Which
@@ -174,6 +175,7 @@ def attack(
     labels: Sequence[str] = (),
     logits: bool = False,
     language_model: Path | None = None,
+    judge: str = "",
     resume: bool = False,
     trust_code: bool = False,
     which: Which = "best",
@@ -191,6 +193,7 @@ def attack(
         table: goal, search, candidates, constraints and attack, as a recipe has them.
         logits: the victim gives logits.
         language_model: a run for constraints that need one, and for the perplexity of the changed texts.
+        judge: a second classifier, named as a victim, whose labels of the changed texts are a proxy of validity.
         resume: continue the attack in ``out``; arguments must agree with the stored ones.
         trust_code: import code that is named only in folders.
         workers, engine: number of processes, and where they run, as in ``--engine``.
@@ -229,6 +232,9 @@ def attack(
         folder=os.getcwd(),
     )
     parts = call.open(progress)
+    opened = open_victim(judge, device=device) if judge else None
+    if opened is not None:
+        check_judge(opened, parts.named)
     if folder is None:
         folder = AttackFolder.create(out, parts.identity)
     else:
@@ -246,7 +252,7 @@ def attack(
             stopped = run_on_engine(begun, call, engine, workers, asked, progress)
         if stopped:
             asked.settle()
-    report, results = begun.report(time.perf_counter() - start, stopped)
+    report, results = begun.report(time.perf_counter() - start, stopped, opened)
     if trust_code and not report.resume_command.endswith(" --trust-code"):
         report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})
     folder.write_report(report, "" if stopped else report_page(report, results))

@@ -15,6 +15,7 @@ size of the search space (coverage), and the share of successes that people acce
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -204,6 +205,7 @@ class SpaceSize(Record):
         changeable: words among ``words`` that have a substitute under the constraints.
         substitutes: of the changeable words together.
         texts_log10: log10 of the number of other texts within the constraints; None where there is none.
+        refused: substitutes that each constraint refused, in their order.
     """
 
     words: int
@@ -211,13 +213,14 @@ class SpaceSize(Record):
     changeable: int
     substitutes: int
     texts_log10: float | None
+    refused: tuple[int, ...] = ()
 
 
 class Coverage(Record):
     """The joint search space of all correctly classified examples that no constraint refused.
 
-    Sums, shares of the words, the mean number of substitutes of a changeable word, and the median over examples with a text to
-    try. Ratios without a divisor are None.
+    Sums, shares of the words, the mean number of substitutes of a changeable word, the median over examples with a text to
+    try, and the substitutes that each constraint refused. Ratios without a divisor are None.
     """
 
     examples: int
@@ -228,6 +231,7 @@ class Coverage(Record):
     share_changeable: float | None
     mean_substitutes: float | None
     median_texts_log10: float | None
+    refused: tuple[int, ...] = ()
 
     @property
     def low(self) -> bool:
@@ -250,6 +254,7 @@ def coverage_of(sizes: Iterable[SpaceSize]) -> Coverage:
         share_changeable=changeable / words if words else None,
         mean_substitutes=substitutes / changeable if changeable else None,
         median_texts_log10=float(np.median(logs)) if logs else None,
+        refused=tuple(map(sum, zip_longest(*(size.refused for size in found), fillvalue=0))),
     )
 
 

@@ -22,6 +22,7 @@ from sememekit.reports.attack import rate_rows, report_page, write_sheets
 from sememekit.reports.table import Table, framed
 from sememekit.runs.attacks.adapters import adapted
 from sememekit.runs.attacks.language_model import AttackLanguageModel
+from sememekit.runs.attacks.proxies import check_judge
 from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_parts, refuse_no_result
 from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
@@ -100,6 +101,7 @@ def attack_classifier(
     segmenter: str = "",
     lexicon: str = "",
     language_model: Run | Path | str | None = None,
+    judge: Victim | Run | Path | str | Any = None,
     logits: bool = False,
     trust_code: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -126,6 +128,8 @@ def attack_classifier(
             search.
         segmenter, lexicon: segmentation of Chinese texts into replaceable words; a function still reads texts without blanks.
         language_model: a run for constraints that need one, and for the perplexity of the changed texts (``--lm``).
+        judge: a second classifier with the victim's labels, of the same kinds; its labels of the changed texts are a proxy of
+            validity.
         logits: apply a softmax, since the victim returns logits.
         trust_code: read a file of joblib or pickle, which can run any code of its author.
         settings: further tables of a recipe, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
@@ -150,6 +154,11 @@ def attack_classifier(
         check_parts(plan, language_model=language_model is not None)
         cut = (plan.attack.segmenter, plan.attack.lexicon)
         named = _named(victim, names, plan.attack.batch_size, *cut, logits=logits, trust_code=trust_code)
+        own = () if isinstance(judge, Run | Path | str) else named.victim.labels
+        second = None
+        if judge is not None:
+            second = _named(judge, own, plan.attack.batch_size, "", "", logits=False, trust_code=trust_code)
+            check_judge(second, named)
         with trusting_code(trust_code):
             nats = AttackLanguageModel(language_model) if language_model is not None else None
         pairs = zip(fields, _label_names(given, named.victim.labels), strict=True)
@@ -165,7 +174,7 @@ def attack_classifier(
         begun = OpenAttack(folder, parts)
         start = time.perf_counter()
         begun.run(lambda: False, progress)
-        report, results = begun.report(time.perf_counter() - start, stopped=False)
+        report, results = begun.report(time.perf_counter() - start, stopped=False, judge=second)
         found = AttackResult(report, results)
         if out is not None:
             folder.write_report(report, found.html)

@@ -12,6 +12,7 @@ names=[...])``. The package ``textattack`` is imported when a part is made; it i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 from warnings import warn
 
@@ -24,8 +25,6 @@ from sememekit.attack.searches import Search
 from sememekit.attack.space import Space
 from sememekit.config import merge_tables
 from sememekit.files import needed
-
-_USE = "a part of TextAttack"
 
 
 def word_swap(
@@ -47,7 +46,8 @@ def word_swap(
     Raises:
         ConfigError: no such candidates, an unknown setting, or textattack is not installed.
     """
-    swap = needed("textattack.transformations", _USE, "textattack").WordSwap
+    swap = _textattack("textattack.transformations").WordSwap
+    words_in = _textattack("textattack.shared.utils").words_from_text
     table: dict[str, Any] = {"name": candidates, **(settings or {})}
     if sources:
         table["sources"] = [sources] if isinstance(sources, str) else list(sources)
@@ -62,15 +62,16 @@ def word_swap(
             found.update(part.table(list(dict.fromkeys(new))))
 
     class SememekitSwap(swap):  # type: ignore[misc, valid-type]
-        """Replace a word by our candidates, in the case of the word."""
+        """Replace a word by our candidates, in the case of the word. Candidates that TextAttack reads as several words are left
+        out, because its searches number the words of a text."""
 
         def _get_replacement_words(self, word: str) -> list[str]:
             look_up([word])
             exact = found[word] or tuple(match_case(other, word) for other in found[word.lower()])
-            return [other for other in dict.fromkeys(exact) if other != word]
+            return [other for other in dict.fromkeys(exact) if other != word and len(words_in(other)) == 1]
 
         def _get_transformations(self, current_text: Any, indices_to_modify: Any) -> Any:
-            look_up(current_text.words)
+            look_up(current_text.words[index] for index in indices_to_modify)
             return super()._get_transformations(current_text, indices_to_modify)
 
         def extra_repr_keys(self) -> list[str]:
@@ -97,9 +98,9 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
     Raises:
         ConfigError: no such search, an unknown setting, or textattack is not installed.
     """
-    method = needed("textattack.search_methods", _USE, "textattack").SearchMethod
-    succeeded = needed("textattack.goal_function_results", _USE, "textattack").GoalFunctionResultStatus.SUCCEEDED
-    swaps_words = needed("textattack.shared.validators", _USE, "textattack").transformation_consists_of_word_swaps
+    method = _textattack("textattack.search_methods").SearchMethod
+    succeeded = _textattack("textattack.goal_function_results").GoalFunctionResultStatus.SUCCEEDED
+    swaps_words = _textattack("textattack.shared.validators").transformation_consists_of_word_swaps
     table = merge_tables({"search": {"name": name}}, {"search": dict(settings or {})})
     plan = read_attack_plan({**table, "candidates": {"name": "table", "path": "."}}, "search_method")
     search = plan.search.build()
@@ -184,3 +185,8 @@ def _space(original: Any, single: Sequence[Any]) -> Space:
     words = tuple(Word(0, 0, 0, word) for word in original.words)
     everything = tuple(range(len(words)))
     return Space(Document((original.text,), words), tuple(map(tuple, substitutes)), everything, len(words))
+
+
+def _textattack(module: str) -> Any:
+    needed("textattack", "a part of TextAttack", "sememekit[textattack]")
+    return import_module(module)

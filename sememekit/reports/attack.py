@@ -11,7 +11,7 @@ from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.figures import percent, percent_interval
 from sememekit.files import replace_file
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, validity_of
-from sememekit.measure.intervals import Interval
+from sememekit.measure.intervals import Interval, wilson_interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
 from sememekit.reports.table import Table, Views
@@ -73,7 +73,8 @@ def rate(out: Path, ratings: Sequence[Path]) -> AttackReport:
     verdicts, rows = read_ratings(ratings, items_of(results), folder.identity["victim"]["labels"])
     by_place = {place: verdicts[one.index] for place, one in enumerate(results) if one.index in verdicts}
     validity = validity_of(results, by_place, rows, query_budget=folder.query_budget)
-    report = report.model_copy(update={"validity": validity})
+    proxies = tuple(proxy.compared(verdicts) for proxy in report.proxies)
+    report = report.model_copy(update={"validity": validity, "proxies": proxies})
     folder.write_report(report, report_page(report, results))
     return report
 
@@ -88,8 +89,8 @@ def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
     within, changed = [], []
     for name, results in tried.items():
         last = max(one.queries for one in results)
-        within.append(Line(name, _rising([one.queries for one in won[name]], len(results), 1, last)))
-        changed.append(Line(name, _rising([one.words_changed for one in won[name]], len(results), 0, most)))
+        within.append(_rising(name, [one.queries for one in won[name]], len(results), 1, last))
+        changed.append(_rising(name, [one.words_changed for one in won[name]], len(results), 0, most))
     told = "; ".join(f"{line.name} {percent(line.points[-1][1])}" for line in within)
     title = f"Share of the examples that are fooled {{}}: {told}"
     found = []
@@ -102,11 +103,13 @@ def charts(attacks: Mapping[str, Sequence[ExampleResult]]) -> list[Curves]:
     return found
 
 
-def _rising(costs: Sequence[int], of: int, first: int, last: int) -> tuple[tuple[float, float], ...]:
-    """Return (cost, share of ``of`` with at most this cost), from ``first`` to ``last``; 0 before the first."""
-    points = {float(first): 0.0}
-    points |= {float(max(cost, first)): number / of for number, cost in enumerate(sorted(costs), start=1)}
-    return tuple((points | {float(last): len(costs) / of}).items())
+def _rising(name: str, costs: Sequence[int], of: int, first: int, last: int) -> Line:
+    """Return the line of (cost, share of ``of`` with at most this cost), ``first`` to ``last``, with Wilson's intervals."""
+    counts = {float(first): 0}
+    counts |= {float(max(cost, first)): number for number, cost in enumerate(sorted(costs), start=1)}
+    counts[float(last)] = len(costs)
+    points = tuple((cost, number / of) for cost, number in counts.items())
+    return Line(name, points, tuple(wilson_interval(number, of) for number in counts.values()))
 
 
 def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, str, str]]:

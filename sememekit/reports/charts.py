@@ -44,10 +44,11 @@ _STYLE: Final = Path(__file__).parent / "templates" / "chart.mplstyle"
 
 @dataclass(frozen=True)
 class Line:
-    """A named line through (x, y) points; a single point is a dot."""
+    """A named line through (x, y) points; a single point is a dot. ``band``: the limits of an interval at each point."""
 
     name: str
     points: tuple[tuple[float, float], ...]
+    band: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,11 @@ class Curves:
             style = "steps-post" if self.steps else "default"
             axes.plot(across, up, color=colour, linestyle=dash, linewidth=2.2, drawstyle=style)
             axes.plot(across[-1:], up[-1:], color=colour, marker="o", markersize=6)
-        values = [value for line in self.lines for _, value in line.points]
+            if line.band:
+                low, high = zip(*line.band, strict=True)
+                step: Literal["post"] | None = "post" if self.steps else None
+                axes.fill_between(across, low, high, step=step, color=colour, alpha=0.15, linewidth=0)
+        values = [value for line in self.lines for _, value in (*line.points, *line.band)]
         if self.scale == "percent":
             axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))

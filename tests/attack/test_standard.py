@@ -28,6 +28,10 @@ refreshing\ta\tfresh
 duke\tn\tperson
 duke\tn\tcity ProperName|专
 lord\tn\tperson
+even\tr\tFuncWord|功能词
+even\ta\tbalanced
+powerful\tr\tFuncWord|功能词
+level\ta\tbalanced
 中国\tn\tcountry
 国家\tn\tcountry
 祖国\tn\tcountry
@@ -58,6 +62,8 @@ def narrowed(
 def test_substitutes_share_a_first_sense(lexicon: str) -> None:
     table = {"cat": ("tabby", "scan", "dog", "examine", "unheard"), "scan": ("cat", "dog")}
     assert narrowed("a cat scan", table, lexicon, "first_senses") == {"cat": ("tabby", "unheard"), "scan": ("dog",)}
+    even = {"even": ("powerful", "level")}
+    assert narrowed("even", even, lexicon, "first_senses") == {"even": ("level",)}, "a function word says nothing of meaning"
     assert narrowed("a cat scan", table, lexicon, "part_of_speech") == table, "no lexicon of its own"
     two = read_attack_plan(
         {"candidates": {"name": "sememe", "sources": [lexicon]}, "constraints": {"first_senses": {"most": 2}}}, "a test"
@@ -103,6 +109,11 @@ def test_a_loose_attack_says_what_standard_would_refuse(tmp_path: Path) -> None:
 
     loose, standard = run("loose"), run("standard")
     assert (standard.refused_by_standard, standard.refused_by_any) == ({}, None)
+    assert set(standard.refused_substitutes) == {*loose.refused_substitutes, *loose.refused_by_standard}
+    spaces = {name: report.coverage for name, report in (("loose", loose), ("standard", standard))}
+    per_word = {name: found.changeable * (found.mean_substitutes or 0) for name, found in spaces.items()}
+    refused = sum(standard.refused_substitutes[name] for name in loose.refused_by_standard)
+    assert refused == standard.refused_substitutes["first_senses"] == round(per_word["loose"] - per_word["standard"]) > 0
     assert set(loose.refused_by_standard) == {"names", "first_senses", "common_words", "length"}
     results = [line for line in (tmp_path / "loose" / "examples.jsonl").read_text().splitlines() if '"success"' in line]
     broken = sum(any(f'"new":"{word}"' in line for word in ("fine", "weak")) for line in results)

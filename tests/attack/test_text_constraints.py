@@ -143,7 +143,9 @@ def test_a_text_that_is_refused_is_never_asked_and_is_no_query(search: str) -> N
     assert sum(result.outcome == "success" for result in free) >= len(won)
     assert any(result.adversarial is not None and not even(result.adversarial[0]) for result in free), "it would be otherwise"
     allowed = replace(attack, constraints=[Everything(EvenLetters.Settings(), RESOURCES)]).run(EXAMPLES)
-    assert list(allowed) == free, "a check that allows all changes nothing"
+    pairs = [(one, one.space and one.space.model_copy(update={"refused": ()})) for one in allowed]
+    counted = [one.model_copy(update={"space": size}) for one, size in pairs]
+    assert counted == free, "a check that allows all changes nothing"
 
 
 class Everything(EvenLetters):

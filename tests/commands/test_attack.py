@@ -21,6 +21,7 @@ from sememekit.attack.folder import compare_attacks as compare
 from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, DataError
 from sememekit.jobs.attack import attack
+from sememekit.measure.intervals import wilson_interval
 from sememekit.reports.attack import _TITLES, charts, charts_of, comparison_page, comparison_rows, rate_rows, shown_rate
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import VICTIM, run, table_of
@@ -67,6 +68,9 @@ def test_a_report_tells_outcomes_apart(files: dict[str, Path], real_charts: None
     assert all(name.endswith(f"success rate {100 * report.rates.success_rate.value:.1f} %") for name in told)
     results = AttackFolder.open(files["out"]).results().values()
     by_queries, by_words = (chart.lines[0].points for chart in charts({"one": list(results)}))
+    for line in (chart.lines[0] for chart in charts({"one": list(results)})):
+        counts = [round(share * report.rates.attackable) for _, share in line.points]
+        assert line.band == tuple(wilson_interval(count, report.rates.attackable) for count in counts)
     assert (by_queries[0], by_words[0]) == ((1.0, 0.0), (0.0, 0.0))
     assert by_queries[-1][1] == by_words[-1][1] == pytest.approx(report.rates.success_rate.value)
     for level, rate in report.rates.success_at.items():

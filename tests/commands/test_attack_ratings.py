@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -16,9 +17,12 @@ from sememekit import attack_classifier as attack_in_python
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.ratings import ANSWERS, COLUMNS, items_of, sheet
 from sememekit.commands._program import app
-from sememekit.errors import CheckpointError, DataError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.attack import attack
 from sememekit.reports.attack import rate, rate_rows
+from sememekit.runs.attacks.adapters import adapted
+from sememekit.runs.attacks.proxies import check_judge
+from sememekit.runs.attacks.victims import wrap
 from tests.attack.toys import LABELS, predict
 from tests.commands.attacks import VICTIM, run, table_of
 from tests.pages import check_page
@@ -153,3 +157,60 @@ def test_the_command_takes_sheets_and_keeps_those_that_are_filled_in(files: dict
     settings = {key: table[key] for key in ("search", "candidates")}
     attack_in_python(predict, *zip(*texts, strict=True), names=LABELS, settings=settings, out=tmp_path / "python")
     assert (tmp_path / "python" / "ratings.html").is_file()
+
+
+def judge(texts: list[str]) -> np.ndarray:
+    """A second classifier of the toys with one more label; it says yes to every text with "good"."""
+    yes = np.array([0.8 if "good" in text else 0.1 for text in texts])
+    return np.stack([0.9 - yes, yes, np.full(len(texts), 0.1)], axis=1)
+
+
+judge.labels = ("no", "yes", "maybe")  # type: ignore[attr-defined]
+JUDGE = "tests.commands.test_attack_ratings:judge"
+
+
+def test_a_second_model_is_a_proxy_and_agrees_with_raters(files: dict[str, Path], tmp_path: Path) -> None:
+    report = run(files, files["out"], judge=JUDGE)
+    won = [one for one in AttackFolder.open(files["out"]).results().values() if one.adversarial]
+    [proxy] = report.proxies
+    kept = {one.index: (one.label == "yes") == ("good" in (one.adversarial or ("",))[0]) for one in won}
+    assert {index: score > 0 for index, score in proxy.scores.items()} == kept
+    assert 0 < sum(kept.values()) < len(kept)
+    assert proxy.after.value == sum(kept.values()) / len(kept)
+    assert proxy.before.value == sum((one.label == "yes") == ("good" in one.fields[0]) for one in won) / len(won)
+    assert proxy.before.value != proxy.after.value
+    rows = dict(rate_rows(report))
+    assert rows[f"proxy, no rating: label by {JUDGE}"].startswith("originals ")
+    assert not any("raters" in name for name in rows)
+
+    def as_judged(row: dict[str, str], result: Any, place: int) -> tuple[str, ...]:
+        label = result.label if kept[result.index] else LABELS[1 - LABELS.index(result.label)]
+        return by_side(place, "yes", label, "yes", result.label)
+
+    rated = rate(files["out"], [filled(files["out"], tmp_path / "r.csv", as_judged)])
+    assert {name: found.value for name, found in rated.proxies[0].areas.items()} == {"label": 1.0, "valid": 1.0}
+    line = "proxy label, area for label by raters"
+    assert dict(rate_rows(rated))[line] == f"1 (1 to 1), {len(won)} texts"
+    assert line in (files["out"] / "report.html").read_text("utf-8")
+
+
+def test_what_is_no_second_model_is_refused_before_the_attack(files: dict[str, Path]) -> None:
+    settings = {key: table_of(files)[key] for key in ("search", "candidates")}
+    with pytest.raises(ConfigError, match="--judge predict: it is the victim itself; name a classifier"):
+        attack_in_python(predict, ["a bad film"], ["no"], names=LABELS, judge=predict, settings=settings)
+    found = wrap(adapted(judge), name="other")
+    with pytest.raises(ConfigError, match="its labels are no, yes, maybe; name a classifier that also has never"):
+        check_judge(found, wrap(adapted(predict), ("never", "no"), name="v"))
+
+
+def test_similarity_and_perplexity_are_proxies(files: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("film 1 0\nmovie 0.9 0.1\nbad 0 1\npoor 0.5 1\ngood 0.2 1\nfine -1 1\n", encoding="utf-8")
+    off = {"path": str(tmp_path / "v.txt"), "least": -1, "each": -1}
+    plain = run(files, tmp_path / "plain")
+    report = run(files, files["out"], table=table_of(files, constraints__similarity=off))
+    assert report.rates == plain.rates, "it is only measured"
+    [proxy] = report.proxies
+    assert (proxy.name, proxy.source) == ("similarity", "v.txt")
+    assert min(proxy.scores.values()) < max(proxy.scores.values()) <= 1.0
+    assert proxy.after.value == pytest.approx(sum(proxy.scores.values()) / len(proxy.scores))
+    assert any("at least -1, vectors v.txt" in note for note in report.notes)

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from sememekit.claims.chain import result_names
+from sememekit.claims.claims import load_claims
+
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 PAGE = (RESULTS / "growing.md").read_text(encoding="utf-8")
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")]
@@ -38,41 +41,74 @@ def test_scores_of_suggestions(name: str, number: str) -> None:
     assert f"{found['num_words']:,} words and {found['num_sememes']:,} sememes" in PAGE
 
 
-WAYS = (
-    "equal shares",
-    "shares by counts",
-    "shares by characters",
-    "extended",
-    "extended, sememes exchanged",
-    "trained with the words",
-)
-"""What the rows of a report are, in their order."""
-RUNS = sorted(path.stem for path in (RESULTS / "growing").glob("*-[0-9].json"))
+WAYS = {
+    "equal shares": ("", 0),
+    "shares by counts": ("", 1),
+    "shares by characters": ("", 2),
+    "extended, random labels": ("-random", 3),
+    "extended, sememes exchanged": ("-shuffled", 3),
+    "extended": ("", 3),
+    "trained with the words": ("", 4),
+}
+"""A row of a table -> the arm of the claims that measures it, and its row there."""
 
 
-def share_of_the_way(rows: list[dict[str, float]]) -> float:
-    """From equal shares to the model that was trained with the words, in the mean nats of the new words."""
-    nats = [math.log(row["new"]) for row in rows]
-    return (nats[0] - nats[3]) / (nats[0] - nats[5])
+Rows = list[dict[str, float]]
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_perplexities_of_new_words(name: str) -> None:
-    found, (model, seed) = report(name), name.split("-")
-    assert len(found["rows"]) == len(WAYS)
-    for way, row in zip(WAYS, found["rows"], strict=True):
-        figures = [f"{row[key]:,.1f}" for key in ("new", "others", "perplexity")]
-        ranks = [f"{row[key]:.4f}" for key in ("reciprocal_rank", "reciprocal_rank_among_new")]
-        assert [model, seed, way, *figures, *ranks] in ROWS
-    assert f"{found['new_tokens']:,} of {found['tokens']:,} tokens" in PAGE
-    assert [f"{model}, seed {seed}", f"{share_of_the_way(found['rows']):.0%}".replace("%", " %")] in [row[:2] for row in ROWS]
+def held_out() -> dict[str, dict[int, Rows]]:
+    """Arm -> seed -> the rows of ``extend --against``, from the results of the claims ``new-words-*``."""
+    file, _ = load_claims()["new-words-below-counts"]
+    names = {name for claim in file.claim.values() for name in result_names(file, claim, seeds=3)}
+    found: dict[str, dict[int, Rows]] = {}
+    for name in sorted(names):
+        path = RESULTS / "claims" / name
+        if path.exists():
+            result = json.loads(path.read_text(encoding="utf-8"))
+            measured = result["measured"]
+            assert f"{measured['new_tokens']:,} of {measured['tokens']:,} tokens" in PAGE
+            found.setdefault(result["arm"], {})[result["seed"]] = result["measured"]["rows"]
+    return found
 
 
-@pytest.mark.parametrize(("model", "trained"), [("softmax", "softmax-1"), ("sdlm", "sdlm-3")])
-def test_random_labels(model: str, trained: str) -> None:
-    rows, last = report(f"{model}-random")["rows"], report(trained)["rows"][5]
-    way = share_of_the_way([*rows, rows[3], last])
-    assert f"{rows[3]['new']:,.1f}, which is {way:.0%} of the way".replace("%", " %") in " ".join(PAGE.split())
+def number(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
+    """The rows of both tables: means of every way, and the share of the distance that each seed covers."""
+    arms = held_out()
+    means, shares = [], []
+    for model in ("softmax", "sdlm", "transformer"):
+        seeds = sorted(arms[model])
+        for way, (control, place) in WAYS.items():
+            if model + control not in arms:
+                continue  # the control was not run with this model
+            rows = [arms[model + control][seed][place] for seed in seeds]
+
+            def mean(key: str, rows: Rows = rows) -> float:
+                return math.exp(sum(math.log(row[key]) for row in rows) / len(rows))
+
+            figures = [f"{mean(key):,.1f}" for key in ("new", "others", "perplexity")]
+            ranks = [f"{mean(key):.4f}" for key in ("reciprocal_rank", "reciprocal_rank_among_new")]
+            means.append([model, way, *figures, *ranks])
+        for seed in seeds:
+            first, last = (math.log(arms[model][seed][place]["new"]) for place in (0, 4))
+
+            def covered(control: str, place: int, seed: int = seed, first: float = first, last: float = last) -> str:
+                found = arms.get(model + control, {}).get(seed)
+                return "" if found is None else number((first - math.log(found[place]["new"])) / (first - last))
+
+            ways = [covered(*WAYS[way]) for way in ("extended", "extended, sememes exchanged", "extended, random labels")]
+            shares.append([model, str(seed), *ways, covered("", 1)])
+    return means, shares
+
+
+def test_perplexities_of_new_words() -> None:
+    means, shares = tables_of_new_words()
+    for first, rows in ((["model", "way"], means), (["model", "seed"], shares)):
+        begin = next(place for place, row in enumerate(ROWS) if row[:2] == first)
+        assert ROWS[begin + 1 : begin + 1 + len(rows)] == rows
 
 
 def test_perplexities_by_the_size_of_the_text() -> None:

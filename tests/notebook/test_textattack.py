@@ -111,6 +111,7 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
         "textattack.search_methods": {"SearchMethod": SearchMethod},
         "textattack.goal_function_results": {"GoalFunctionResultStatus": type("Status", (), {"SUCCEEDED": SUCCEEDED})},
         "textattack.shared": {},
+        "textattack.shared.utils": {"words_from_text": lambda text: text.replace("/", " ").split()},
         "textattack.shared.validators": {"transformation_consists_of_word_swaps": lambda swap: isinstance(swap, WordSwap)},
     }.items():
         module = ModuleType(name)
@@ -132,6 +133,9 @@ def test_candidates_become_a_transformation(package: None, table: str) -> None:
     assert swap._get_replacement_words(word.capitalize()) == [one.capitalize() for one in substitutes if one != word]
     assert swap._get_replacement_words("nothing-of-that") == []
     assert swap.candidates == "table"
+    Path(table).write_text(json.dumps({"film": ["movie", "tv/film"]}), encoding="utf-8")
+    split = ours.word_swap("table", settings={"path": table})
+    assert split._get_replacement_words("film") == ["movie"], "TextAttack reads tv/film as two words"
     texts = swap._get_transformations(Text(["x", word]), [1])
     assert [text.words for text in texts] == [["x", one] for one in substitutes if one != word]
 
@@ -146,6 +150,7 @@ def test_lexicons_are_read_once_for_given_texts(package: None, monkeypatch: pyte
     before = len(asked)
     assert swap._get_replacement_words("工人")
     swap._get_transformations(Text(["今天", "工人"]), [0, 1])
+    swap._get_transformations(Text(["你好吗", "工人"]), [1])  # a word that may not change is not looked up
     assert (before, len(asked)) == (1, 1)
 
 
@@ -241,7 +246,7 @@ def test_what_is_no_part(package: None) -> None:
 def test_without_the_package_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textattack.search_methods", None)
     monkeypatch.setitem(sys.modules, "textattack", None)
-    with pytest.raises(ConfigError, match=r"pip install .textattack"):
+    with pytest.raises(ConfigError, match=r"pip install \"sememekit\[textattack\]\""):
         ours.search_method()
 
 

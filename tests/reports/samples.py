@@ -150,7 +150,8 @@ def drawn() -> dict[str, tuple[Any, str]]:
     seen = filled(LatticeExplanation, sentences=(sentence(),))
     claims = [filled(ClaimResult, name=f"claim-of-{LONG}-{number}", verdict="holds") for number in range(3)]
     analysed, compared, embedded = filled(Analysis), filled(AttackComparison), filled(EmbeddingsReport)
-    attacked = filled(AttackReport, refused_by_any=1_234_003, refused_by_standard={"names": 1_234_019})
+    refused = {"refused_by_standard": {"names": 1_234_019}, "refused_substitutes": {"names": 1_234_027}}
+    attacked = filled(AttackReport, refused_by_any=1_234_003, **refused)
     outcomes = {"success": 1_234_037, "failed": 1_234_053}
     attacked = attacked.model_copy(update={"rates": attacked.rates.model_copy(update={"outcomes": outcomes})})
     labelled, labels_report = filled(LabelExplanation), filled(LabelAnalysis)

@@ -172,3 +172,14 @@ def test_ticks_of_many_decades_do_not_run_into_each_other(last: float, ticks: se
     assert ("2" in numbers[0]) == ("2" in ticks)
     assert {"1", "10", "100"} <= numbers[1]
     assert "2" not in numbers[1], "a phone has less room"
+
+
+def test_a_band_is_drawn_around_its_line_and_the_axis_holds_it() -> None:
+    points = ((1.0, 0.2), (9.0, 0.4))
+    plain, banded = (
+        chart(Curves("t", "x", "y", (Line("one", points, band),), "percent")) for band in ((), ((0.1, 0.3), (0.3, 0.7)))
+    )
+    assert "opacity: 0.15" not in plain
+    assert banded.count("opacity: 0.15") == 2, "one in each width"
+    assert "60 %" not in plain
+    assert "60 %" in banded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ from sememekit.attack.resources import AttackResources, hashes_of
 from sememekit.attack.space import Space
 from sememekit.sememes import Sense
 from sememekit.sememes.substitutes import Inflections
+
+_FUNCTION: Final = frozenset({"FuncWord|功能词", "FuncWord", "功能词"})
 
 
 class LexicalConstraint(Constraint):
@@ -83,7 +85,8 @@ class FirstSenses(LexicalConstraint):
     """Require that word and substitute share one of their first senses of a part of speech.
 
     Lexicons such as WordNet give the most frequent sense first. Without this constraint an attack replaces "cat" by
-    "electromyography", through the sense "computed tomography" (CAT).
+    "electromyography", through the sense "computed tomography" (CAT). A sense whose only sememe says that the word has a
+    grammatical function is shared with no other word: "even" and "powerful" (mighty) both have it.
     """
 
     class Settings(LexicalConstraint.Settings):
@@ -96,12 +99,13 @@ class FirstSenses(LexicalConstraint):
     def told(self) -> str:
         return f"first senses: the first {self.settings.most} of each part of speech" if self._lexicons else ""
 
-    def facts(self, senses: Sequence[Sense]) -> frozenset[tuple[str, tuple[str, ...]]]:
+    def facts(self, senses: Sequence[Sense]) -> frozenset[Any]:
         seen = Counter[str]()
-        found = []
-        for sense in dict.fromkeys((sense.part_of_speech, sense.sememes) for sense in senses if sense.sememes):
-            seen[sense[0]] += 1
-            found += [sense] if seen[sense[0]] <= self.settings.most else []
+        found: list[Any] = []
+        for part, sememes in dict.fromkeys((sense.part_of_speech, sense.sememes) for sense in senses if sense.sememes):
+            seen[part] += 1
+            if seen[part] <= self.settings.most:  # an object of its own equals no sense of another word
+                found.append(object() if _FUNCTION.issuperset(sememes) else (part, sememes))
         return frozenset(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final, final
 
@@ -33,8 +33,8 @@ class Similarity(TextConstraint):
     class Settings(TextConstraint.Settings):
         path: str = ""
         """Word vectors as text, ``.xz`` too (default: of embedding candidates). The command line's --vectors."""
-        least: float = Field(default=0.98, gt=0.0, le=1.0)
-        """Least cosine of the text before and after."""
+        least: float = Field(default=0.98, ge=-1.0, le=1.0)
+        """Least cosine of the text before and after; -1 for no bound. Without both bounds similarity is only measured."""
         each: float = Field(default=0.3, ge=-1.0, le=1.0)
         """Least cosine of each word and its substitute; -1 for no bound."""
 
@@ -61,10 +61,8 @@ class Similarity(TextConstraint):
 
     def check(self, space: Space) -> Check:
         words = space.document.words
-        sums_FE = np.zeros((len(space.document.fields), self._vectors.size))
-        for word in words:
-            if (row := self._row(word.text)) is not None:
-                sums_FE[word.field] += self._vectors.matrix[row]
+        fields = range(len(space.document.fields))
+        sums_FE = self._sums([[word.text for word in words if word.field == field] for field in fields])
         places = [(words[number], space.substitutes[number]) for number in space.positions]
         steps = [(word.field, *self._steps(word.text, substitutes)) for word, substitutes in places]
 
@@ -74,14 +72,18 @@ class Similarity(TextConstraint):
             for column, (field, step_CE, known_C) in enumerate(steps):
                 changed_NFE[:, field] += step_CE[rows_NP[:, column]]
                 known_N &= known_C[rows_NP[:, column]]
-            lengths_NF = np.linalg.norm(changed_NFE, axis=2) * np.linalg.norm(sums_FE, axis=1)
-            same_NF = (changed_NFE == sums_FE).all(axis=2)
-            dots_NF = (changed_NFE * sums_FE).sum(axis=2)
-            cosines_NF = np.divide(dots_NF, lengths_NF, out=np.zeros_like(dots_NF), where=lengths_NF > 0)
-            near_NF = same_NF | (cosines_NF >= self.settings.least - _ROUNDING)
-            return known_N & near_NF.all(axis=1)
+            return known_N & (_cosines(changed_NFE, sums_FE) >= self.settings.least - _ROUNDING).all(axis=1)
 
         return allowed
+
+    def cosine(self, before: Sequence[str], after: Sequence[str]) -> float:
+        """Return the cosine of a field before and after its changes, given as words."""
+        return float(_cosines(*self._sums([before, after])))
+
+    def _sums(self, fields: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """(F, E) sums of the vectors of the words of each field."""
+        rows = [[row for word in words if (row := self._row(word)) is not None] for words in fields]
+        return np.stack([self._vectors.matrix[found].sum(axis=0, dtype=np.float64) for found in rows])
 
     def _steps(self, word: str, substitutes: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the difference that each choice at a place makes to the sum (no change first), and whether its vector is near
@@ -98,14 +100,18 @@ class Similarity(TextConstraint):
 
     def _near(self, before: int | None, row: int | None) -> bool:
         """True if both words have vectors with a cosine of at least ``each``."""
-        if row is None or self.settings.each <= -1.0:
-            return row is not None
-        if before is None:
-            return False
-        one, two = self._vectors.matrix[before].astype(np.float64), self._vectors.matrix[row].astype(np.float64)
-        lengths = float(np.linalg.norm(one) * np.linalg.norm(two))
-        return lengths > 0 and float(one @ two) / lengths >= self.settings.each - _ROUNDING
+        if row is None or before is None or self.settings.each <= -1.0:
+            return self.settings.each <= -1.0 and (row is not None or self.settings.least <= -1.0)
+        one, two = self._vectors.matrix[[before, row]].astype(np.float64)
+        return bool(_cosines(one, two) >= self.settings.each - _ROUNDING)
 
     def _row(self, word: str) -> int | None:
         found = self._vectors.row_of
         return found.get(word, found.get(word.lower()))
+
+
+def _cosines(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cosines along the last axis; 1 for equal vectors, 0 for other pairs with a vector of zeros."""
+    dots, lengths = (one * two).sum(axis=-1), np.linalg.norm(one, axis=-1) * np.linalg.norm(two, axis=-1)
+    cosines = np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0)
+    return np.where((one == two).all(axis=-1), 1.0, cosines)

@@ -1,6 +1,5 @@
 """Build an attack from its parts, run it, and report it."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +12,6 @@ from sememekit.attack import (
     Attack,
     AttackPlan,
     AttackResources,
-    Cutter,
     Document,
     Example,
     ExampleResult,
@@ -26,12 +24,12 @@ from sememekit.attack.examples import NO_LABEL
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.report import AttackReport
 from sememekit.attack.resources import named_apart
-from sememekit.attack.space import Space
 from sememekit.attack.victim import SAME
 from sememekit.errors import CheckpointError, DataError
 from sememekit.measure.attack_rates import attack_rates, coverage_of
 from sememekit.progress import Progress
 from sememekit.runs.attacks.language_model import AttackLanguageModel
+from sememekit.runs.attacks.proxies import changes_of, proxies
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
@@ -201,12 +199,14 @@ class OpenAttack(NamedTuple):
         self.folder.finish()
         return False
 
-    def report(self, seconds: float, stopped: bool) -> tuple[AttackReport, list[ExampleResult]]:
-        """Return the report after ``seconds`` of this call, and the result of each example."""
+    def report(
+        self, seconds: float, stopped: bool, judge: NamedVictim | None = None
+    ) -> tuple[AttackReport, list[ExampleResult]]:
+        """Return the report after ``seconds`` of this call, and the result of each example. ``judge``: a second classifier."""
         parts = self.parts
         plan, named, nats = parts.plan, parts.named, parts.nats
         results = [result for _, result in sorted(self.folder.results().items())]
-        before, after = _perplexities(results, nats, named.cut) if nats is not None else (None, None)
+        measured, before, after = proxies(results, judge, parts.engine.constraints, nats, named.cut)
         coverage = coverage_of(result.space for result in results if result.space is not None)
         unfinished = f"unfinished: the {len(results):,} examples done first are the quick ones, so these rates are no estimate"
         rates = attack_rates(results, query_budget=plan.attack.query_budget)
@@ -218,7 +218,7 @@ class OpenAttack(NamedTuple):
             )
         if not stopped:  # what the victim has wrong is done first
             doubts += doubtful_accuracy(named, results, rates.accuracy)
-        refused = self._refused(results)
+        refused, names = self._refused(results), [part.name for part in plan.constraints]
         report = AttackReport(
             folder=str(self.folder.path),
             victim=named.victim.name,
@@ -248,6 +248,8 @@ class OpenAttack(NamedTuple):
             signature=self.folder.signature,
             refused_by_any=refused.pop("any", None),
             refused_by_standard=refused,
+            refused_substitutes=dict(zip(names, coverage.refused, strict=False)),
+            proxies=measured,
             targeted=any(result.target is not None for result in results),
         )
         return report, results
@@ -266,11 +268,7 @@ class OpenAttack(NamedTuple):
         for result in results:
             if not checks or result.adversarial is None:
                 continue
-            document = Document.read(result.fields, engine.cut)
-            new = {(change.field, change.begin): (change.new,) for change in result.changes}
-            space = Space.open(document, {}).narrowed(
-                substitutes=tuple(new.get((word.field, word.begin), ()) for word in document.words)
-            )
+            space = changes_of(result, engine.cut)
             refused = [name for name, check in checks.items() if check.narrow(space).positions != space.positions]
             for name in [*refused, *(["any"] if refused else [])]:
                 found[name] += 1
@@ -300,22 +298,6 @@ def _reason(result: ExampleResult) -> str:
     """Return outcome and reason, without an example's own number at the end."""
     reason = result.reason if result.outcome == "error" else re.sub(r" \([\d,]+\)$", "", result.reason)
     return f"{result.outcome}: {reason}"
-
-
-def _perplexities(
-    results: Iterable[ExampleResult], nats: AttackLanguageModel, cut: Cutter | None
-) -> tuple[float | None, float | None]:
-    """Return the perplexity of the changed fields over all successes, before and after the attack."""
-    sentences: tuple[list[list[str]], list[list[str]]] = ([], [])
-    for result in results:
-        if result.adversarial is None:
-            continue
-        for field in sorted({change.field for change in result.changes}):
-            for side, fields in zip(sentences, (result.fields, result.adversarial), strict=True):
-                side.append([word.text for word in Document.read((fields[field],), cut).words])
-    predictions = [[each for of_words in nats(side) for each in of_words] for side in sentences]
-    before, after = (math.exp(min(sum(each) / len(each), 700)) if each else None for each in predictions)
-    return before, after
 
 
 def _unread(named: NamedVictim, examples: Sequence[Example]) -> tuple[int, int]:
