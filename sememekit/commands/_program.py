@@ -372,7 +372,6 @@ def _end_at_once(code: int) -> NoReturn:
     """Exit after threads and exit handlers, without freeing the objects of torch one by one, which takes 0.4 CPU seconds."""
     threading._shutdown()  # type: ignore[attr-defined]  # as the interpreter does before its exit handlers
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # a closed stream was reported before
-            stream.flush()
+    with suppress(OSError, ValueError):  # a closed stream was reported before; stderr has no buffer
+        sys.stdout.flush()
     os._exit(code)

@@ -59,9 +59,9 @@ class Draw(NamedTuple):
 class WordSampler(FixedTables):
     """Draw words for a batch from a power of the unigram distribution, with replacement.
 
-    Draws come from torch's generator of the device, which a resumed run restores, or from ``draws`` of several processes. A
-    draw is a binary search in the cumulative distribution: ``torch.multinomial`` draws the same words on a CPU, but sums all V
-    probabilities each time. Finding the distinct words synchronises with the device once a batch.
+    Draws come from torch's generator of the device, which a resumed run restores, or from ``draws`` of several processes.
+    ``torch.multinomial`` draws the same words on a CPU, but sums all V probabilities each time. Finding the distinct words
+    synchronises with the device once a batch.
 
     Args:
         vocabulary: the words and their counts; a count of 0 is taken as 1, so that every word can be drawn.
@@ -100,9 +100,8 @@ class WordSampler(FixedTables):
 
     def draw(self, target: Tensor) -> Draw:
         """Draw S words for a batch with targets ``target`` (N,)."""
-        sums = self.cumulative
-        place = torch.rand(self.samples, dtype=sums.dtype, device=sums.device, generator=self.draws)
-        return self.arrange(target, torch.searchsorted(sums, place))
+        place = torch.rand(self.samples, dtype=torch.float64, device=self.cumulative.device, generator=self.draws)
+        return self.arrange(target, torch.searchsorted(self.cumulative, place))
 
     def arrange(self, target: Tensor, drawn: Tensor) -> Draw:
         """Return the ``Draw`` of targets (N,) and drawn words (S,), which may repeat."""

@@ -12,10 +12,8 @@ from sememekit.decoders.bias_start import BiasStartSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.layers import ChosenLogits, linear_cross_entropy
 
-_LARGEST_SCORES: Final = 1 << 28
-"""Scores of a batch, one for each context and word, that are kept at once; more are computed in blocks."""
-_BLOCK: Final = 1 << 25
-"""Scores in a block."""
+_LARGEST_SCORES: Final = 1 << 28  # of a batch, one for each context and word; more are computed in blocks
+_BLOCK: Final = 1 << 25  # scores in a block
 
 
 class Softmax(NormalisedScores):
