@@ -57,6 +57,16 @@ def test_the_package_offers_its_parts_when_they_are_asked_for() -> None:
         sememekit.SLDM  # noqa: B018
 
 
+def test_a_run_is_opened_without_the_modules_of_attacks() -> None:
+    code = (
+        "import sys, sememekit; sememekit.load_run; assert 'sememekit.notebook.attacks' not in sys.modules; "
+        "from sememekit.notebook import attack_classifier; assert attack_classifier is sememekit.attack_classifier"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match=r"no attribute 'attack'; public names: AttackResult, Run"):
+        import_module("sememekit.notebook").attack  # noqa: B018
+
+
 def test_type_checkers_are_told_the_same_names() -> None:
     told = {}
     for node in ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8")).body:

@@ -60,21 +60,26 @@ class WordSampler(FixedTables):
     """Draw words for a batch from a power of the unigram distribution, with replacement.
 
     Draws come from torch's generator of the device, which a resumed run restores, or from ``draws`` of several processes.
-    Finding the distinct words synchronises with the device once a batch.
+    ``torch.multinomial`` draws the same words on a CPU, but sums all V probabilities each time. Finding the distinct words
+    synchronises with the device once a batch.
 
     Args:
         vocabulary: the words and their counts; a count of 0 is taken as 1, so that every word can be drawn.
     """
 
     log_proposal: Tensor
+    cumulative: Tensor
     exact: Tensor
+    never_narrowed = ("cumulative",)
 
     def __init__(self, vocabulary: Vocabulary, settings: SamplingSettings) -> None:
         super().__init__()
         self.samples, self.until = settings.samples, settings.samples_until
         self.draws: torch.Generator | None = None
         counts = torch.from_numpy(vocabulary.counts.copy()).double().clamp(min=1.0)
-        self.register_tables(log_proposal=(settings.samples_power * counts.log()).log_softmax(dim=0))
+        log_proposal = (settings.samples_power * counts.log()).log_softmax(dim=0)
+        sums = log_proposal.exp().cumsum(dim=0)
+        self.register_tables(log_proposal=log_proposal, cumulative=sums / sums[-1])
         # 0 or 1, and no boolean: what averages weights and buffers subtracts them.
         exact = torch.zeros((), dtype=torch.int64, device="cpu")
         # Part of a checkpoint only where it can change, so that the weights of other runs keep their names.
@@ -95,8 +100,8 @@ class WordSampler(FixedTables):
 
     def draw(self, target: Tensor) -> Draw:
         """Draw S words for a batch with targets ``target`` (N,)."""
-        drawn = torch.multinomial(self.log_proposal.exp(), self.samples, replacement=True, generator=self.draws)
-        return self.arrange(target, drawn)
+        place = torch.rand(self.samples, dtype=torch.float64, device=self.cumulative.device, generator=self.draws)
+        return self.arrange(target, torch.searchsorted(self.cumulative, place))
 
     def arrange(self, target: Tensor, drawn: Tensor) -> Draw:
         """Return the ``Draw`` of targets (N,) and drawn words (S,), which may repeat."""

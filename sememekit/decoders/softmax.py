@@ -1,7 +1,7 @@
 """The plain softmax over words, also trained with sampled words."""
 
 from collections.abc import Callable
-from typing import ClassVar, final
+from typing import ClassVar, Final, final
 
 import torch
 from pydantic import Field
@@ -10,7 +10,10 @@ from torch import Tensor, nn
 from sememekit.decoders.base import Resources, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
-from sememekit.layers import ChosenLogits
+from sememekit.layers import ChosenLogits, linear_cross_entropy
+
+_LARGEST_SCORES: Final = 1 << 28  # of a batch, one for each context and word; more are computed in blocks
+_BLOCK: Final = 1 << 25  # scores in a block
 
 
 class Softmax(NormalisedScores):
@@ -39,6 +42,13 @@ class Softmax(NormalisedScores):
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         return linear_scores(hidden, self.words.weight, self.bias, words, sparse=self.words.sparse)
+
+    def exact_nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        num_words = len(self.words.weight)
+        if target.numel() * num_words <= _LARGEST_SCORES:
+            return super().exact_nll(hidden, target)
+        rows, block = hidden.reshape(-1, hidden.shape[-1]), max(1, _BLOCK // num_words)
+        return linear_cross_entropy(rows, self.words.weight, self.bias, target.reshape(-1), block).view(target.shape)
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return a function that computes one product for each call, and one backward product for many calls."""

@@ -309,7 +309,11 @@ class Run:
         return prepared
 
     def segmenter(self) -> Segmenter:
-        """Return the segmenter of its data; errors as ``recorded_segmenter``."""
+        """Return the segmenter of its data, opened once; errors as ``recorded_segmenter``."""
+        return self._segmenter
+
+    @cached_property
+    def _segmenter(self) -> Segmenter:
         return recorded_segmenter(self.signature, self.folder.file(SIGNATURE))
 
     def form(self) -> TextForm:

@@ -11,7 +11,6 @@ from sememekit.notebook.run import Run
 from sememekit.runs.attacks.victims import NamedVictim, open_victim
 from sememekit.sememes.overlay import Change, apply_changes, write_overlay
 from sememekit.serve.questions import GivenChange
-from sememekit.text.segmenters import Segmenter
 
 QUICKSTART: Final = ("sdlm", "softmax", "lattice", "more")
 """Folders of the quickstart that have runs."""
@@ -24,7 +23,7 @@ class UnknownRunError(Exception):
 
 
 class ServedRun(Run):
-    """A run that caches its segmenter, the means of its sememes, and its models with changed annotations.
+    """A run that caches the means of its sememes, and its models with changed annotations.
 
     Attributes:
         name: its name for clients, also in reports in place of the folder.
@@ -45,17 +44,13 @@ class ServedRun(Run):
             self._made[name] = make()
         return self._made[name]
 
-    def segmenter(self) -> Segmenter:
-        """The segmenter of its data, made once."""
-        return self.once("segmenter", super().segmenter)
-
     def with_overlay(self, overlay: Path | str) -> "ServedRun":
         """Return the run with the changes of an overlay; the last three are cached with their models."""
         return self.once("overlays", lambda: lru_cache(_MOST_OVERLAID)(self._changed))(Path(overlay))
 
     def _changed(self, overlay: Path) -> "ServedRun":
         made = type(self)(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, overlay)
-        made.name, made._made["segmenter"] = self.name, self.segmenter()
+        made.name, made.__dict__["_segmenter"] = self.name, self.segmenter()
         return made
 
     @cached_property

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, final
@@ -35,8 +35,7 @@ class MaximumMatcher:
     ['今天', '天气', '好']
 
     A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list; with ``cut_latin`` it is segmented like
-    Chinese. Leftmost-longest matching by an Aho-Corasick automaton gives this result in one pass. Every character of the usual
-    blocks is a pattern, too, so that matches leave no gaps.
+    Chinese. Leftmost-longest matching by an Aho-Corasick automaton gives this result in one pass.
     """
 
     _SINGLES: Final = tuple(
@@ -47,8 +46,6 @@ class MaximumMatcher:
 
     def __init__(self, words: Iterable[str], *, cut_latin: bool = False) -> None:
         """Build the automaton; words that are empty or hold white space are left out. Raises DataError when no word is left."""
-        import daachorse
-
         kept = sorted({word for word in words if word and not any(map(str.isspace, word))})
         if not kept:
             raise DataError("forward maximum matching needs a list of words, and this one is empty")
@@ -56,10 +53,13 @@ class MaximumMatcher:
         self.description = f"forward maximum matching{rule}, {len(kept)} words, {hash_words(kept)[:16]}"
         self._words, self._cut_latin = kept, cut_latin
         self._longest = max(map(len, kept))
-        self._patterns = sorted({*kept, *self._SINGLES, _LINE_END})  # no word and no chunk has a line end
-        self._sizes = np.array(list(map(len, self._patterns)), dtype=np.int32)
-        self._line_end = self._patterns.index(_LINE_END)
-        self._find = daachorse.CharwiseDoubleArrayAhoCorasick(self._patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
+        self._find = _automaton(kept)
+
+    @cached_property
+    def _gapless(self) -> tuple[list[str], npt.NDArray[np.int32], Any]:
+        """Words, usual characters and a line end, their lengths, and their automaton, which takes 50 times as long to build."""
+        patterns = sorted({*self._words, *self._SINGLES, _LINE_END})  # no word and no chunk has a line end
+        return patterns, np.array(list(map(len, patterns)), dtype=np.int32), _automaton(patterns)
 
     def segment(self, text: str) -> list[str]:
         cut = self._segment_chunk if self._cut_latin else self._segment_mixed
@@ -68,16 +68,18 @@ class MaximumMatcher:
     def numbering(self, ids: Mapping[str, int]) -> Numbering:
         """Return a function from lines to ``ids`` of the words of ``segment``; ids has an entry for every word.
 
-        The function makes one pass over many lines; matches do not cross line ends. Lines with Latin words or characters
-        outside the patterns are segmented separately.
+        The function makes one pass over many lines; matches do not cross line ends. Every character of the usual blocks is a
+        pattern of its automaton, so that matches leave no gaps. Lines with Latin words or characters outside the patterns are
+        segmented separately.
         """
-        id_of_pattern = np.full(len(self._patterns), -1, dtype=np.int64)
+        known = self._gapless[0]
+        id_of_pattern = np.full(len(known), -1, dtype=np.int64)
 
         def ids_of(patterns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
             fresh = id_of_pattern[patterns] < 0
             if fresh.any():
                 for pattern in dict.fromkeys(patterns[fresh].tolist()):
-                    id_of_pattern[pattern] = ids[self._patterns[pattern]]
+                    id_of_pattern[pattern] = ids[known[pattern]]
             return id_of_pattern[patterns]
 
         def number(lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -100,13 +102,14 @@ class MaximumMatcher:
     def _match(self, lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[int]]:
         """Return the patterns in lines without Latin words, their number in each line, and the left-out lines: lines with
         characters outside the patterns."""
+        known, sizes, find = self._gapless
         some = ["\n".join((*lines[first : first + _AT_ONCE], "")) for first in range(0, len(lines), _AT_ONCE)]
-        parts = [np.fromiter(map(_PATTERN, found), np.int64, len(found)) for found in map(self._find, some)]
+        parts = [np.fromiter(map(_PATTERN, found), np.int64, len(found)) for found in map(find, some)]
         patterns = np.concatenate([_NONE, *parts])
-        is_end = patterns == self._line_end
+        is_end = patterns == known.index(_LINE_END)
         ends = np.flatnonzero(is_end)
         counts = np.diff(ends, prepend=-1) - 1
-        covered = np.diff(np.cumsum(self._sizes[patterns])[ends], prepend=0) - 1
+        covered = np.diff(np.cumsum(sizes[patterns])[ends], prepend=0) - 1
         lacking = np.flatnonzero(covered < np.fromiter(map(len, lines), np.int64, len(lines)))
         gaps = [number for number in lacking.tolist() if covered[number] < sum(map(len, lines[number].split()))]
         patterns = patterns[~is_end]
@@ -138,18 +141,21 @@ class MaximumMatcher:
         return words + self._segment_chunk(chunk[position:])
 
     def _segment_chunk(self, chunk: str) -> list[str]:
-        matches = self._find(chunk)  # (start, end, number of the pattern)
-        words = list(map(self._patterns.__getitem__, map(_PATTERN, matches)))
-        if sum(map(len, words)) == len(chunk):
-            return words
-        words = []
+        words: list[str] = []
         last = 0
-        for start, end, _ in matches:
+        for start, end, _ in self._find(chunk):
             words += chunk[last:start]
             words.append(chunk[start:end])
             last = end
         words += chunk[last:]
         return words
+
+
+def _automaton(patterns: list[str]) -> Any:
+    """Return the ``find`` of an automaton: text -> (start, end, number of the pattern) of its leftmost-longest matches."""
+    import daachorse
+
+    return daachorse.CharwiseDoubleArrayAhoCorasick(patterns, daachorse.MATCH_KIND_LEFTMOST_LONGEST).find
 
 
 def line_sums(lines: Sequence[str], tables: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

@@ -323,3 +323,25 @@ def test_an_interrupt_during_the_imports_shows_no_traceback() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+def test_a_command_with_torch_ends_its_threads_and_handlers_and_keeps_its_exit_code(tmp_path: Path) -> None:
+    code = (
+        "import atexit, sys, threading, torch; atexit.register(print, 'handler'); "
+        "threading.Thread(target=lambda: (threading.main_thread().join(), print('thread'))).start(); "
+        "class_ = type('Late', (), {'__del__': lambda self: print('freed')}); sys.kept = class_(); "
+        "sys.argv = ['sememekit', *{words}]; from sememekit.__main__ import main; main()"
+    )
+    for words, expected in ((["--version"], 0), (["explain", str(tmp_path / "absent"), "x"], 1), (["explain"], 2)):
+        script = code.replace("{words}", repr(words))
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert done.returncode == expected, done.stderr
+        assert done.stdout.splitlines()[-2:] == ["thread", "handler"], "and nothing is freed one by one"
+
+
+def test_the_search_for_garbage_is_as_usual_after_the_imports() -> None:
+    code = (
+        "import gc; usual = gc.get_threshold(); import sememekit.__main__; assert gc.get_threshold() != usual; "
+        "kept = [[] for _ in range(400_001)]; assert gc.get_threshold() == usual; assert not gc.callbacks"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

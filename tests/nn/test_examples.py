@@ -1,4 +1,4 @@
-"""The files of docs/examples as a user copies them: a model of transformers, and a program that runs without sememekit."""
+"""The files of docs/examples as a user copies them: a model of transformers, an exported program, a run in int8."""
 
 from __future__ import annotations
 
@@ -164,3 +164,18 @@ def test_an_exported_program_needs_torch_alone_and_answers_alike(decoder: str, t
         hidden, _ = run.task.eval().contexts(torch.tensor(ids)[:, None], run.task.encoder.start(1))
         expected = run.task.decoder.log_probs(hidden[-1])[0]
     torch.testing.assert_close(torch.tensor([float(word) for word in done.stdout.split()]), expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("decoder", ["softmax", "sdlm"])
+def test_a_run_in_int8_answers_almost_alike(decoder: str, tmp_path: Path) -> None:
+    train(Place(tmp_path).table(decoder, schedule__epochs=1), tmp_path / "run")
+    whole, example = load_run(tmp_path / "run", device="cpu"), load("int8_next_words")
+    rounded = example.in_int8(load_run(tmp_path / "run", device="cpu"))
+    assert all(type(layer).__module__.startswith("torch.ao.nn.quantized") for layer in rounded.task.encoder.stack)
+    text = " ".join(whole.vocabulary.tokens[:4])
+    exact, found = (
+        dict(zip(*map(run.next_words(text, top=9).column, ("word", "probability")), strict=True)) for run in (whole, rounded)
+    )
+    assert found != exact, "nothing was rounded"
+    assert found == pytest.approx(exact, rel=0.05)
+    assert rounded.perplexity(text) == pytest.approx(whole.perplexity(text), rel=0.02)

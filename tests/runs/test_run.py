@@ -89,7 +89,9 @@ def test_wrong_settings_are_refused(run: Path) -> None:
 def test_run_and_data_cut_alike_without_the_file_of_the_lexicon(run: Path, place: Place) -> None:
     text = "我吃无名苹果电脑"
     expected = ["我", "吃", "无名", "苹果", "电脑"]
-    assert place.data.segmenter().segment(text) == Run.open(run).segmenter().segment(text) == expected
+    opened = Run.open(run)
+    assert place.data.segmenter().segment(text) == opened.segmenter().segment(text) == expected
+    assert opened.segmenter() is opened.segmenter(), "which is slow to open"
 
 
 def test_one_list_names_the_files_of_a_run(run: Path) -> None:

@@ -22,7 +22,7 @@ word_lists = st.lists(st.text(characters.filter(lambda c: not c.isspace()), min_
 
 @pytest.fixture(scope="module")
 def few_singles() -> Iterator[None]:
-    """An automaton of 21,000 single characters takes a sixth of a second to build; with a few of them gaps are filled, too."""
+    """With a few single characters gaps are filled, too, and the automaton is built sooner."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MaximumMatcher, "_SINGLES", tuple("天地ab1%"))
         yield
@@ -50,6 +50,14 @@ def test_the_automaton_is_forward_maximum_matching(words: list[str], texts: list
     matcher = MaximumMatcher(words, cut_latin=True)
     for text in texts:
         assert matcher.segment(text) == naive_maximum_matching(words, text)
+
+
+def test_the_automaton_of_all_characters_is_built_for_many_lines_only() -> None:
+    matcher = MaximumMatcher(["天地"])
+    assert matcher.segment("天地人") == ["天地", "人"]
+    assert "_gapless" not in vars(matcher)
+    assert [part.tolist() for part in matcher.numbering({"天地": 3, "人": 4})(["天地人"])] == [[3, 4], [2]]
+    assert "_gapless" in vars(matcher)
 
 
 def latin_end(text: str, start: int) -> int:

@@ -1,0 +1,106 @@
+"""CPU seconds of commands from the shell and of questions to an open run, beside the import of torch alone.
+
+    sememekit quickstart --out quickstart
+    python benchmarks/latency.py --runs quickstart --before OLD --out latency.json
+
+``OLD`` is a folder with another version of the package; its commands run interleaved with the present ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+TEXT = "去年 美国 贸易 逆差 初步 估计 为"
+COMMANDS = {
+    "--version": ["--version"],
+    "--help": ["--help"],
+    "doctor": ["doctor"],
+    "lookup": ["lookup", "打"],
+    "explain, SDLM": ["explain", "sdlm", TEXT],
+    "explain, softmax": ["explain", "softmax", TEXT],
+    "tag": ["tag", "sdlm"],
+    "score": ["score", "sdlm"],
+    "generate": ["generate", "sdlm", "去年 美国", "--num-tokens", "10"],
+    "segment, lattice model": ["segment", "--model", "lattice"],
+}
+QUESTIONS = ("explain", "next_words")
+ASK = """
+import json, sys, time
+from sememekit import load_run
+run, text = load_run(sys.argv[1]), sys.argv[2]
+taken = {}
+for name in sys.argv[3:]:
+    ask = getattr(run, name)
+    ask(text)
+    for _ in range(20):
+        begin = time.process_time()
+        ask(text)
+        taken.setdefault(name, []).append(time.process_time() - begin)
+print(json.dumps(taken))
+"""
+
+
+def main() -> None:
+    """Measure, and write the medians as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=Path, default=Path("quickstart"))
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path("latency.json"))
+    arguments = parser.parse_args()
+    sides = {"now": Path(__file__).resolve().parents[1], **({"before": arguments.before.resolve()} if arguments.before else {})}
+    lines = {name: ["-m", "sememekit", *words] for name, words in COMMANDS.items()} | {"import torch": ["-c", "import torch"]}
+    taken: dict[str, dict[str, list[float]]] = {name: {side: [] for side in sides} for name in lines}
+    for again in range(arguments.repeats + 1):
+        for name, words in lines.items():
+            for side, package in sides.items():
+                seconds = _run(words, package, arguments.runs)[0]
+                if again:  # the first time compiles the modules
+                    taken[name][side].append(seconds)
+    found: dict[str, Any] = {
+        "commands": {name: {side: _of(all_) for side, all_ in each.items()} for name, each in taken.items()}
+    }
+    found["questions"] = {}
+    for kind in ("sdlm", "softmax"):
+        for side, package in sides.items():
+            asked = json.loads(_run(["-c", ASK, kind, TEXT, *QUESTIONS], package, arguments.runs)[1])
+            for name, seconds in asked.items():
+                found["questions"].setdefault(f"{name}, {kind}", {})[side] = _of(seconds)
+    found |= {"load": os.getloadavg()[1], "date": time.strftime("%Y-%m-%d"), "machine": _machine()}
+    arguments.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps(found, ensure_ascii=False))
+
+
+def _run(words: list[str], package: Path, folder: Path) -> tuple[float, str]:
+    """Return the CPU seconds of a process of Python, and what it printed."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, input=f"{TEXT}\n", capture_output=True, text=True, check=False
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        sys.exit(f"{' '.join(words[:4])} ended with {done.returncode}: {done.stderr[-500:]}")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
+
+
+def _of(seconds: list[float]) -> dict[str, float]:
+    return {"best": round(min(seconds), 4), "mean": round(sum(seconds) / len(seconds), 4)}
+
+
+def _machine() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Every figure of the tables in docs/results/speed.md is in the records beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+PAGE = (RESULTS / "speed.md").read_text(encoding="utf-8")
+
+
+def record(name: str) -> dict[str, Any]:
+    return dict(json.loads((RESULTS / "speed" / name).read_text(encoding="utf-8")))
+
+
+def cells(*values: object) -> str:
+    return f"| {' | '.join(map(str, values))} |"
+
+
+def expected() -> list[str]:
+    latency, int8, large = record("latency.json"), record("int8.json"), record("vocabulary.json")
+    rows = []
+    for name, sides in latency["commands"].items():
+        now, before = (sides[side]["best"] for side in ("now", "before"))
+        rows.append(cells(f"`{name}`", f"{before:.2f}", f"{now:.2f}", f"{now / before:.2f}"))
+    for name, sides in latency["questions"].items():
+        method, kind = name.split(", ")
+        now, before = (1e3 * sides[side]["best"] for side in ("now", "before"))
+        rows.append(cells(f"`run.{method}`", kind, f"{before:.0f}", f"{now:.0f}"))
+    for side, value in int8["perplexity"].items():
+        times = [int8["times"][size][task][side]["best"] for size in int8["times"] for task in ("700 tokens", "one token")]
+        rows.append(cells(side, f"{value:.2f}", *(f"{one:.2f}" for one in times)))
+    for words, name in (("44000", "44,000"), ("2000000", "2,000,000")):
+        times = [
+            1e3 * large["draw"][words][side]["best"] for side in ("multinomial", "search", "multinomial step", "search step")
+        ]
+        rows.append(cells(name, *(f"{one:.2f}" for one in times)))
+    for block in ("blocks of 16", "blocks of 256"):
+        one = large["exact"][block]
+        rows.append(cells(block, f"{one['cpu']:.1f}", f"{one['gigabytes']:.1f}"))
+    one = large["exact"]["one block"]
+    return [*rows, cells("one block", f"stopped after {one['stopped_after_cpu']}", f"above {one['gigabytes']:.1f}")]
+
+
+def test_the_rows_of_the_page_are_those_of_the_records() -> None:
+    found = [line for line in PAGE.splitlines() if re.match(r"\| .*\d", line) and not line.startswith("| weights | perplexity")]
+    assert found == expected()
