@@ -25,6 +25,7 @@ from torch.nn import functional
 
 from sememekit import load_run
 from sememekit.data.prepared import PreparedData
+from sememekit.files import replace_file, to_json
 
 TOKENS = 700
 Part = Callable[[Tensor], Tensor]
@@ -119,7 +120,7 @@ def main() -> None:
     wide = sides(Reader([nn.LSTM(650, 650), nn.LSTM(650, 650)]).eval(), nn.Linear(650, 13478))
     found["times"]["H = 650, V = 13478"] = cpu_times(wide, 650, arguments.repeats)
     found |= {"load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d"), "torch": torch.__version__}
-    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    replace_file(arguments.out, to_json(found))
     print(json.dumps(found))
 
 

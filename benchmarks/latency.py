@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sememekit.files import replace_file, to_json
+
 TEXT = "去年 美国 贸易 逆差 初步 估计 为"
 COMMANDS = {
     "--version": ["--version"],
@@ -75,7 +77,7 @@ def main() -> None:
             for name, seconds in asked.items():
                 found["questions"].setdefault(f"{name}, {kind}", {})[side] = _of(seconds)
     found |= {"load": os.getloadavg()[1], "date": time.strftime("%Y-%m-%d"), "machine": _machine()}
-    arguments.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    replace_file(arguments.out, to_json(found))
     print(json.dumps(found, ensure_ascii=False))
 
 

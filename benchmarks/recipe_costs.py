@@ -34,6 +34,7 @@ QUERIES, TEXTS = 439, 1000
 SIZES: tuple[tuple[str, float, int, int], ...] = (
     # names, training tokens, words of the vocabulary, tokens of an example (0: running text)
     (r"(sdlm|ours)/first150k", 149_306, 13_477, 0),
+    (r"ours/held-out-words", 298_480, 12_261, 0),
     (r"sdlm/lcsts", 2.4e6 * 73, 40_000, 73),
     (r"sdlm/|ours/(pd-medium|released256)", 735_037, 13_477, 0),
     (r"(mixture|sememe_rnn)/wt2", 2_088_628, 33_278, 0),

@@ -180,7 +180,7 @@ BATCHES: dict[Kind, Any] = {
     "words": batch_of_words,
     "texts": batch_of_pairs,
     "labels": batch_of_labels,
-    "sentences": batch_of_sentences,
+    "lattices": batch_of_sentences,
 }
 """A batch of two or three rows for each kind of model; its data would come from a folder."""
 

@@ -103,7 +103,7 @@ def test_words_of_other_data_that_do_not_fit(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match=r"other: no file name contains the name of a split"):
         preprocess("duc", tmp_path / "other", tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga"))
-    with pytest.raises(ConfigError, match=r"leave --min-count, --max-vocabulary and --chunks out"):
+    with pytest.raises(ConfigError, match=r"leave --min-count, --max-vocabulary, --hold-out and --chunks out"):
         preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "giga", min_count=2))
     with pytest.raises(DataError, match=r"neither prepared data .* nor a run"):
         preprocess("duc", source, tmp_path / "out", PreprocessSettings(vocabulary=tmp_path / "in"))

@@ -53,6 +53,7 @@ WAYS = {
 """A row of a table -> the arm of the claims that measures it, and its row there."""
 
 
+COVERED = ("extended", "extended, sememes exchanged", "extended, random labels", "shares by counts")
 Rows = list[dict[str, float]]
 
 
@@ -75,6 +76,11 @@ def number(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
+def covered(rows: Rows | None, place: int, first: float, last: float) -> str:
+    """The share of the distance from ``first`` to ``last`` nats that a row covers; empty for a control that was not run."""
+    return "" if rows is None else number((first - math.log(rows[place]["new"])) / (first - last))
+
+
 def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
     """The rows of both tables: means of every way, and the share of the distance that each seed covers."""
     arms = held_out()
@@ -94,13 +100,8 @@ def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
             means.append([model, way, *figures, *ranks])
         for seed in seeds:
             first, last = (math.log(arms[model][seed][place]["new"]) for place in (0, 4))
-
-            def covered(control: str, place: int, seed: int = seed, first: float = first, last: float = last) -> str:
-                found = arms.get(model + control, {}).get(seed)
-                return "" if found is None else number((first - math.log(found[place]["new"])) / (first - last))
-
-            ways = [covered(*WAYS[way]) for way in ("extended", "extended, sememes exchanged", "extended, random labels")]
-            shares.append([model, str(seed), *ways, covered("", 1)])
+            ways = [covered(arms.get(model + WAYS[way][0], {}).get(seed), WAYS[way][1], first, last) for way in COVERED]
+            shares.append([model, str(seed), *ways])
     return means, shares
 
 

@@ -415,13 +415,15 @@ def test_an_attack_writes_words_that_the_run_reads_by_their_sememes(
     found = load_classifier(with_open_vocabulary(Run.open(run), ["nice", "fine"], [source])).probabilities(["a nice film"])
     assert opened[0]["probabilities"] == pytest.approx(found[0].tolist(), abs=1e-6)
     assert closed[0]["probabilities"] != pytest.approx(found[0].tolist(), abs=1e-6)
-    assert closed[1]["space"] != opened[1]["space"], "tiresome is a substitute of bore, and new to the run"
+    assert closed[1]["space"] != opened[1]["space"]  # tiresome is a substitute of bore, and new to the run
     assert opened == both
     identity = json.loads((tmp_path / "open" / "attack.json").read_text("utf-8"))
     assert identity["victim"]["open_vocabulary"] == {"table:lexicon.tsv": sha256(lexicon.read_bytes()).hexdigest()}
     (tmp_path / "mine.py").write_text("def predict(texts): return [[1.0, 0.0]] * len(texts)\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["attack", "mine:predict", "--labels", "negative,positive", *typed[2:], *opening_it, "--out", "x"])
+    result = CliRunner().invoke(
+        app, ["attack", "mine:predict", "--labels", "negative,positive", *typed[2:], *opening_it, "--out", "x"]
+    )
     assert "the victim mine:predict is no run" in result.stderr
 
 

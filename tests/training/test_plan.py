@@ -123,7 +123,7 @@ def test_a_graph_of_other_words_is_refused(place: Place) -> None:
         (
             "torn.graph",
             '{"format": "sememekit',
-            "torn, .*; build it again: .* FORMAT:PATH --data DATA --out HERE/torn.graph$",
+            "torn.graph is not JSON .*; build it again: .* FORMAT:PATH --data DATA --out HERE/torn.graph$",
         ),
         (".", "", "build it again: .* --data DATA --out FILE$"),
     ],

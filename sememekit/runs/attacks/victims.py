@@ -102,7 +102,7 @@ class NamedVictim(NamedTuple):
     larger: Callable[[Callable[[Run], Run]], NamedVictim] | None = None
 
     def with_more_words(self, words: Iterable[str], lexicons: Sequence[Lexicon], settings: RunningSettings) -> NamedVictim:
-        """Return the victim with those of the words that only the lexicons of ``open_vocabulary`` know. Raises ConfigError: the
+        """Return the victim extended by the words that only the lexicons of ``open_vocabulary`` know. Raises ConfigError: the
         victim is no run, or the run takes no new words."""
         sources, lemmas = settings.open_vocabulary, settings.open_lemmas or None
         if self.larger is None:
