@@ -139,6 +139,6 @@ def test_accuracies_with_words_that_training_never_had() -> None:
         data, _, model = cell.partition(" ")
         for seed, ways in seeds.items():
             unknown, opened = (100 * ways[way]["accuracy"] for way in ("unknown", "open"))
-            expected.append([data, model, seed, f"{unknown:.1f}", f"{opened:.1f}", f"{opened - unknown:+.1f}"])
+            expected.append([data, model, seed, f"{unknown:.1f}", f"{opened:.1f}", f"{round(opened - unknown, 1) + 0.0:+.1f}"])
     begin = next(place for place, row in enumerate(ROWS) if row[0] == "data")
     assert ROWS[begin + 1 : begin + 1 + len(expected)] == sorted(expected, key=lambda row: (-ord(row[0][0]), *row[1:3]))
