@@ -68,7 +68,7 @@ def held_out() -> dict[str, dict[int, Rows]]:
             result = json.loads(path.read_text(encoding="utf-8"))
             measured = result["measured"]
             assert f"{measured['new_tokens']:,} of {measured['tokens']:,} tokens" in PAGE
-            found.setdefault(result["arm"], {})[result["seed"]] = result["measured"]["rows"]
+            found.setdefault(result["arm"].removeprefix("held-"), {})[result["seed"]] = result["measured"]["rows"]
     return found
 
 
@@ -90,7 +90,7 @@ def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
         for way, (control, place) in WAYS.items():
             if model + control not in arms:
                 continue  # the control was not run with this model
-            rows = [arms[model + control][seed][place] for seed in seeds]
+            rows = [found[place] for found in arms[model + control].values()]
 
             def mean(key: str, rows: Rows = rows) -> float:
                 return math.exp(sum(math.log(row[key]) for row in rows) / len(rows))
