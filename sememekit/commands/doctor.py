@@ -35,6 +35,7 @@ EXTRAS: Final = {
     "sweep": "sweep, which searches for settings",
     "hf": "models, tokenizers and classifiers of Hugging Face",
     "cedict": "the lexicon dictionary:cedict",
+    "textattack": "our searches and substitutes in TextAttack, in an environment without hf",
     "remote": "corpora behind URLs, as Parquet or packed by zstd",
     "dask": "--engine dask",
     "slurm": "--engine slurm",
