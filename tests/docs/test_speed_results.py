@@ -41,7 +41,32 @@ def expected() -> list[str]:
         one = large["exact"][block]
         rows.append(cells(block, f"{one['cpu']:.1f}", f"{one['gigabytes']:.1f}"))
     one = large["exact"]["one block"]
-    return [*rows, cells("one block", f"stopped after {one['stopped_after_cpu']}", f"above {one['gigabytes']:.1f}")]
+    rows.append(cells("one block", f"stopped after {one['stopped_after_cpu']}", f"above {one['gigabytes']:.1f}"))
+    return [*rows, *steps()]
+
+
+def steps() -> list[str]:
+    """Return the rows of steps against their goals."""
+    goals = record("goals.json")
+    lattice, clusters, matching = goals["lattice"]["ratio_to_fastest_plain"], goals["self_organized"], goals["segmentation"]
+    of_jieba, megabytes = matching["ratio"], matching["sides"][0]["megabytes_per_second"]
+    return [
+        cells("SDLM, exact step at 650, over the tied softmax's", f"{goals['sdlm']['step_time_over_softmax']:.2f}", "3.0"),
+        cells("SDLM, sampled step, the same", f"{goals['sdlm']['sampled_step_time_over_softmax']:.2f}", "0.8"),
+        cells(
+            "step of an LSTM with the sememe cell, over the plain one's",
+            f"{goals['sememe_cells']['step_ratios_to_plain']['cell']:.2f}",
+            "1.15",
+        ),
+        cells("lattice of L = 2, over the plain LSTM", f"{lattice['L=2']:.2f}", "4.5"),
+        cells("lattice of E = 2, over the plain LSTM", f"{lattice['E=2']:.2f}", "1.5"),
+        cells("self-organised softmax, share of its floor", f"{clusters['share_of_floor']:.2f}", "0.7"),
+        cells(
+            "self-organised softmax, times as fast as the adaptive one", f"{clusters['times_as_fast_as']['adaptive']:.2f}", ""
+        ),
+        cells("maximum matching, MB a second", f"{megabytes:.1f}", "20"),
+        cells("maximum matching, times as fast as jieba", f"{of_jieba:.1f}", ""),
+    ]
 
 
 def test_the_rows_of_the_page_are_those_of_the_records() -> None:
