@@ -83,8 +83,8 @@ def score(
     names the first source of a pair with more words than the model reads, and Chinese without blanks that is cut or read as one
     ``<unk>``. With an ``overlay``, a file that ``lookup --change`` wrote, the rows are of ``OverlaidToken``. Other arguments as
     ``sememekit score --help``. Raises ConfigError: the task predicts no words. Raises DataError: a word that a vocabulary
-    without ``<unk>`` lacks, a line that should be a pair, or a segmenter other than the run's. Raises ConfigError, DataError,
-    GraphError: the overlay does not fit the run."""
+    without ``<unk>`` lacks, a line that should be a pair, or a segmenter other than the run's; also, as GraphError, for an
+    overlay that does not fit the run."""
     loaded = Run.open(run)
     if overlay is not None:
         pairs = zip((loaded, loaded.with_overlay(overlay).load()), tee(lines), strict=True)
