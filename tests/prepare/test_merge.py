@@ -108,6 +108,7 @@ def test_words_are_held_out_by_their_counts(tmp_path: Path) -> None:
         assert held == {word: counts[word] for word in held}
     assert found[1][1] == hold_out(vocabulary, 0.5, 1)[1]
     assert len({tuple(held) for _, held in found.values()}) > 1
+    assert {word for seed in range(20) for word in hold_out(vocabulary, 0.5, seed)[1]} == {"a", "b", "c", "d"}
 
 
 @pytest.mark.parametrize(("share", "words"), [(0.0, {"<unk>": 1, "a": 30}), (1.0, {"<unk>": 1, "a": 30}), (0.4, {"a": 30})])

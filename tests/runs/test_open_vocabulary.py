@@ -101,24 +101,30 @@ def test_an_attack_writes_words_that_the_run_reads_by_their_sememes(
     texts = tmp_path / "texts.tsv"
     before = load_classifier(run)
     right = before.labels[int(before.probabilities(["what a bore"]).argmax())]
-    texts.write_text(f"a nice film\tpositive\nwhat a bore\t{right}\n", encoding="utf-8")
-    source = f"table:{lexicon}"
-    typed = ["attack", str(run), "--data", str(texts), "--source", source, "--constraints", "none", "--quiet"]
+    texts.write_text(f"a nicer film\tpositive\nwhat a bore\t{right}\n", encoding="utf-8")
+    (tmp_path / "lemmas.txt").write_text("nice\tnicer\n", encoding="utf-8")
+    lemmas, source = str(tmp_path / "lemmas.txt"), f"table:{lexicon}"
+    typed = ["attack", str(run), "--data", str(texts), "--source", source, "--lemmas", lemmas]
+    typed += ["--constraints", "none", "--quiet"]
     opening_it = ["--open-vocabulary", source]
     for name, more in (("closed", []), ("open", opening_it), ("both", [*opening_it, "--workers", "2"])):
         result = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / name), *more])
-        assert result.exit_code == 0, result.stderr
+        assert result.exit_code == (name == "closed"), result.stderr
+        assert ("nothing to try" in result.stderr) == (name == "closed"), "all substitutes are new to the run"
     closed, opened, both = (
         [json.loads(line) for line in (tmp_path / name / "examples.jsonl").read_text("utf-8").splitlines()]
         for name in ("closed", "open", "both")
     )
-    found = load_classifier(with_open_vocabulary(Run.open(run), ["nice", "fine"], [source])).probabilities(["a nice film"])
+    found = load_classifier(with_open_vocabulary(Run.open(run), ["nicer"], [source], lemmas=lemmas)).probabilities(
+        ["a nicer film"]
+    )
     assert opened[0]["probabilities"] == pytest.approx(found[0].tolist(), abs=1e-6)
     assert closed[0]["probabilities"] != pytest.approx(found[0].tolist(), abs=1e-6)
     assert closed[1]["space"] != opened[1]["space"]  # tiresome is a substitute of bore, and new to the run
     assert opened == both
     identity = json.loads((tmp_path / "open" / "attack.json").read_text("utf-8"))
-    assert identity["victim"]["open_vocabulary"] == {"table:lexicon.tsv": sha256(lexicon.read_bytes()).hexdigest()}
+    hashes = {sha256(path.read_bytes()).hexdigest() for path in (lexicon, tmp_path / "lemmas.txt")}
+    assert {*identity["victim"]["open_vocabulary"].values()} == hashes
     (tmp_path / "mine.py").write_text("def predict(texts): return [[1.0, 0.0]] * len(texts)\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(
