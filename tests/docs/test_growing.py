@@ -142,3 +142,11 @@ def test_accuracies_with_words_that_training_never_had() -> None:
             expected.append([data, model, seed, f"{unknown:.1f}", f"{opened:.1f}", f"{round(opened - unknown, 1) + 0.0:+.1f}"])
     begin = next(place for place, row in enumerate(ROWS) if row[0] == "data")
     assert ROWS[begin + 1 : begin + 1 + len(expected)] == sorted(expected, key=lambda row: (-ord(row[0][0]), *row[1:3]))
+
+
+def test_rates_of_an_attack_with_an_open_vocabulary() -> None:
+    for vocabulary, found in report("open-attack").items():
+        rate = " to ".join(f"{100 * found['success_rate'][bound]:.1f}" for bound in ("low", "high"))
+        success = f"{found['successes']} of {found['attacked']}"
+        figures = [f"{100 * found['success_rate']['value']:.1f} ({rate})", f"{100 * found['share_changeable']:.1f} %"]
+        assert [vocabulary, success, *figures, f"{found['mean_substitutes']:.1f}"] in ROWS
